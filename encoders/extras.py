@@ -20,6 +20,7 @@ MODULES = {
     "plot": ("matplotlib",),
     "dask": ("distributed", "numpy"),
     "onnx": ("onnx",),
+    "pandas": ("pandas",),
     "signed": ("cryptography",),
 }
 """The modules that the packages import from each extra of pyproject.toml."""

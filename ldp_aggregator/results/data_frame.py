@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from encoders.extras import MissingExtraError
+from encoders.extras import needs_extra
 from ldp_aggregator.results.table import COLUMNS, Row
 
 if TYPE_CHECKING:
@@ -25,12 +25,8 @@ def build_frame(rows: Sequence[Row]) -> pd.DataFrame:
     MissingExtraError
         If pandas is not installed.
     """
-    try:
+    with needs_extra("pandas", "to_frame"):
         import pandas as pd
-    except ModuleNotFoundError as error:
-        if error.name != "pandas":
-            raise
-        raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
     return frame.astype(types)

@@ -120,7 +120,9 @@ def test_the_model_is_written_as_onnx_too(
     assert not (tmp_path / "model.json").exists()
 
 
-def test_all_estimates_are_written_as_a_table_too(run, survey, tmp_path):
+def test_all_estimates_are_written_as_a_table_too(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 2000)
     result = run(reports, "--plan", survey, "--csv", tmp_path / "table.csv")
@@ -135,7 +137,9 @@ def test_all_estimates_are_written_as_a_table_too(run, survey, tmp_path):
     assert "Estimates are consistent" in result.stdout
 
 
-def test_no_share_below_zero_or_above_one_is_printed(run, survey, tmp_path):
+def test_no_share_below_zero_or_above_one_is_printed(
+    run: Callable[..., Result], survey: Path, tmp_path: Path
+) -> None:
     plan = read_survey(survey.read_text()).compile()
     (question,) = [each for each in plan.questions if each.kind == "coupled"]
     cells = np.array([300, 40, 0, 200], dtype=np.int64)

@@ -29,7 +29,7 @@ def load(folder: Path, snapshot: Snapshot, **options: object) -> NaiveBayes:
     return load_model(folder / "model.json")
 
 
-def test_repr_is_one_line_with_survey_digest_epsilon_and_reports(tmp_path):
+def test_repr_is_one_line_with_survey_digest_epsilon_and_reports(tmp_path: Path) -> None:
     model = load(tmp_path, simulate(500))
     digest = model.plan_.digest[:8]
     assert repr(model) == (
@@ -38,7 +38,7 @@ def test_repr_is_one_line_with_survey_digest_epsilon_and_reports(tmp_path):
     )
 
 
-def test_str_is_a_few_lines(tmp_path):
+def test_str_is_a_few_lines(tmp_path: Path) -> None:
     model = load(tmp_path, simulate(5000))
     lines = str(model).splitlines()
     assert lines[0] == "NaiveBayes of table"
@@ -56,7 +56,7 @@ def test_str_is_a_few_lines(tmp_path):
     assert lines[6].endswith("none")
 
 
-def test_a_validated_model_names_its_accuracy_and_the_features_that_it_keeps(tmp_path):
+def test_a_validated_model_names_its_accuracy_and_the_features_that_it_keeps(tmp_path: Path) -> None:
     validation = validated(40_000, 4, seed=1)
     model = load(tmp_path, trained(2_000, 4), validation=validation)
     assert "features=1/4, validated=True" in repr(model)
@@ -71,7 +71,7 @@ def test_a_validated_model_names_its_accuracy_and_the_features_that_it_keeps(tmp
     assert card.count("| no |") == 3
 
 
-def test_the_card_has_all_sections_and_states_epsilon_as_odds(tmp_path):
+def test_the_card_has_all_sections_and_states_epsilon_as_odds(tmp_path: Path) -> None:
     card = load(tmp_path, simulate(2000)).card()
     headings = [line for line in card.splitlines() if line.startswith("#")]
     assert headings == [
@@ -92,18 +92,18 @@ def test_the_card_has_all_sections_and_states_epsilon_as_odds(tmp_path):
 
 
 @pytest.mark.parametrize(("passed", "word"), [(True, "passed"), (False, "FAILED")])
-def test_the_card_contains_the_result_of_the_audit(tmp_path, passed, word):
+def test_the_card_contains_the_result_of_the_audit(tmp_path: Path, passed: bool, word: str) -> None:
     audit = {"passed": passed, "faults": 0, "trials": 5000, "bound": 0.9}
     assert f"An audit of the plan (`ldp-audit`) {word}." in load(tmp_path, simulate(200), audit=audit).card()
 
 
-def test_the_card_contains_the_warnings(tmp_path):
+def test_the_card_contains_the_warnings(tmp_path: Path) -> None:
     model = load(tmp_path, simulate(200))
     assert model.estimates_["warnings"]
     assert "- unasked: the survey does not ask about it" in model.card()
 
 
-def test_a_model_of_fit_states_that_its_reports_were_simulated():
+def test_a_model_of_fit_states_that_its_reports_were_simulated() -> None:
     model = NaiveBayes(epsilon=8, random_state=0)
     with pytest.raises(NotFittedError):
         model.card()
@@ -113,7 +113,7 @@ def test_a_model_of_fit_states_that_its_reports_were_simulated():
     assert "survey='inferred'" in repr(model)
 
 
-def test_before_fit_scikit_learn_describes_the_parameters():
+def test_before_fit_scikit_learn_describes_the_parameters() -> None:
     model = NaiveBayes(epsilon=2.0)
     assert repr(model) == str(model) == "NaiveBayes(epsilon=2.0)"
     assert "NaiveBayes" in model._repr_html_()
@@ -145,7 +145,7 @@ class Tags(HTMLParser):
         self.found.add(tag)
 
 
-def test_names_are_escaped_in_html_and_markdown(tmp_path):
+def test_names_are_escaped_in_html_and_markdown(tmp_path: Path) -> None:
     plan = read_survey(HOSTILE).compile()
     labels = np.arange(200) % 2
     model = load(tmp_path, simulate_reports(plan, labels[:, None], labels, FastStream(1)))
@@ -158,7 +158,7 @@ def test_names_are_escaped_in_html_and_markdown(tmp_path):
     assert r"a\|b \*no\* \[x\]\(y\)" in card
 
 
-def test_a_file_without_a_privacy_statement_is_described_too(tmp_path):
+def test_a_file_without_a_privacy_statement_is_described_too(tmp_path: Path) -> None:
     from ldp_aggregator.models.model_file import _compute_checksum
 
     load(tmp_path, simulate(200))

@@ -16,7 +16,7 @@ from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.test_table import simulate
 
 
-def test_csv_restores_every_row_exactly():
+def test_csv_restores_every_row_exactly() -> None:
     rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
     read = list(csv.DictReader(StringIO(dump_csv(rows))))
     assert tuple(read[0]) == COLUMNS
@@ -30,7 +30,7 @@ def test_csv_restores_every_row_exactly():
                 assert type(value)(cells[name]) == value
 
 
-def test_pandas_reads_numbers_marks_and_unknown_cells():
+def test_pandas_reads_numbers_marks_and_unknown_cells() -> None:
     rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
     frame = pd.read_csv(StringIO(dump_csv(rows)))
     assert list(frame.columns) == list(COLUMNS)
@@ -40,21 +40,21 @@ def test_pandas_reads_numbers_marks_and_unknown_cells():
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\uff1d1", "-a"])
-def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text):
+def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text: str) -> None:
     assert escape_formula(text) == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["black", "a=1", "-1", "+5", "-1.5e-3", "", "3 to 4", "(missing)"])
-def test_other_texts_and_numbers_stay_as_they_are(text):
+def test_other_texts_and_numbers_stay_as_they_are(text: str) -> None:
     assert escape_formula(text) == text
 
 
-def test_removing_the_first_apostrophe_restores_every_text():
+def test_removing_the_first_apostrophe_restores_every_text() -> None:
     texts = ["=1", "'=1", "'quoted'", "plain"]
     assert [escape_formula(text).removeprefix("'") for text in texts] == texts
 
 
-def test_formulas_in_names_of_a_survey_are_escaped_in_every_column():
+def test_formulas_in_names_of_a_survey_are_escaped_in_every_column() -> None:
     survey = """
 [survey]
 id = "formulas"

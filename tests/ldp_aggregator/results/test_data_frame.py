@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.test_table import simulate
 
 
-def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
+def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path: Path) -> None:
     snapshot = simulate(2000)
     estimates = estimate_snapshot(snapshot)
     save_model(tmp_path / "model.json", snapshot, estimates)
@@ -35,14 +36,14 @@ def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
     np.testing.assert_allclose(tea.sum(), 1)
 
 
-def test_unknown_estimates_have_the_same_types():
+def test_unknown_estimates_have_the_same_types() -> None:
     rows = build_table(estimate_snapshot(Snapshot(simulate(0).plan, {}, {})).as_dict())
     frame = build_frame(rows)
     assert frame.dtypes.equals(build_frame(build_table(estimate_snapshot(simulate(500)).as_dict())).dtypes)
     assert frame["estimate"].isna().all()
 
 
-def test_a_model_of_fit_has_a_table_and_an_unfitted_one_has_none():
+def test_a_model_of_fit_has_a_table_and_an_unfitted_one_has_none() -> None:
     model = NaiveBayes(epsilon=8, random_state=0)
     with pytest.raises(NotFittedError):
         model.to_frame()
@@ -50,13 +51,14 @@ def test_a_model_of_fit_has_a_table_and_an_unfitted_one_has_none():
     assert list(model.to_frame()["value"].dropna().unique()) == ["a", "b"]
 
 
-def test_without_pandas_the_error_contains_the_command_that_installs_it(monkeypatch):
+def test_without_pandas_the_error_names_the_extra_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"^to_frame needs pandas: pip install pandas$"):
+    with pytest.raises(MissingExtraError) as caught:
         build_frame([])
+    assert str(caught.value) == "to_frame needs the extra [pandas]: pip install 'ldp-bayes[pandas]'"
 
 
-def test_the_table_is_built_and_written_without_pandas_and_scikit_learn():
+def test_the_table_is_built_and_written_without_pandas_and_scikit_learn() -> None:
     # scikit-learn itself imports pandas where it is installed
     modules = ("table", "csv_file", "terminal_tables", "data_frame")
     code = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,11 +65,11 @@ def flatten(nested: object) -> list[float | None]:
 
 
 @pytest.fixture(scope="module")
-def document() -> dict[str, object]:
+def document() -> dict[str, Any]:
     return estimate_snapshot(simulate(3000)).as_dict()
 
 
-def test_each_quantity_has_a_row_per_class_in_the_survey_order(document):
+def test_each_quantity_has_a_row_per_class_in_the_survey_order(document: dict[str, Any]) -> None:
     rows = build_table(document)
     found = list(dict.fromkeys((row["feature"], row["statistic"], row["value"]) for row in rows))
     assert found == [
@@ -81,7 +83,7 @@ def test_each_quantity_has_a_row_per_class_in_the_survey_order(document):
     assert {tuple(row) for row in rows} == {COLUMNS}
 
 
-def test_rows_contain_the_values_of_the_json_form(document):
+def test_rows_contain_the_values_of_the_json_form(document: dict[str, Any]) -> None:
     rows = build_table(document)
     label, tea, _, hours, age = document["label"], *document["features"]
     parts = [
@@ -105,7 +107,7 @@ def test_rows_contain_the_values_of_the_json_form(document):
             assert [row[column] for row in cells] == flatten(nested)
 
 
-def test_rows_name_reports_mechanisms_and_distinguishable_entries(document):
+def test_rows_name_reports_mechanisms_and_distinguishable_entries(document: dict[str, Any]) -> None:
     rows = build_table(document)
     label, tea, _, hours, _ = document["label"], *document["features"]
     both = hours["mean_question"]["n"] + hours["square_question"]["n"]
@@ -130,7 +132,7 @@ def test_rows_name_reports_mechanisms_and_distinguishable_entries(document):
 
 
 @pytest.mark.parametrize("people", [40, 300, 3000])
-def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
+def test_consistent_estimates_are_possible_where_raw_ones_are_not(people: int) -> None:
     outside = 0
     for seed in range(5):
         rows = build_table(estimate_snapshot(simulate(people, seed=seed)).as_dict())
@@ -153,7 +155,7 @@ def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
     assert outside > 5
 
 
-def test_consistent_estimates_equal_raw_ones_that_are_possible():
+def test_consistent_estimates_equal_raw_ones_that_are_possible() -> None:
     rows = build_table(estimate_snapshot(simulate(100_000, Decimal(8))).as_dict())
     checked = [row for row in rows if row["statistic"] in (CLASS_PRIOR, MEAN) and row["class"] != "rarely"]
     assert len(checked) == 6
@@ -161,7 +163,7 @@ def test_consistent_estimates_equal_raw_ones_that_are_possible():
         assert row["estimate"] == pytest.approx(row["raw"], rel=1e-9)
 
 
-def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_estimate():
+def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_estimate() -> None:
     found = 0
     for seed in range(20):
         document = estimate_snapshot(simulate(500, seed=seed)).as_dict()
@@ -175,7 +177,7 @@ def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_est
     assert found > 0
 
 
-def test_without_reports_estimates_are_unknown_and_intervals_are_the_whole_range():
+def test_without_reports_estimates_are_unknown_and_intervals_are_the_whole_range() -> None:
     rows = build_table(estimate_snapshot(Snapshot(simulate(0).plan, {}, {})).as_dict())
     assert {(row["estimate"], row["raw"], row["stderr"], row["n"]) for row in rows} == {(None, None, None, 0)}
     ranges = {(row["feature"], row["statistic"]): (row["low"], row["high"]) for row in rows}
@@ -184,7 +186,7 @@ def test_without_reports_estimates_are_unknown_and_intervals_are_the_whole_range
     assert ranges["hours", DEVIATION] == (0, 5)
 
 
-def test_a_model_its_file_and_json_text_give_equal_tables(tmp_path):
+def test_a_model_its_file_and_json_text_give_equal_tables(tmp_path: Path) -> None:
     snapshot = simulate(2000)
     estimates = estimate_snapshot(snapshot)
     save_model(tmp_path / "model.json", snapshot, estimates)
@@ -194,12 +196,12 @@ def test_a_model_its_file_and_json_text_give_equal_tables(tmp_path):
     assert build_table(json.loads(json.dumps(estimates.as_dict()))) == rows
 
 
-def test_the_paper_estimator_counts_the_reports_of_the_label_question():
+def test_the_paper_estimator_counts_the_reports_of_the_label_question() -> None:
     document = estimate_snapshot(simulate(2000), "paper").as_dict()
     assert build_table(document)[0]["n"] == document["label"]["n"] < document["reports"]
 
 
-def test_files_without_marks_have_unknown_marks(document):
+def test_files_without_marks_have_unknown_marks(document: dict[str, Any]) -> None:
     older = json.loads(json.dumps(document))
     for entry in (older["label"], *older["features"]):
         for key in ("non_uniform", "distinguishable_entries"):

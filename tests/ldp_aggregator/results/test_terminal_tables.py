@@ -15,7 +15,7 @@ from tests.ldp_aggregator.results.test_table import simulate
 HOW = "see them"
 
 
-def make_rows(features: int, values: int, classes: int) -> list[dict]:
+def make_rows(features: int, values: int, classes: int) -> list[dict[str, object]]:
     return [
         {
             "feature": f"feature {feature}",
@@ -39,7 +39,7 @@ def make_rows(features: int, values: int, classes: int) -> list[dict]:
     ]
 
 
-def test_a_table_has_a_column_per_class_and_marks_distinguishable_rows():
+def test_a_table_has_a_column_per_class_and_marks_distinguishable_rows() -> None:
     assert format_tables(make_rows(1, 2, 2), "tired", HOW) == [
         "P(feature 0 | tired)",
         "                     class 0         class 1",
@@ -48,7 +48,7 @@ def test_a_table_has_a_column_per_class_and_marks_distinguishable_rows():
     ]
 
 
-def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all():
+def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all() -> None:
     lines = format_tables(make_rows(1, MAX_VALUES + 3, MAX_CLASSES + 2), "tired", HOW)
     assert lines[-1] == "  ... and 3 more values and 2 more classes: see them"
     assert len(lines) == 2 + MAX_VALUES + 1
@@ -57,7 +57,7 @@ def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all():
     assert not [line for line in exact if "..." in line]
 
 
-def test_of_many_features_the_distinguishable_ones_are_printed_first():
+def test_of_many_features_the_distinguishable_ones_are_printed_first() -> None:
     lines = format_tables(make_rows(MAX_FEATURES + 4, 2, 2), "tired", HOW)
     titles = [line for line in lines if line.startswith("P(")]
     assert titles[:2] == [f"P(feature {MAX_FEATURES + 3} | tired)", "P(feature 0 | tired)"]
@@ -65,7 +65,7 @@ def test_of_many_features_the_distinguishable_ones_are_printed_first():
     assert lines[-1] == "... and 4 more features: see them"
 
 
-def test_printed_estimates_are_possible_and_half_widths_are_those_of_the_interval():
+def test_printed_estimates_are_possible_and_half_widths_are_those_of_the_interval() -> None:
     rows = build_table(estimate_snapshot(simulate(3000)).as_dict())
     text = "\n".join(format_tables(rows, "asleep", HOW))
     shares = re.findall(r"(-?\d\.\d{3}) \+- \d", text.partition("hours, by")[0])
@@ -79,7 +79,7 @@ def test_printed_estimates_are_possible_and_half_widths_are_those_of_the_interva
     assert "unasked" not in text
 
 
-def test_a_standard_deviation_without_a_standard_error_is_its_interval():
+def test_a_standard_deviation_without_a_standard_error_is_its_interval() -> None:
     cells = []
     for seed in range(20):
         rows = build_table(estimate_snapshot(simulate(500, seed=seed)).as_dict())
@@ -91,13 +91,13 @@ def test_a_standard_deviation_without_a_standard_error_is_its_interval():
     assert cells
 
 
-def test_an_uninformative_share_is_unknown():
+def test_an_uninformative_share_is_unknown() -> None:
     rows = make_rows(1, 1, 1)
     rows[0] |= {"low": 0.0, "high": 1.0}
     assert format_tables(rows, "tired", HOW)[-1].split() == ["value", "0", "*", "unknown"]
 
 
-def test_without_reports_there_are_no_tables():
+def test_without_reports_there_are_no_tables() -> None:
     plan = read_survey(
         '[survey]\nid = "t"\nepsilon = 1.0\n[label]\nname = "y"\nvalues = ["a", "b"]\n'
         '[features.x]\nvalues = ["c", "d"]\n'
@@ -105,7 +105,7 @@ def test_without_reports_there_are_no_tables():
     assert format_tables(build_table(estimate_snapshot(Snapshot(plan, {}, {})).as_dict()), "y", HOW) == []
 
 
-def test_long_names_are_shortened():
+def test_long_names_are_shortened() -> None:
     rows = make_rows(1, 1, 1)
     rows[0] |= {"value": "v" * 60, "class": "c" * 60}
     assert max(map(len, format_tables(rows, "tired", HOW))) < 60

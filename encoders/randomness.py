@@ -37,7 +37,8 @@ class PooledEntropy:
 
     Three times as fast as SystemEntropy on short draws. A forked child empties the pool. Chunks are taken
     by an atomic `list.pop`, so two threads never get the same one, and a taken chunk is no longer in the
-    pool. Do not use it on machines that may be snapshotted while running: the copies would share up to 4 KiB.
+    pool. Do not use it on a virtual machine that may be copied while it runs: both copies would draw
+    up to 4 KiB of equal random bytes from it.
     """
 
     def __init__(self) -> None:

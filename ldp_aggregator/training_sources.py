@@ -215,7 +215,10 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
         If the collector cannot be reached, refuses, or does not send a snapshot.
     """
     if not token:
-        raise SourceError(f"{url}: reading a collector needs the operator's token in {TOKEN_VARIABLE}")
+        raise SourceError(
+            f"{url}: a collector needs the operator's token to show its totals; set the environment variable "
+            f"{TOKEN_VARIABLE} to it"
+        )
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_snapshots
     try:

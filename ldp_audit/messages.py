@@ -37,7 +37,7 @@ class Messages:
         return len(self.lengths)
 
     def slice(self, start: int, end: int) -> Messages:
-        """Return the messages with the indices from `start` to `end` - 1."""
+        """Return the recorded messages with the indices from `start` to `end` - 1."""
         return Messages(self.data[start:end], self.lengths[start:end])
 
     def pad(self, width: int) -> Messages:

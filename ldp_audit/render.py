@@ -14,8 +14,8 @@ _CHECKS_HEAD = ("check", "finding", "")
 _EXPLANATION = (
     "Exact: the probability of an output differs between two people by at most the factor e^(realised "
     "epsilon). Black box: a lower bound on epsilon, estimated from the bytes of the messages alone; it must "
-    "not exceed the nominal epsilon. Checks: everything else in the messages must be the same for everybody. "
-    "A correct client fails one run in a million by chance."
+    "not exceed the nominal epsilon. Checks: except for the randomised answer and the random id, messages "
+    "must be the same for everybody. A correct client fails one audit in a million by chance."
 )
 
 

@@ -78,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     target.add_argument(
         "--damaged",
         action="store_true",
-        help="Delete a damaged journal that was renamed. The surveys in it can then be answered, and their "
-        "epsilon spent, a second time.",
+        help="Delete a damaged journal, which the client has renamed. This device can then answer the "
+        "surveys in it, and spend their epsilon, a second time.",
     )
     return parser
 
@@ -118,7 +118,7 @@ def _describe_rehearsal() -> list[str]:
 def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
     if options.damaged:
         if journal.forget_damaged():
-            return [f"the damaged journal is deleted: this device starts afresh ({journal.path})"]
+            return [f"deleted the damaged journal ({journal.path}); this device can answer its surveys again"]
         return [f"no journal is damaged ({journal.path})"]
     lines = [
         f"{entry.survey}: {_describe_withdrawn(journal.withdraw(entry.identity) or entry)}"

@@ -46,7 +46,7 @@ def choose_rehearsal(rehearsal: bool) -> bool:
 
 
 def rehearse(journal: Journal, transport: Transport) -> tuple[Journal, Transport, Sender]:
-    """Return what a rehearsal uses instead of a journal, a transport and a sender."""
+    """Return a journal, a transport and a sender for a rehearsal, which keep and send nothing."""
     rehearsed = _find_journal(journal)
     return rehearsed, PlanTransport(transport), RehearsalSender(rehearsed)
 

@@ -7,7 +7,8 @@ In its ``conftest.py``: ``pytest_plugins = ["ldp_client.testing"]``. Then::
         run_the_application()
         assert len(ldp_recorder.reports) == 1
 
-Clients that the application made while it was imported are included. A process that a test starts is not.
+It also records the clients that the application made while it was imported. It does not reach other
+processes: an application that a test starts as a process would send real reports.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return counts + positions
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the extreme sums over the ends of all lines; see :meth:`Mechanism.contribution_range`."""
+        """Compare the two ends of every line; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._line_end * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)

@@ -104,7 +104,7 @@ class SupportCounters:
 
     @cached_property
     def _upper_triangle(self) -> NDArray[np.intp]:
-        """Indices of the pairs g <= h in a flattened matrix."""
+        """Positions of the entries (g, h) with g <= h in a flattened square matrix over the groups."""
         row, column = np.triu_indices(self.groups)
         return row * self.groups + column
 

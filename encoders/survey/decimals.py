@@ -1,4 +1,4 @@
-"""Decimal numbers as an author writes them and as a plan stores them: exact and canonical."""
+"""Decimal numbers as an author writes them, and the one exact form in which a plan stores each."""
 
 from __future__ import annotations
 

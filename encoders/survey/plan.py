@@ -131,7 +131,7 @@ class Plan:
         try:
             plan = cls(**parse_plan_fields(document))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-            raise SurveyError("the plan lacks an entry or has one of the wrong type") from error
+            raise SurveyError("the plan lacks an entry, or an entry has the wrong type") from error
         if plan.json != data:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
         return plan

@@ -66,8 +66,8 @@ def _print_toml(text: str) -> None:
 def init(sample: Path | None, label: str | None) -> None:
     """Print a new survey file: a commented example, or a draft from a sample.
 
-    A draft contains the values and the range of every column. They are public from then on: never infer
-    them from private rows.
+    A draft contains the values of every column, and the range of columns of numbers. A survey file is
+    public: never make a draft from private rows.
     """
     if (sample is None) != (label is None):
         raise click.UsageError(

@@ -64,6 +64,6 @@ class Service:
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
 
     def phase(self, survey: str) -> Phase:
-        """Return the phase of a survey now."""
+        """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
         schedules = self.schedules.get("", lambda: read_all_schedules(self.store))
         return schedules.get(survey, Schedule()).phase(time.time())

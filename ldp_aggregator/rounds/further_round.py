@@ -7,8 +7,8 @@ from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
 TOKENS_NOTE = (
-    "Invite people who were not invited to an earlier round: a token does not show whether its holder has "
-    "answered one."
+    "Invite only people who were not invited to an earlier round: an invitation does not show whether its "
+    "holder has answered an earlier round."
 )
 
 

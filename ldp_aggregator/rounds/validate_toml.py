@@ -39,8 +39,9 @@ _QUESTION = (
     "{all} features of the model, and with the top {top_k} alone. That answer is randomised like any other."
 )
 _PRECISION = (
-    "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and the gain from using the "
-    "top features alone within about +-{gain:.1%} (95% intervals); four times as many halve the margins."
+    "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and how much more accurate "
+    "the top features alone are within about +-{gain:.1%} (95% intervals); four times as many halve the "
+    "margins."
 )
 _TRAINING = (
     "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."

@@ -236,7 +236,7 @@ class RedisStore:
 
 
 def _timeouts() -> dict[str, float]:
-    """Return the time limits of a connection; `?socket_timeout=` in the URL overrides them."""
+    """Return the time limits of a connection to Redis; redis-py prefers `?socket_timeout=` in the URL."""
     return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
 
 

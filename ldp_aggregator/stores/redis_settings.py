@@ -35,18 +35,19 @@ Node = Mapping[str, Any]
 class DurabilityCheck:
     """Compares the settings of Redis servers with what the operator requires.
 
-    A check cannot detect that ``appendonly`` was off only between two checks: the server may then acknowledge
-    reports before its file is written.
+    It checks now and then, so it overlooks an operator who turns ``appendonly`` off and on again between two
+    checks. After that the server can acknowledge reports that its file does not contain yet.
 
     Parameters
     ----------
     client : redis.Redis or redis.RedisCluster
     is_cluster : bool
+        Whether `client` is a RedisCluster, so that every primary server is checked.
 
     Attributes
     ----------
     policy : StorePolicy
-        "unchecked" until set.
+        What the operator requires; nothing is checked until the store sets it.
     """
 
     def __init__(self, client: Any, is_cluster: bool) -> None:

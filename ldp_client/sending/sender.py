@@ -51,7 +51,10 @@ class Sender:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the initial state in a forked child: it has no thread, and its locks may stay locked."""
+        """Return to the initial state in a forked child, which needs a new thread and new locks.
+
+        The parent's thread does not exist in the child, and a lock that it held is never released there.
+        """
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._new_report_spreads: dict[tuple[str, str], float] = {}  # by journal key

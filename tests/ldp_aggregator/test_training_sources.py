@@ -290,5 +290,5 @@ def test_a_collector_is_not_read_without_a_token_or_a_connection() -> None:
         pass
     with pytest.raises(SourceError, match="cannot be reached"):
         read_training_data([url], token="secret")
-    with pytest.raises(SourceError, match="needs the operator's token in LDP_OPERATOR_TOKEN"):
+    with pytest.raises(SourceError, match="set the environment variable LDP_OPERATOR_TOKEN"):
         read_training_data([url])

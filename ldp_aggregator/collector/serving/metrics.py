@@ -53,7 +53,7 @@ class _SurveyCollector(Collector):
 
 
 def render_metrics(store: Store) -> bytes:
-    """Return the metrics page."""
+    """Return the metrics of the collector in the text format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(_SurveyCollector(store))
     return generate_latest(registry)

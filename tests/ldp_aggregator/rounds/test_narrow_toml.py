@@ -114,7 +114,7 @@ def test_comments_list_what_each_feature_explains_and_what_is_left_out(model: Mo
 def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
     text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
     invited = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
-    assert "Invite people who were not invited" in " ".join(invited.replace("#", " ").split())
+    assert "Invite only people who were not invited" in " ".join(invited.replace("#", " ").split())
     assert "Invite" not in write_narrowed_round(SURVEY, model, "pilot.json")
 
 

@@ -151,7 +151,7 @@ def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model: Model) -> No
 def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
     text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
-    assert "Invite people who" in text
+    assert "Invite only people who" in text
     assert read_survey(text).enrolment == "token"
 
 

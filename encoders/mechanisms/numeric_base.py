@@ -129,6 +129,16 @@ class NumericMechanism(Mechanism):
         """
 
     @cached_property
+    def class_offsets(self) -> FloatArray:
+        """Offsets t, shape (3,), in the covariance of one report's estimates for two different classes.
+
+        Estimate a of class c and estimate b of class d covary as -(m[a, c] + t[a]) (m[b, d] + t[b]), with m
+        the true values of the `moments`. The offsets are 0 if the noise of different slots is independent,
+        and if a report is about one slot that is drawn independently of the answer.
+        """
+        return np.zeros(3)
+
+    @cached_property
     def reference_variance(self) -> float:
         """Variance of one report's estimate of E[x 1(class)], for x uniform over [-1, 1] and equal classes.
 

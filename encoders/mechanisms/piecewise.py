@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import ClassVar, Self
 
@@ -228,6 +229,16 @@ class Piecewise(IndexPayload, NumericMechanism):
         laid[1, 2] = gone * blank / self._near_probability**2
         laid[1, 0], laid[2, 0], laid[2, 1] = laid[0, 1], laid[0, 2], laid[1, 2]
         return laid
+
+    @cached_property
+    def class_offsets(self) -> FloatArray:
+        """Return the mean that debiasing subtracts; see :attr:`NumericMechanism.class_offsets`.
+
+        A report is on one line, so before debiasing the product of two lines' estimates is 0.
+        """
+        slots = self.domain.slots
+        line = (1 - self._near_probability) / slots / self._near_probability
+        return np.array([line / 2 if self._doubled else 0.0, line, line * slots / self.domain.labels])
 
     # -- the auditor -----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
@@ -155,6 +156,17 @@ class Sign(NumericMechanism):
         between[own, own] = self.oracle.variance(cells)
         found: FloatArray = np.einsum("ai,ijk,bj->abk", self._mixing_matrix(), between, self._mixing_matrix())
         return found
+
+    @cached_property
+    def class_offsets(self) -> FloatArray:
+        """Combine the cells' covariances; see :attr:`NumericMechanism.class_offsets`.
+
+        Two cells covary as shared + slope (f + g) - f g = -(f - slope) (g - slope), since shared = -slope^2
+        for each of the oracles here.
+        """
+        _, slope = self.oracle.pair_covariances
+        offsets: FloatArray = -slope * self._mixing_matrix().sum(axis=1)
+        return offsets
 
     def _mixing_matrix(self) -> FloatArray:
         """Return the weights of -, + and missing in E[x 1(class)], P(missing, class) and P(class)."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism
+from encoders.mechanisms.direct import DE
 from encoders.mechanisms.numeric_base import GRID
+from encoders.mechanisms.sign import Sign
+from encoders.mechanisms.unary import OUE, SUE
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream
 from tests.support import reference
@@ -20,6 +21,9 @@ from tests.support.numeric_mechanisms import MISSING, NAMES, every_moment, every
 
 SIGMAS = 5.5
 """Two-sided false alarms of one z-test: 4e-8. The seeds are fixed, so a pass stays a pass."""
+
+
+ORACLES = {"DE": DE, "SUE": SUE, "OUE": OUE}
 
 
 def estimates(mechanism: NumericMechanism, payloads: np.ndarray) -> np.ndarray:
@@ -110,6 +114,59 @@ def test_moments_are_unbiased_with_the_stated_covariance(
             products = centred[:, a] * centred[:, b]
             sigma = products.std(axis=0) / math.sqrt(m)
             assert np.all(np.abs(products.mean(axis=0) - stated[a, b]) < SIGMAS * sigma), (a, b)
+
+
+@pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
+def test_estimates_of_different_classes_have_the_stated_covariance(
+    name: str, form: NumericDomain, epsilon: str
+) -> None:
+    """12,000 people, each an estimate: a z-test for every pair of moments of two classes."""
+    mechanism, m = made(name, form, epsilon), 12_000
+    values, truths = population(form, m, 29)
+    payloads = mechanism.perturb_many(values if mechanism.multivariate else values[:, 0], FastStream(31))
+    each = estimates(mechanism, payloads)
+    estimated = 3 if mechanism.estimates_prior else 2
+    for number, (share, first, _, missing) in enumerate(truths):
+        centred = each[:, number, :estimated] - each[:, number, :estimated].mean(axis=0)
+        factor = np.array([first, missing, share + missing]) + mechanism.class_offsets[:, None]
+        for a, b in itertools.product(range(estimated), repeat=2):
+            if not form.missing[number] and 1 in (a, b):
+                continue
+            for c, d in itertools.permutations(range(form.labels), 2):
+                products = centred[:, a, c] * centred[:, b, d]
+                off = products.mean() + factor[a, c] * factor[b, d]
+                assert abs(off) < SIGMAS * products.std() / math.sqrt(m), (a, b, c, d)
+
+
+@every_moment
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("oracle", ["DE", "SUE", "OUE"])
+def test_class_offsets_of_sign_agree_with_its_oracle_exactly(oracle: str, missing: bool, low: int) -> None:
+    form, k = NumericDomain(3, (missing,), low), 3
+    answers = (2 + missing) * k
+    parameters = ORACLES[oracle].design(answers, Decimal("1.5")).parameters
+    mechanism = Sign(form, {"oracle": oracle, **parameters})
+    cells = np.random.default_rng(3).dirichlet(np.ones(answers)).reshape(2 + missing, k)
+    # -, + and missing in E[x 1(class)], P(missing, class) and P(class)
+    mix = np.array([[low, 1, 0], [0, 0, 1], [1, 1, 1]])[:, : 2 + missing]
+    between = mechanism.oracle.covariance(cells[:, None, :, None], cells[None, :, None, :])
+    exact = np.einsum("ai,ijcd,bj->acbd", mix, between, mix)
+    factor = mix @ cells + mechanism.class_offsets[:, None]
+    stated = -np.einsum("ac,bd->acbd", factor, factor)
+    for c, d in itertools.permutations(range(k), 2):
+        np.testing.assert_allclose(stated[:, c, :, d], exact[:, c, :, d], rtol=1e-9, atol=1e-12)
+
+
+@every_moment
+@pytest.mark.parametrize("missing", [False, True])
+def test_class_offsets_of_piecewise_make_the_shares_add_up_without_noise(missing: bool, low: int) -> None:
+    # Every report is on exactly one line, so the estimates of P(class) add up to a constant.
+    mechanism = made("piecewise", NumericDomain(3, (missing,), low), "2")
+    _, (truth,) = population(mechanism.domain, 1, 1)
+    share, _, _, gone = truth
+    variance = mechanism.covariance(*truth)[2, 2].sum()
+    factor = share + gone + mechanism.class_offsets[2]
+    assert variance == pytest.approx(factor.sum() ** 2 - (factor**2).sum(), rel=1e-9)
 
 
 @every_name

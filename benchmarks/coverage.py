@@ -5,8 +5,8 @@ one distribution (three classes, the last one rare; every second feature may be 
 that an interval contains the value of the distribution, not that of the people drawn. The first table has,
 for each kind of estimate, the coverage of single intervals, that of the informative ones (which are not the
 whole possible range), and that of the worst single estimate. The second table has the coverage of
-simultaneous intervals, and how much wider they are. The third has how often equal classes, and a uniform
-prior, are called distinguishable.
+simultaneous intervals, and how much wider they are. The third has how often a uniform prior is called
+non-uniform. How often equal classes are called distinguishable is measured by ``benchmarks.differences``.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ class Seen:
         return cls(join("held"), join("informative"), join("simultaneous"), join("wider"))
 
 
-Found = tuple[dict[Kind, Seen], dict[str, float]]
-"""The coverage of each estimate; how often each feature's classes, and the prior, were distinguishable."""
+Found = tuple[dict[Kind, Seen], float]
+"""The coverage of each estimate; how often the prior was called non-uniform."""
 
 
 def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, IntervalEstimate, tuple[float, float]]]:
@@ -209,16 +209,14 @@ def work(job: tuple[Cell, int]) -> Found:
     cell, start = job
     plan, truths = cell.plan(), cell.truths()
     seen: dict[Kind, list[Seen]] = defaultdict(list)
-    alarms: dict[str, int] = defaultdict(int)
+    alarms = 0
     for seed in range(start, start + CHUNK):
         estimates = cell.survey(plan, seed)
-        alarms["class"] += bool(detect_non_uniform_classes(estimates.raw_prior).any())
-        for feature in estimates.features:
-            alarms[feature.name] += feature.distinguishable
+        alarms += bool(detect_non_uniform_classes(estimates.raw_prior).any())
         for kind, figure, bounds in figures(plan, estimates):
             seen[kind].append(Seen.of(figure, truths[kind], bounds))
     joined = {kind: Seen.joined(parts, 0) for kind, parts in seen.items()}
-    return joined, {name: count / CHUNK for name, count in alarms.items()}
+    return joined, alarms / CHUNK
 
 
 def run(cells: list[Cell], surveys: int) -> dict[Cell, Found]:
@@ -236,9 +234,8 @@ def run(cells: list[Cell], surveys: int) -> dict[Cell, Found]:
 
 
 def merged(parts: list[Found]) -> Found:
-    kinds, names = parts[0]
-    seen = {kind: Seen.joined([each[kind] for each, _ in parts], 0) for kind in kinds}
-    return seen, {name: float(np.mean([alarms[name] for _, alarms in parts])) for name in names}
+    seen = {kind: Seen.joined([each[kind] for each, _ in parts], 0) for kind in parts[0][0]}
+    return seen, float(np.mean([alarms for _, alarms in parts]))
 
 
 def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
@@ -282,9 +279,7 @@ def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
 
 def flags(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
     """Yield one line: the false alarms, pooled over epsilons."""
-    alarms = [each for _, each in found.values()]
-    shown = ", ".join(f"{name} {np.mean([each[name] for each in alarms]):.1%}" for name in alarms[0])
-    yield f"| {mechanism} | {shown} |"
+    yield f"| {mechanism} | {np.mean([alarms for _, alarms in found.values()]):.1%} |"
 
 
 TABLES = (
@@ -294,7 +289,7 @@ TABLES = (
         "mechanism | estimate | coverage | if informative | uninformative | worst single (feature, epsilon)",
     ),
     (simultaneous, False, "mechanism | table | simultaneous coverage | worst | times as wide, at most"),
-    (flags, True, "mechanism | called distinguishable although equal"),
+    (flags, True, "mechanism | uniform prior called non-uniform"),
 )
 
 

@@ -15,6 +15,32 @@ from ldp_aggregator.estimation.numeric.moments import Moments
 
 
 @dataclass(frozen=True)
+class ClassCovariance:
+    """Covariance of the estimated P(c) and P(d) of two different classes.
+
+    It is constant + linear (P(c) + P(d)) - product P(c) P(d).
+    """
+
+    constant: float = 0.0
+    linear: float = 0.0
+    product: float = 0.0
+
+    @classmethod
+    def from_offset(cls, offset: float, n: int) -> Self:
+        """Return -(P(c) + offset) (P(d) + offset) / n, see :attr:`NumericMechanism.class_offsets`."""
+        return cls(-(offset**2) / n, -offset / n, 1 / n)
+
+    def __add__(self, other: ClassCovariance) -> ClassCovariance:
+        return ClassCovariance(
+            self.constant + other.constant, self.linear + other.linear, self.product + other.product
+        )
+
+    def times(self, factor: float) -> ClassCovariance:
+        """Multiply by a constant."""
+        return ClassCovariance(self.constant * factor, self.linear * factor, self.product * factor)
+
+
+@dataclass(frozen=True)
 class LabelShares:
     """P(label), estimated by one question.
 
@@ -24,22 +50,33 @@ class LabelShares:
         Index of the question in the plan.
     value, variance : (k,) arrays
         The estimate and its variance.
+    between : ClassCovariance
+        Of two different classes.
     """
 
     question: int
     value: FloatArray
     variance: FloatArray
+    between: ClassCovariance
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
         """Return G(c), the sum over values a of the frequencies F[a, c]; the label question has one value."""
-        variance = np.maximum(frequencies.covariance.class_covariances(k)[1], 0.0)
-        return cls(frequencies.question.index, frequencies.raw.reshape(-1, k).sum(axis=0), variance)
+        covariance, values = frequencies.covariance, len(frequencies.raw) // k
+        return cls(
+            question=frequencies.question.index,
+            value=frequencies.raw.reshape(-1, k).sum(axis=0),
+            variance=np.maximum(covariance.class_covariances(k)[1], 0.0),
+            between=ClassCovariance(
+                covariance.shared * values**2, covariance.slope * values, 1 / frequencies.n
+            ),
+        )
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
         """Return the estimate G of P(label) in the moments of a mean or square question."""
-        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2])
+        between = ClassCovariance.from_offset(moments.class_offset, moments.n)
+        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2], between)
 
 
 @dataclass(frozen=True)
@@ -52,10 +89,13 @@ class PooledPrior:
         The pooled estimate, (k,), unbiased.
     weights : mapping of question index to weight
         The weight of each question's estimate; the weights add up to one.
+    between : ClassCovariance
+        Of two different classes.
     """
 
     estimate: IntervalEstimate
     weights: Mapping[int, float]
+    between: ClassCovariance = ClassCovariance()
 
     @property
     def known(self) -> bool:
@@ -71,8 +111,12 @@ def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
     weights /= weights.sum()
     value = weights @ np.stack([each.value for each in shares])
     variance = weights**2 @ np.stack([each.variance for each in shares])
+    between = sum(
+        (each.between.times(weight**2) for each, weight in zip(shares, weights.tolist(), strict=True)),
+        start=ClassCovariance(),
+    )
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
-    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question)
+    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question, between)
 
 
 def label_prior(label: Frequencies) -> IntervalEstimate:

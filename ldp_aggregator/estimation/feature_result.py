@@ -9,10 +9,10 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
-    detect_class_differences,
     estimate_conditional_intervals,
     estimate_joint_intervals,
     to_json_list,
@@ -41,6 +41,9 @@ class FeatureResult:
         P(value, label), raw.
     conditionals : IntervalEstimate
         P(value | label), raw, for people.
+    distinguishable_entries : (values,) bool array
+        For which values P(value | label) of any two classes differs significantly, see
+        :mod:`class_differences`.
     relevance : Relevance
         Computed from the raw estimates.
     smoothed : array
@@ -55,6 +58,7 @@ class FeatureResult:
     asked_with: tuple[str, ...]
     frequencies: IntervalEstimate
     conditionals: IntervalEstimate
+    distinguishable_entries: BoolArray
     relevance: Relevance
     smoothed: FloatArray
 
@@ -80,14 +84,12 @@ class FeatureResult:
             else (),
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
             conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
+            distinguishable_entries=find_differing_values(raw, k)
+            if raw
+            else np.zeros(len(smoothed), dtype=bool),
             relevance=estimate_table_relevance(raw, prior),
             smoothed=smoothed,
         )
-
-    @property
-    def distinguishable_entries(self) -> BoolArray:
-        """For each value, whether P(value | label) differs significantly between any two classes."""
-        return detect_class_differences(self.conditionals)
 
     @property
     def distinguishable(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -89,6 +90,7 @@ class IntervalEstimate:
         }
 
 
+@lru_cache(maxsize=256)
 def simultaneous_z(intervals: int) -> float:
     """Return the half-width, in standard errors, of this many simultaneous 95% intervals."""
     return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
@@ -157,43 +159,26 @@ def ratio_intervals(
     The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
     ratios. Where the bottom is not distinguishable from zero, the set is unbounded and is cut to `bounds`.
     """
-
-    def interval(z: float) -> Interval:
-        square = bottom**2 - z**2 * quadratic
-        middle = top * bottom + z**2 * linear / 2
-        rest = top**2 - z**2 * constant
-        bounded = (square > 0) & (bottom > 0)
-        root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
-        divisor = np.where(bounded, square, 1.0)
-        low = np.where(bounded, (middle - root) / divisor, bounds[0])
-        high = np.where(bounded, (middle + root) / divisor, bounds[1])
-        return np.clip(low, *bounds), np.clip(high, *bounds)
-
+    # both intervals at once, along the first axis: the single one, then the simultaneous one
+    z2 = np.array([Z95**2, simultaneous_z(count) ** 2]).reshape(2, *(1,) * top.ndim)
+    square = bottom**2 - z2 * quadratic
+    middle = top * bottom + z2 * linear / 2
+    rest = top**2 - z2 * constant
+    bounded = (square > 0) & (bottom > 0)
+    root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
+    divisor = np.where(bounded, square, 1.0)
+    lows = np.where(bounded, np.clip((middle - root) / divisor, *bounds), bounds[0])
+    highs = np.where(bounded, np.clip((middle + root) / divisor, *bounds), bounds[1])
     # near 1 rounding can put the estimate outside its interval, or that outside the simultaneous one
     inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
-    low, high = interval(Z95)
-    low, high = np.minimum(low, inside), np.maximum(high, inside)
-    simultaneous_low, simultaneous_high = interval(simultaneous_z(count))
-    return low, high, np.minimum(simultaneous_low, low), np.maximum(simultaneous_high, high)
-
-
-# -- differences between classes ------------------------------------------------------------------
-#
-# Two classes are distinguishable where their simultaneous intervals do not overlap. If the classes were
-# equal, both intervals would contain their common truth, 19 times in 20, and so overlap. This assumes neither
-# independence nor a linearised difference, which raises many false alarms where noise is large. Classes that
-# are not distinguishable may still differ.
+    low, high = np.minimum(lows[0], inside), np.maximum(highs[0], inside)
+    return low, high, np.minimum(lows[1], low), np.maximum(highs[1], high)
 
 
 def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
-    """Return for which classes, (k,), the prior is distinguishable from 1/k."""
+    """Return for which classes, (k,), the simultaneous interval of the prior does not contain 1/k."""
     k = len(prior.value)
     return (prior.simultaneous_low > 1 / k) | (prior.simultaneous_high < 1 / k)
-
-
-def detect_class_differences(estimate: IntervalEstimate) -> BoolArray:
-    """Return whether any two classes are distinguishable: of (k,) estimates, or of each row of (A, k)."""
-    return np.asarray(estimate.simultaneous_low.max(axis=-1) > estimate.simultaneous_high.min(axis=-1))
 
 
 # -- margins of error -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_class_differences, to_json_list
+from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
@@ -52,6 +52,9 @@ class NumberResult:
         Computed from the raw estimates.
     missing : IntervalEstimate or None
         P(missing | label); None if the number cannot be missing.
+    distinguishable_entries : mapping of str to bool
+        For "means", "variances" and possibly "missing", whether any two classes differ significantly, see
+        :mod:`class_differences`.
     smoothed : Gaussian
         The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1.
     width : float
@@ -68,6 +71,7 @@ class NumberResult:
     variances: IntervalEstimate
     deviations: IntervalEstimate
     missing: IntervalEstimate | None
+    distinguishable_entries: Mapping[str, bool]
     relevance: Relevance
     smoothed: Gaussian
     width: float
@@ -95,17 +99,12 @@ class NumberResult:
             variances=variances,
             deviations=_root(variances),
             missing=missing,
+            distinguishable_entries=raw.find_differences(),
             relevance=estimate_number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
             width=feature.width,
             noise=float(np.sqrt(prior @ np.minimum(means.stderr, feature.width) ** 2)),
         )
-
-    @property
-    def distinguishable_entries(self) -> dict[str, bool]:
-        """For each statistic (means, ...), whether it differs significantly between any two classes."""
-        estimates = {"means": self.means, "variances": self.variances, "missing": self.missing}
-        return {name: bool(detect_class_differences(each)) for name, each in estimates.items() if each}
 
     @property
     def distinguishable(self) -> bool:
@@ -148,7 +147,7 @@ class NumberResult:
             "missing": self.missing.as_dict() if self.missing else None,
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
-            "distinguishable_entries": self.distinguishable_entries,
+            "distinguishable_entries": dict(self.distinguishable_entries),
             "smoothed": {
                 "mean": to_json_list(smoothed.mean),
                 "variance": to_json_list(smoothed.variance),

@@ -20,7 +20,7 @@ _UNKNOWN = "unknown"
 LEGEND = (
     "estimate +- half the width of its single 95% interval, before that is cut to possible values. Estimates "
     "are consistent: the shares of a class are at least 0 and add up to 1, and a mean is in its range. "
-    f"{_MARK}: the classes are distinguishable in this row."
+    f"{_MARK}: the classes differ significantly in this row, by a test at level 5% for the whole feature."
 )
 
 

@@ -124,6 +124,9 @@ class Moments:
         s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated.
     covariance : (3, 3, k) array
         Covariance of `raw` for each label; 0 where G is not estimated.
+    class_factor : (3, k) array
+        Estimate a of class c and estimate b of another class d covary as -class_factor[a, c] times
+        class_factor[b, d]; 0 where G is not estimated.
     """
 
     question: Question
@@ -131,6 +134,12 @@ class Moments:
     n: int
     raw: FloatArray
     covariance: FloatArray
+    class_factor: FloatArray
+
+    @property
+    def class_offset(self) -> float:
+        """The offset of P(label), see :attr:`NumericMechanism.class_offsets`."""
+        return float(mechanism_of(self.question).class_offsets[2])
 
     @property
     def estimates_prior(self) -> bool:
@@ -163,5 +172,10 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
     mechanism, moment = mechanism_of(question), question.moment
     place = question.feature_indices.index(feature)
     raw = mechanism.moments(total.cells, total.n)[place]
-    noise = mechanism.covariance(*population.moments(moment or 1)) / total.n
-    return Moments(question, place, total.n, np.nan_to_num(raw), np.nan_to_num(noise))
+    present, first, second, missing = population.moments(moment or 1)
+    noise = mechanism.covariance(present, first, second, missing) / total.n
+    truth = np.stack([first, missing, present + missing])
+    factor = (truth + mechanism.class_offsets[:, None]) / np.sqrt(total.n)
+    if not mechanism.estimates_prior:
+        raw[2] = noise[2] = noise[:, 2] = factor[2] = 0.0
+    return Moments(question, place, total.n, raw, noise, factor)

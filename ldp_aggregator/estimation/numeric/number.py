@@ -8,13 +8,16 @@ the error of the prior.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.class_differences import LEVEL, Contrasts, detect_differences
+from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.intervals import (
     PROBABILITY,
@@ -59,6 +62,30 @@ class ClassMoments:
                 rest = rest - self._weight(moments) ** 2 * moments.covariance[2, 2]
         noise[6, 6] = np.maximum(rest, 0.0)
         return noise
+
+    @cached_property
+    def class_factors(self) -> tuple[FloatArray, FloatArray]:
+        """Factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of different classes.
+
+        Source i of class c and source j of another class d covary as the sum over f of
+        signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each, the prior from
+        other questions has two. Its covariance constant + linear (P(c) + P(d)) - product P(c) P(d), see
+        :class:`ClassCovariance`, is -p(c) p(d) + constant + linear^2 / product, with
+        p = sqrt(product) P - linear / sqrt(product).
+        """
+        rest, factors = self.prior.between, np.zeros((4, _SOURCES, self.k))
+        for factor, place, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
+            if moments is not None:
+                factors[factor, place : place + 3] = moments.class_factor
+                own = ClassCovariance.from_offset(moments.class_offset, moments.n)
+                rest += own.times(-(self._weight(moments) ** 2))
+        constant = 0.0
+        if rest.product > 0:
+            root = math.sqrt(rest.product)
+            factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
+            constant = rest.constant + rest.linear**2 / rest.product
+            factors[3, 6] = math.sqrt(abs(constant))
+        return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
 
     @property
     def k(self) -> int:
@@ -153,7 +180,7 @@ class ClassMoments:
         """The part of the variance of m^2 beyond the delta method: Var(m^2) = 4 m^2 Var(m) + 2 Var(m)^2."""
         return 2 * self.mean_variance**2
 
-    @property
+    @cached_property
     def raw_mean(self) -> tuple[FloatArray, FloatArray]:
         """Estimate of E[x | c] and the variance of the estimate; NaN and infinite if nothing is known."""
         return self._ratio(self.first, self.present)
@@ -214,6 +241,68 @@ class ClassMoments:
             bounds=bounds,
         )
         return IntervalEstimate(value, np.sqrt(variance), *intervals)
+
+    def find_differences(self) -> dict[str, bool]:
+        """Return whether any two classes differ significantly in their means, variances and missing shares.
+
+        The level holds for all of them together (Bonferroni). A statistic without reports does not differ. Of
+        the variances, only classes with a known mean are compared.
+        """
+        present, every, none = self.present, np.ones(self.k, dtype=bool), np.zeros(self.k)
+        mean_known = np.isfinite(self.raw_mean[0])
+        ratios = {
+            "means": (self.first, present, every, none),
+            "variances": (self.squared_deviation, present, mean_known, self.second_order_variance),
+        }
+        if self.can_be_missing:
+            ratios["missing"] = (self.missing, self.class_share, every, none)
+        differ = dict.fromkeys(ratios, False)
+        if not self.prior.known:
+            return differ
+        tested = {name: (top, *rest) for name, (top, *rest) in ratios.items() if top is not None}
+        if tested:
+            contrasts = self.contrasts(*zip(*tested.values(), strict=True))
+            found = detect_differences(contrasts, LEVEL / len(tested))
+            differ |= zip(tested, found.tolist(), strict=True)
+        return differ
+
+    def contrasts(
+        self,
+        tops: Sequence[Quantity],
+        bottoms: Sequence[Quantity],
+        informative: Sequence[BoolArray],
+        extra: Sequence[FloatArray],
+    ) -> Contrasts:
+        """Return the contrasts top - r bottom, a row for each pair of quantities.
+
+        Parameters
+        ----------
+        tops, bottoms : sequences of Quantity
+        informative : sequence of (k,) bool arrays
+            Which classes are compared.
+        extra : sequence of (k,) arrays
+            Variances of the ratios beyond the delta method.
+        """
+        factors, signs = self.class_factors
+        own_noise = self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
+        known = np.array(informative)
+        values = np.array([[each.value for each in tops], [each.value for each in bottoms]])
+        slopes = np.array([[each.slopes for each in tops], [each.slopes for each in bottoms]])
+        values, slopes = np.where(known, values, 0.0), np.where(known[:, None], slopes, 0.0)
+        own = np.einsum("utik,ijk,vtjk->uvtk", slopes, own_noise, slopes)
+        top_factors, bottom_factors = np.einsum("utik,fik->utfk", slopes, factors)
+        return Contrasts(
+            top=values[0],
+            bottom=values[1],
+            own=np.array(
+                [own[0, 0] + np.where(known, extra, 0.0) * values[1] ** 2, -2 * own[0, 1], own[1, 1]]
+            ),
+            growth=np.zeros_like(values[0]),
+            top_factors=top_factors,
+            bottom_factors=bottom_factors,
+            signs=signs,
+            informative=known,
+        )
 
     def likely_population(self) -> Population:
         """Return the population that these estimates describe; without a prior, the uniform one.

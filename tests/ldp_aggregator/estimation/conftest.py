@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -182,3 +183,38 @@ def raw_results(snapshot: Snapshot, features: Iterable[int]) -> RawResults:
             table = np.full((feature.size, raw.k), 1 / feature.size)
             results[place] = FeatureResult.from_estimates(feature, estimate, table, uniform)
     return RawResults(raw.prior.estimate, results)
+
+
+DIFFERING = """
+[survey]
+id = "differences"
+epsilon = {epsilon}
+[label]
+name = "label"
+values = ["a", "b", "c"]
+[features.five]
+values = ["p", "q", "r", "s", "t"]
+[features.number]
+range = [0, 1]
+missing = "category"
+[mechanism]
+frequency = "{mechanism}"
+"""
+DIFFERING_PRIOR = [0.7, 0.2, 0.1]
+
+
+@cache
+def differing_plan(mechanism: str, epsilon: float) -> Plan:
+    return read_survey(DIFFERING.format(mechanism=mechanism, epsilon=epsilon)).compile()
+
+
+def collect_differing(
+    mechanism: str, epsilon: float, users: int, seed: int, differ: bool = False
+) -> Snapshot:
+    """Collect reports of a population whose classes differ, or not."""
+    rng = np.random.default_rng([seed, 1])
+    labels = rng.choice(3, size=users, p=DIFFERING_PRIOR)
+    five = np.where(differ & (rng.random(users) < 0.5), labels, rng.integers(0, 5, users))
+    number = (rng.random(users) * 2**20).astype(np.int64) + differ * (labels << 18)
+    rows = np.column_stack([five, number])
+    return simulate_reports(differing_plan(mechanism, epsilon), rows, labels, FastStream([seed]))

@@ -1,0 +1,177 @@
+"""Measure false alarms and power of `distinguishable`: ``python -m benchmarks.differences [MECHANISM...]``.
+
+Every mechanism runs through the whole protocol at four values of epsilon. Each survey draws new people. In
+two populations the classes are equal, once with equally frequent classes and once with a rare one. There,
+every feature that is called distinguishable is a false alarm. In the third population the classes differ.
+Each entry is the percentage of surveys in which the test calls a feature distinguishable and, after a slash,
+the percentage of an older rule: simultaneous intervals that do not overlap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import click
+import numpy as np
+
+from benchmarks.coverage import CATEGORY, FIVE, NUMBERS, SHARES, SURVEY, TWO, Floats
+from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.randomness import FastStream
+from encoders.survey import NumericFeature, Plan, read_survey
+from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.simulated_population import simulate_reports
+
+SETTINGS = (("0.5", 20_000), ("1", 10_000), ("4", 4_000), ("8", 1_000))
+"""Epsilons, and numbers of people who report."""
+CHUNK = 50
+"""Surveys of one job."""
+EVEN = np.full(3, 1 / 3)
+POPULATIONS = {
+    "equal classes, uniform prior": (True, EVEN),
+    "equal classes, one rare": (True, SHARES),
+    "different classes, one rare": (False, SHARES),
+}
+"""Whether the classes are equal, and P(class)."""
+TABLES = {"two": TWO, "five": FIVE}
+"""P(value | class) of different classes; equal classes have its mean over the classes."""
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class Law:
+    """A number of each class: least + span u^power, with u uniform on [0, 1], and its share of missing."""
+
+    least: tuple[float, float, float]
+    span: tuple[float, float, float]
+    power: int
+    missing: tuple[float, float, float]
+
+    def draw(self, labels: np.ndarray, rng: np.random.Generator) -> Floats:
+        """Return a number for each person; NaN if it is missing."""
+        u = rng.random(len(labels)) ** self.power
+        x = np.array(self.least)[labels] + np.array(self.span)[labels] * u
+        return np.where(rng.random(len(labels)) < np.array(self.missing)[labels], np.nan, x)
+
+
+LAWS = {
+    "age": Law((20, 40, 30), (40, 40, 40), 1, (0.0, 0.0, 0.0)),
+    "income": Law((0, 90, 0), (200, 20, 200), 3, (0.1, 0.3, 0.1)),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One mechanism at one epsilon, in one population."""
+
+    mechanism: str
+    epsilon: str
+    users: int
+    population: str
+
+    def plan(self) -> Plan:
+        """Return the plan: two discrete features, or two numbers."""
+        numeric = self.mechanism in NUMERIC_MECHANISMS
+        what = "numeric" if numeric else "frequency"
+        head = SURVEY.format(epsilon=self.epsilon, what=what, mechanism=self.mechanism)
+        if numeric:
+            head = head[: head.index("[features.two]")]
+        return read_survey(head + (NUMBERS if numeric else CATEGORY)).compile()
+
+    def survey(self, plan: Plan, seed: int) -> Iterator[FeatureResult | NumberResult]:
+        """Draw people, let each send one report, and yield the results of the features."""
+        equal, prior = POPULATIONS[self.population]
+        rng, columns = np.random.default_rng([seed, 1]), []
+        labels = rng.choice(3, self.users, p=prior)
+        for feature in plan.features:
+            if isinstance(feature, NumericFeature):
+                like = np.zeros_like(labels) if equal else labels
+                columns.append(feature.code_array(LAWS[feature.name].draw(like, rng)))
+            else:
+                table = TABLES[feature.name]
+                if equal:
+                    table = np.repeat((table @ SHARES)[:, None], 3, axis=1)
+                reached = np.cumsum(table, axis=0)[:-1, labels]
+                columns.append((rng.random(self.users) >= reached).sum(axis=0))
+        reports = FastStream(np.random.SeedSequence([seed, 2]))
+        yield from estimate_snapshot(
+            simulate_reports(plan, np.column_stack(columns), labels, reports)
+        ).features
+
+
+def overlap_rule(estimate: IntervalEstimate) -> bool:
+    """Return whether the simultaneous intervals of any two classes do not overlap: the old rule."""
+    return bool((estimate.simultaneous_low.max(axis=-1) > estimate.simultaneous_high.min(axis=-1)).any())
+
+
+Entry = tuple[str, str]
+"""The feature, and what differs: any of its values or statistics, or one statistic of a number."""
+
+
+def rules(feature: FeatureResult | NumberResult) -> Iterator[tuple[Entry, tuple[bool, bool]]]:
+    """Yield what is called distinguishable by the test and by the old rule."""
+    if isinstance(feature, FeatureResult):
+        yield (feature.name, ANY), (feature.distinguishable, overlap_rule(feature.conditionals))
+        return
+    estimates = {"means": feature.means, "variances": feature.variances, "missing": feature.missing}
+    old = {what: overlap_rule(each) for what, each in estimates.items() if each}
+    yield (feature.name, ANY), (feature.distinguishable, any(old.values()))
+    for what, flag in feature.distinguishable_entries.items():
+        yield (feature.name, what), (flag, old[what])
+
+
+def work(job: tuple[Cell, int]) -> dict[Entry, Floats]:
+    """Run a chunk of surveys; return how often each rule calls each entry distinguishable."""
+    cell, start = job
+    plan, counts = cell.plan(), defaultdict[Entry, Floats](lambda: np.zeros(2))
+    for seed in range(start, start + CHUNK):
+        for feature in cell.survey(plan, seed):
+            for entry, flags in rules(feature):
+                counts[entry] += flags
+    return dict(counts)
+
+
+def run(cells: list[Cell], surveys: int) -> dict[Cell, dict[Entry, Floats]]:
+    """Run all surveys of all cells; return shares of surveys."""
+    jobs = [(cell, start) for cell in cells for start in range(0, surveys, CHUNK)]
+    shares: dict[Cell, dict[Entry, Floats]] = defaultdict(lambda: defaultdict(lambda: np.zeros(2)))
+    with (
+        ProcessPoolExecutor() as pool,
+        click.progressbar(length=len(jobs), label="surveys", file=sys.stderr) as bar,
+    ):
+        for (cell, _), counts in zip(jobs, pool.map(work, jobs), strict=True):
+            for entry, flags in counts.items():
+                shares[cell][entry] = shares[cell][entry] + flags / surveys
+            bar.update(1)
+    return shares
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    names = (*MECHANISMS, *NUMERIC_MECHANISMS)
+    parser.add_argument("mechanisms", nargs="*", choices=[*names, []], help=", ".join(names))
+    parser.add_argument("--surveys", type=int, default=1000, help=f"a multiple of {CHUNK}")
+    chosen = parser.parse_args()
+    for name in chosen.mechanisms or names:
+        for population in POPULATIONS:
+            cells = [Cell(name, *setting, population) for setting in SETTINGS]
+            found = run(cells, chosen.surveys)
+            for entry in found[cells[0]]:
+                shown = [
+                    f"{100 * new:.1f} / {100 * old:.1f}" for new, old in (found[c][entry] for c in cells)
+                ]
+                mean, old_mean = np.mean([found[cell][entry] for cell in cells], axis=0)
+                print(
+                    f"| {name} | {population} | {' '.join(entry)} | {' | '.join(shown)} "
+                    f"| {100 * mean:.1f} / {100 * old_mean:.1f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Tests of whether classes differ in a ratio, such as P(value | class), a mean or a variance.
+
+The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
+top[c] - r bottom[c] are 0 on average. They are linear in the raw estimates, so their covariance at r follows
+in closed form from the mechanism. The statistic is the smallest squared length of the contrasts over all r,
+in units of this covariance (Anderson and Rubin 1949). Its critical value is that of a chi-square distribution
+with k - 1 degrees of freedom. If the classes are equal and every P(class) is well known, this is the
+distribution of the statistic. If some P(class) is poorly known, the statistic tends to be smaller. This is
+proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are where
+noise dominates; docs/results/interval-coverage.md has the measured false alarms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+
+LEVEL = 0.05
+"""Probability, at most, that equal classes of one feature are called different in anything."""
+_ANGLES = np.tan(np.linspace(-math.pi / 2, math.pi / 2, 33, endpoint=False)[1:])
+"""Candidates for r over its whole range, in units of the contrasts' noise."""
+_STEPS = np.linspace(-3.0, 3.0, 25)
+"""Candidates for r around its estimate, in standard errors. A statistic is too large by at most 1/64."""
+_BLOCK = 1 << 20
+"""Largest number of elements of an intermediate array, unless one row has more."""
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Contrasts top - r bottom of the classes, in several rows, and their covariance.
+
+    At r the covariance of one row is diag(v) + the sum over j of signs[j] u[j] u[j]', with
+    v = own[0] + own[1] r + own[2] r^2 + growth max(r (1 - r), 0) and u = top_factors - r bottom_factors.
+
+    Attributes
+    ----------
+    top, bottom : (rows, k) arrays
+        Estimates with equal ratios in all classes under the null hypothesis.
+    own : (3, rows, k) array
+    growth : (rows, k) array
+    top_factors, bottom_factors : (rows, factors, k) arrays
+    signs : (factors,) array
+        1 or -1.
+    informative : (rows, k) bool array
+        Which classes are compared.
+    """
+
+    top: FloatArray
+    bottom: FloatArray
+    own: FloatArray
+    growth: FloatArray
+    top_factors: FloatArray
+    bottom_factors: FloatArray
+    signs: FloatArray
+    informative: BoolArray
+
+    def select(self, rows: BoolArray | slice) -> Contrasts:
+        """Return some of the rows."""
+        return Contrasts(
+            top=self.top[rows],
+            bottom=self.bottom[rows],
+            own=self.own[:, rows],
+            growth=self.growth[rows],
+            top_factors=self.top_factors[rows],
+            bottom_factors=self.bottom_factors[rows],
+            signs=self.signs,
+            informative=self.informative[rows],
+        )
+
+    def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return T'C^-1 T, T'C^-1 B and B'C^-1 B of top T, bottom B and the covariance C at candidates r.
+
+        Parameters
+        ----------
+        r : (rows, candidates) array
+
+        Returns
+        -------
+        three (rows, candidates) arrays
+            By the Woodbury identity.
+        """
+        ratio = r[..., None]
+        constant, linear, quadratic = self.own[:, :, None]
+        variance = constant + ratio * (linear + ratio * quadratic)
+        variance += np.maximum(ratio * (1 - ratio), 0.0) * self.growth[:, None]
+        weight = self.informative[:, None] / np.maximum(variance, np.finfo(np.float64).tiny)
+        factors = len(self.signs)
+        vectors = np.empty((*r.shape, 2 + factors, self.top.shape[1]))
+        vectors[:, :, 0], vectors[:, :, 1] = self.top[:, None], self.bottom[:, None]
+        np.subtract(
+            self.top_factors[:, None], ratio[..., None] * self.bottom_factors[:, None], out=vectors[:, :, 2:]
+        )
+        gram = (vectors * weight[..., None, :]) @ vectors.swapaxes(-1, -2)
+        inner = gram[..., 2:, 2:] + np.diag(self.signs)
+        found = gram[..., :2, :2] - gram[..., :2, 2:] @ np.linalg.solve(inner, gram[..., 2:, :2])
+        return found[..., 0, 0], found[..., 0, 1], found[..., 1, 1]
+
+
+def detect_differences(contrasts: Contrasts, level: float) -> BoolArray:
+    """Return in which rows, (rows,), the classes differ significantly, each row at this level.
+
+    Where the statistic is not significant at the ratio of the sums over the classes, no other r is examined.
+    """
+    rows, factors, k = contrasts.top_factors.shape
+    block = max(1, _BLOCK // ((2 + factors) * k * (len(_ANGLES) + len(_STEPS))))
+    if rows > block:
+        parts = [slice(first, first + block) for first in range(0, rows, block)]
+        found = [detect_differences(contrasts.select(part), level) for part in parts]
+        return np.concatenate(found)
+    limits = _limits(contrasts.informative.sum(axis=1), level)
+    total = contrasts.bottom.sum(axis=1)
+    start = contrasts.top.sum(axis=1) / np.where(total > 0, total, 1.0)
+    length, estimate, error = _fit(contrasts, start[:, None])
+    differ: BoolArray = length[:, 0] > limits
+    if differ.any():
+        rest = contrasts.select(differ)
+        least = _minimise(rest, estimate[differ], error[differ])
+        differ[differ] = least > limits[differ]
+    return differ
+
+
+def _limits(classes: IntArray, level: float) -> FloatArray:
+    """Return the critical value for each number of classes; infinite for fewer than two."""
+    return np.array([chi_square_quantile(level, int(each) - 1) if each > 1 else math.inf for each in classes])
+
+
+def _fit(contrasts: Contrasts, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the squared lengths at r, and the least-squares r at this covariance with its standard error."""
+    top, both, bottom = contrasts.products(r)
+    bottom_known = np.maximum(bottom, np.finfo(np.float64).tiny)
+    return top - 2 * r * both + r**2 * bottom, both / bottom_known, 1 / np.sqrt(bottom_known)
+
+
+def _minimise(contrasts: Contrasts, estimate: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the smallest squared length over all r, (rows,).
+
+    The candidates are near the estimate and, because r is a ratio whose bottom may be zero, at tangents of
+    evenly spaced angles. Their centre and scale make the noise nearly independent of the angle.
+    """
+    constant, linear, quadratic = contrasts.own.sum(axis=-1)[..., None]
+    centre = -linear / (2 * quadratic)
+    scale = np.sqrt(np.maximum(constant / quadratic - centre**2, 0.0))
+    lengths, _, _ = _fit(contrasts, np.hstack([estimate + error * _STEPS, centre + scale * _ANGLES]))
+    least: FloatArray = np.where(lengths >= 0, lengths, np.inf).min(axis=1)  # below 0 by rounding only
+    return least
+
+
+# -- discrete features ----------------------------------------------------------------------------
+
+
+def find_differing_values(frequencies: Frequencies, k: int) -> BoolArray:
+    """Return for which values, (A,), P(value | class) differs significantly between any of the k classes.
+
+    The level holds for all values together (Bonferroni). Two values are one test, because their shares add
+    up to one.
+    """
+    values = len(frequencies.raw) // k
+    if frequencies.n == 0:
+        return np.zeros(values, dtype=bool)
+    tests = 1 if values == 2 else values
+    return detect_differences(value_contrasts(frequencies, k), LEVEL / tests)
+
+
+def value_contrasts(frequencies: Frequencies, k: int) -> Contrasts:
+    """Return the contrasts F[a, c] - r G[c], with a row for each value a.
+
+    If r is the true P(a | c) in all classes, the mean of a contrast is 0. So of the covariance of F, see
+    :class:`FrequencyCovariance`, the terms with `slope` and with 1/n cancel, and
+    diag(v) + shared (1 - A r)^2 11' is left, with v = floor (1 - 2 r + A r^2) + growth P(c) r (1 - r).
+    """
+    table, covariance = frequencies.raw.reshape(-1, k), frequencies.covariance
+    shape, one, class_share = table.shape, (len(table), 1, k), table.sum(axis=0)
+    shared = math.sqrt(abs(covariance.shared))
+    own = covariance.floor * np.array([1.0, -2.0, len(table)])
+    return Contrasts(
+        top=table,
+        bottom=np.broadcast_to(class_share, shape),
+        own=np.broadcast_to(own[:, None, None], (3, *shape)),
+        growth=np.broadcast_to(covariance.growth * np.clip(class_share, 0.0, 1.0), shape),
+        top_factors=np.full(one, shared),
+        bottom_factors=np.full(one, shared * len(table)),
+        signs=np.array([math.copysign(1.0, covariance.shared)]),
+        informative=np.ones(shape, dtype=bool),
+    )
+
+
+# -- the chi-square distribution ------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def chi_square_quantile(level: float, degrees: int) -> float:
+    """Return the x that a chi-square variable exceeds with probability `level`, by bisection."""
+    low, high = 0.0, 1.0
+    while chi_square_tail(high, degrees) > level:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chi_square_tail(middle, degrees) > level else (low, middle)
+    return high
+
+
+def chi_square_tail(x: float, degrees: int) -> float:
+    """Return the probability that a chi-square variable exceeds x, by recursion over the degrees of freedom.
+
+    Q(a + 1, h) = Q(a, h) + h^a e^-h / Gamma(a + 1), with h = x / 2, from Q(1/2, h) = erfc(sqrt(h)) or
+    Q(1, h) = e^-h.
+    """
+    h = x / 2
+    if h <= 0:
+        return 1.0
+    a, tail = (1.0, math.exp(-h)) if degrees % 2 == 0 else (0.5, math.erfc(math.sqrt(h)))
+    while a < degrees / 2:
+        tail += math.exp(a * math.log(h) - h - math.lgamma(a + 1))
+        a += 1
+    return tail

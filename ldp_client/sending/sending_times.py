@@ -128,7 +128,7 @@ class SendingSchedule:
         if report.is_urgent:
             return "by flush"
         if failures := max(report.failures, collector.failures):
-            return f"a random pause after {failures} failed attempts"
+            return f"a random pause after {failures} failed attempt{'s' * (failures > 1)}"
         if not report.is_new:
             return "a random time, for a report of an earlier run"
         return f"a random time within {report.spread:g} s"

@@ -36,8 +36,8 @@ CASES: dict[str, Case] = {
 Times = dict[str, float]
 
 
-class Nobody:
-    """A transport without a collector."""
+class UnreachableTransport:
+    """A transport whose requests all fail: there is no collector."""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         raise TransportError("no answer from the collector: it does not exist")
@@ -102,7 +102,7 @@ def enqueue(plan: Plan) -> float:
     seconds = []
     with journals(plan, "OFF") as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
-            with Client(plan, URL, journal=journal, transport=Nobody()) as client:
+            with Client(plan, URL, journal=journal, transport=UnreachableTransport()) as client:
                 sender = get_sender(journal)
                 start = perf_counter()
                 sender.send_queued(client)
@@ -115,7 +115,7 @@ def whole(plan: Plan, row: dict[str, object], synchronous: str) -> float:
     seconds = []
     with journals(plan, synchronous) as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
-            with Client(plan, URL, journal=journal, transport=Nobody(), spread=60.0) as client:
+            with Client(plan, URL, journal=journal, transport=UnreachableTransport(), spread=60.0) as client:
                 start = perf_counter()
                 state = client.report(row, "yes").state
                 seconds.append(perf_counter() - start)

@@ -77,4 +77,5 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
 def _too_alike(rank: int) -> str:
     if rank == 0:
         return "the estimated class means are equal in every number: nothing to learn"
-    return f"the class means differ in {rank} directions only: choose at most {rank} components"
+    directions = "direction" if rank == 1 else "directions"
+    return f"the class means differ in only {rank} {directions}: choose at most {rank}"

@@ -21,7 +21,7 @@ _CONDITION = (
 )
 _NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
 _BOUND, _OLD_BOUND = "epsilon_lower_bound", "bound"
-"""The key of a leak's bound, and its name in audits of version 0.1."""
+"""The key of a leak's bound, and its name in audits from before version 0.1.0."""
 
 
 class AuditError(LdpError):

@@ -75,7 +75,7 @@ def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
         (np.array([[0.1, 0.2], [0.3, 0.1]]), 0, "not 0"),
         (np.array([[0.1, 0.2]]), 1, "allow at most 0"),
         (np.array([[0.1, 0.2], [0.1, 0.2]]), 1, "nothing to learn"),
-        (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in 1 directions only"),
+        (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in only 1 direction:"),
     ],
 )
 def test_more_components_than_the_means_differ_in_are_refused(

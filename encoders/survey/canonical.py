@@ -18,8 +18,8 @@ def dump_canonical_json(document: object) -> bytes:
     return text.encode()
 
 
-def load_canonical_json(data: bytes) -> Any:
-    """Read canonical bytes.
+def load_canonical_json(data: bytes, name: str = "plan") -> Any:
+    """Read canonical bytes; errors call them the `name`.
 
     Raises
     ------
@@ -30,10 +30,10 @@ def load_canonical_json(data: bytes) -> Any:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
         again = dump_canonical_json(document)
     except (ValueError, RecursionError) as error:
-        raise SurveyError("the plan is not JSON; it may be truncated") from error
+        raise SurveyError(f"the {name} is not JSON; it may be truncated") from error
     if again != data:
         raise SurveyError(
-            "the plan is not canonical; take it unchanged from the collector or `ldp-survey compile`"
+            f"the {name} is not canonical; take it unchanged from the collector or `ldp-survey compile`"
         )
     return document
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
@@ -17,11 +18,22 @@ from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, check_plan, check_validation, is_survey_id
+from encoders.survey.plan_checks import (
+    ENROLMENTS,
+    OPEN,
+    TOKEN,
+    check_plan,
+    check_validation,
+    is_sha256,
+    is_survey_id,
+)
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.validation_round import Validation
+
+if TYPE_CHECKING:
+    from encoders.survey.texts import SurveyTexts
 
 FORMAT = 1
 MAX_PLAN_BYTES = 1 << 20
@@ -51,6 +63,10 @@ class Plan:
         "open": anybody may answer. "token": people with an invitation, see :mod:`encoders.survey.invitation`.
     validation : Validation or None
         A model that devices validate. Label and features are then whether its predictions are right.
+    texts_digest : str
+        SHA-256 of the survey's texts, in hexadecimal; empty if it has none.
+    texts : SurveyTexts or None
+        The survey's texts, if they are at hand: a plan that is read alone has only their digest.
     json : bytes
         Canonical form; its SHA-256 is the digest in every report.
     """
@@ -64,6 +80,8 @@ class Plan:
     family: str = ""
     enrolment: str = OPEN
     validation: Validation | None = None
+    texts_digest: str = ""
+    texts: SurveyTexts | None = field(default=None, repr=False)
     json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +93,8 @@ class Plan:
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
             raise SurveyError("is open or token", "enrolment")
+        if self.texts_digest != "" and not is_sha256(self.texts_digest):
+            raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
         object.__setattr__(self, "json", dump_canonical_json(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")
@@ -134,6 +154,22 @@ class Plan:
             raise SurveyError("the plan lacks an entry, or an entry has the wrong type") from error
         if plan.json != data:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
+        return plan
+
+    def with_texts(self, data: bytes) -> Plan:
+        """Return this plan with its texts, read from the bytes of their file.
+
+        Raises
+        ------
+        SurveyError
+            If the plan has no texts, or these are not its texts.
+        """
+        from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
+
+        if not self.texts_digest:
+            raise SurveyError("the survey has no texts", "texts")
+        plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
+        object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
 
     @property
@@ -222,6 +258,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["enrolment"] = plan.enrolment
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
+    if plan.texts_digest:
+        more["texts"] = plan.texts_digest
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}

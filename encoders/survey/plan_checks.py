@@ -27,11 +27,17 @@ ENROLMENTS = (OPEN, TOKEN)
 MAX_TEXT = 200
 _TEXT = f"printable and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_survey_id(value: object) -> bool:
     """Return whether a value can be a survey's id, which is part of URLs, file names and counters."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def is_sha256(value: object) -> bool:
+    """Return whether a value is a SHA-256 as a plan writes it, in hexadecimal."""
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def check_plan(
@@ -147,6 +153,11 @@ def text_fault(text: str) -> str:
     """Return why a text cannot be a name or a category, as the end of a sentence; empty if it can."""
     if not 0 < len(text) <= MAX_TEXT:
         return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
+    return printable_fault(text)
+
+
+def printable_fault(text: str) -> str:
+    """Return which character of a text is not printable, as the end of a sentence; empty if all are."""
     if text.isprintable():
         return ""
     from unicodedata import name  # only needed for a mistake

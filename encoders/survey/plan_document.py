@@ -43,6 +43,7 @@ def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "family": document.get("family", ""),
         "enrolment": document.get("enrolment", OPEN),
         "validation": validation,
+        "texts_digest": document.get("texts", ""),
     }
 
 

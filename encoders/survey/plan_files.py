@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
@@ -13,16 +15,35 @@ from encoders.survey.toml_reader import TOML_ONLY, read_survey
 
 
 def load_plan_file(path: Path) -> Plan:
-    """Load a plan from an authored TOML survey or a compiled plan (canonical JSON).
+    """Load a plan from an authored TOML survey or a compiled plan (canonical JSON), with its texts if found.
 
     Raises
     ------
     SurveyError
-        If the file cannot be read or is neither; each line of the message begins with the file's name.
+        If the file cannot be read or is neither, or if the texts beside it are not the plan's. Each line of
+        the message begins with the file's name.
     """
-    try:
+    with _named_errors(path):
         text = _read(path)
-        return _read_plan(text) if text.lstrip().startswith("{") else _compile(text)
+        if not text.lstrip().startswith("{"):
+            return _compile(text)
+        plan = _read_plan(text)
+    beside = texts_path(path)
+    if not (plan.texts_digest and beside.exists()):
+        return plan
+    with _named_errors(beside):
+        return plan.with_texts(_read(beside).strip().encode())
+
+
+def texts_path(plan: Path) -> Path:
+    """Return the path of the texts of a compiled plan: plan.texts.json beside plan.json."""
+    return plan.with_name(f"{plan.stem}.texts.json")
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
     except SurveyError as error:
         error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise

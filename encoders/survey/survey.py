@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from encoders.survey.compiler import Compiler
 from encoders.survey.features import Feature, Label
@@ -11,6 +12,9 @@ from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.validation_round import Validation
+
+if TYPE_CHECKING:
+    from encoders.survey.texts import SurveyTexts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,8 @@ class Survey:
         if the author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`.
     validation : Validation or None
         A model that devices validate, see :meth:`with_validation`.
+    texts : SurveyTexts or None
+        What people read when they are asked.
     """
 
     id: str
@@ -57,6 +63,7 @@ class Survey:
     enrolment: str = OPEN
     users: int | None = None
     validation: Validation | None = None
+    texts: SurveyTexts | None = None
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -109,4 +116,6 @@ class Survey:
             family=self.family,
             enrolment=self.enrolment,
             validation=self.validation,
+            texts_digest=self.texts.digest if self.texts else "",
+            texts=self.texts,
         )

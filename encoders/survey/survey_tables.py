@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import SurveyError
@@ -19,6 +19,9 @@ from encoders.survey.survey import Survey
 from encoders.survey.table_entries import EntryReader, Mistake, Path, Table
 from encoders.survey.validation_round import Validation
 
+if TYPE_CHECKING:
+    from encoders.survey.texts import SurveyTexts
+
 MAX_USERS = 10**11
 MAX_BINS = 1000
 
@@ -29,6 +32,7 @@ _TABLE_KEYS = {
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
 }
+_TEXT_TABLES = ("about", "texts")
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
 _INPUT_KEYS = {"range", "missing"}
 _ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
@@ -49,7 +53,7 @@ class _SurveyReader(EntryReader):
 
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
-        self.check_keys(self.document, tables, ())
+        self.check_keys(self.document, {*tables, *_TEXT_TABLES}, ())
         for name, known in _TABLE_KEYS.items():
             self.check_keys(tables[name], known, (name,))
         label = self.read_label(tables["label"])
@@ -72,11 +76,19 @@ class _SurveyReader(EntryReader):
             family=self.read_family(tables["survey"]),
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
+            texts=self.read_texts(label, features),
         )
         if "validation" not in self.document or self.mistakes:
             return survey
         validation = self.read_validation(tables["validation"], survey)
         return survey.with_validation(validation) if validation else survey
+
+    def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
+        if not any(name in self.document for name in _TEXT_TABLES):
+            return None
+        from encoders.survey.text_tables import read_texts  # late: most surveys on devices are plans
+
+        return read_texts(self, self.document, label, features)
 
     def read_table(self, name: str) -> dict[str, Any]:
         entry = self.document.get(name, {})

@@ -12,6 +12,7 @@ from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
+from ldp_aggregator.authoring.survey_texts import describe_texts
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
@@ -45,7 +46,7 @@ def format_overview(plan: Plan) -> str:
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in find_warnings(plan))]
-    return "\n".join([*lines, f"digest {plan.digest}"])
+    return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 
 
 def explain_mechanisms(names: Iterable[str]) -> list[str]:

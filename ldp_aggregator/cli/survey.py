@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -22,6 +22,7 @@ from ldp_aggregator.authoring.sample_row import (
     read_json_row,
 )
 from ldp_aggregator.authoring.signing import sign_file, write_key
+from ldp_aggregator.authoring.survey_texts import write_plan
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.cli.version_option import version_option
@@ -93,11 +94,29 @@ def check(survey: Path) -> None:
 
 @main.command("compile")
 @click.argument("survey", type=_FILE)
-@click.option("-o", "--output", type=click.File("wb"), default="-", help="Standard output by default.")
-def compile_(survey: Path, output: BinaryIO) -> None:
-    """Write the plan of SURVEY: canonical JSON, whose digest every report contains."""
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    default="-",
+    help="Standard output by default, without the texts.",
+)
+def compile_(survey: Path, output: Path) -> None:
+    """Write the plan of SURVEY: canonical JSON, whose digest every report contains.
+
+    If the survey has texts, they are written beside the plan: plan.texts.json beside plan.json. The plan
+    contains their SHA-256.
+    """
     plan = load_plan_file(survey)
-    output.write(plan.json)
+    if str(output) != "-":
+        try:
+            write_plan(plan, output)
+        except OSError as error:
+            raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+        return
+    click.echo(plan.json, nl=False)
+    if plan.texts_digest:
+        click.echo("the survey has texts: -o PLAN.json writes them too, beside the plan", err=True)
 
 
 @main.command("preview")

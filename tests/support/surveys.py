@@ -19,6 +19,34 @@ bins = 4
 """
 """Two features: the survey of tests of devices, stores and the collector."""
 
+SLEEP_TEXTS = """
+[about]
+title = "Sleep"
+purpose = "To learn who sleeps well."
+contact = "A. Researcher, 1 Main Street"
+
+[texts.en]
+title = "Sleep and shift work"
+help = "It takes one minute."
+
+[texts.en.label]
+title = "Do you feel rested?"
+values = { yes = "Yes", no = "No" }
+
+[texts.en.features.age]
+title = "How old are you?"
+help = "In years."
+values = { young = "Under 40", old = "40 or older", "(missing)" = "I prefer not to answer" }
+
+[texts.de]
+title = "Schlaf und Schichtarbeit"
+
+[texts.de.label]
+title = "Sind Sie ausgeruht?"
+values = { yes = "Ja", no = "Nein" }
+"""
+"""Texts of SLEEP, to be added to it: complete in no language."""
+
 TEA = """\
 [survey]
 id = "tea"

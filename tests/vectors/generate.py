@@ -4,7 +4,8 @@ good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the co
 and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and good-numeric-
 projection.json for numbers made of others; good-together.json for features that are asked about together;
 good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
-together.json for a model that devices validate (validations.py). bad.json holds reports that a collector of
+together.json for a model that devices validate (validations.py); good-texts.json for a plan with the SHA-256
+of its texts, and the texts that each language displays (texts.py). bad.json holds reports that a collector of
 its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
 refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py and plan_mistakes/); tokens.json
 invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can
@@ -26,7 +27,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tests.vectors import bad_plans, limits, tokens, validations, values
+from tests.vectors import bad_plans, limits, texts, tokens, validations, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 
 HERE = Path(__file__).parent
@@ -251,6 +252,18 @@ def good_validation() -> dict[str, Any]:
     return {"cases": list(validations.cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
 
 
+def good_texts() -> dict[str, Any]:
+    plan = texts.plan_with_texts()
+    assert plan.texts
+    return {
+        "cases": list(texts.cases(plan)),
+        "digest": plan.digest,
+        "displayed": list(texts.displayed(plan)),
+        "plan": plan.json.decode(),
+        "texts": plan.texts.json.decode(),
+    }
+
+
 def good_validation_together() -> dict[str, Any]:
     plan = validations.together()
     listed = list(numeric_cases(plan, validations.rows(plan)))
@@ -381,6 +394,7 @@ def files() -> dict[str, str]:
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
     documents["good-numeric-projection.json"] = good_projection()
     documents["good-together.json"] = good_together()
+    documents["good-texts.json"] = good_texts()
     documents["good-values.json"] = values.good()
     documents["good-validation.json"] = good_validation()
     documents["good-validation-together.json"] = good_validation_together()

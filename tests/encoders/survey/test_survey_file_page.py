@@ -12,9 +12,9 @@ from encoders.survey import read_survey
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE, EXAMPLE_OF_TEXTS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]
-TABLES += ["projection.inputs.NAME"]
+TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
 [survey]
 id = "tea"
@@ -36,7 +36,8 @@ def problems(text: str) -> str:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_page_documents_each_key_of_the_table_and_no_other(table: str) -> None:
-    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems(f"[{table}]\nunknown_key = 1\n"))
+    feature = "[features.NAME]\n" if table.startswith("texts") else ""
+    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems(f"[{table}]\nunknown_key = 1\n{feature}"))
     assert known
     documented = {key.removeprefix(f"{table}.") for key in DOCUMENTED if key.startswith(f"{table}.")}
     assert {key for key in documented if "." not in key} == set(known[1].split(", "))
@@ -50,6 +51,12 @@ def test_page_documents_each_table() -> None:
 
 def test_example_on_the_page_is_a_survey() -> None:
     assert read_survey(EXAMPLE).id == "missed-payments-2026"
+
+
+def test_example_of_texts_on_the_page_fits_the_example_survey() -> None:
+    texts = read_survey(EXAMPLE + EXAMPLE_OF_TEXTS).texts
+    assert texts
+    assert texts.languages["en"]["features"]["age"]["values"]["young"] == "Under 30"
 
 
 def test_optional_keys_have_the_documented_defaults() -> None:

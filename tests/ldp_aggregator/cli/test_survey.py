@@ -31,6 +31,20 @@ bins = 3
 missing = "category"
 weight = 3
 """
+TEXTS = """\
+[texts.en]
+title = "Tea"
+[texts.en.label]
+title = "Are you tired?"
+values = { yes = "Yes", no = "No" }
+[texts.en.features.tea]
+title = "Which tea do you drink?"
+values = { black = "Black", green = "Green", mint = "Mint" }
+[texts.en.features.hours]
+title = "How long do you sleep?"
+[texts.de]
+help = "Eine Minute."
+"""
 BROKEN = """\
 [survey]
 id = "Tea!"
@@ -280,6 +294,60 @@ def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files: Callable[..., Pa
     path = files("survey.toml", "\ufeff" + SURVEY.replace("\n", "\r\n"))
     plan = files("plan.json", run("compile", path).stdout + "\n")
     assert run("check", plan).stdout == run("check", path).stdout
+
+
+def test_compile_writes_the_texts_beside_the_plan(files: Callable[..., Path], tmp_path: Path) -> None:
+    path, plan = files("survey.toml", SURVEY + TEXTS), tmp_path / "plan.json"
+    assert run("compile", path, "-o", plan).exit_code == 0
+    expected = read_survey(SURVEY + TEXTS).compile()
+    assert expected.texts
+    assert plan.read_bytes() == expected.json
+    assert (tmp_path / "plan.texts.json").read_bytes() == expected.texts.json
+    assert run("check", plan).stdout == run("check", path).stdout
+    copy = tmp_path / "copy.json"
+    assert run("compile", plan, "-o", copy).exit_code == 0
+    assert (tmp_path / "copy.texts.json").read_bytes() == expected.texts.json
+
+
+def test_compile_without_output_prints_the_plan_and_mentions_the_texts(files: Callable[..., Path]) -> None:
+    result = run("compile", files("survey.toml", SURVEY + TEXTS))
+    assert result.stdout_bytes == read_survey(SURVEY + TEXTS).compile().json
+    assert "-o PLAN.json writes them too" in result.stderr
+    assert not run("compile", files("survey.toml", SURVEY)).stderr
+
+
+def test_compile_writes_no_texts_for_a_survey_without_them(
+    files: Callable[..., Path], tmp_path: Path
+) -> None:
+    run("compile", files("survey.toml", SURVEY), "-o", tmp_path / "plan.json")
+    assert not (tmp_path / "plan.texts.json").exists()
+
+
+def test_compile_and_check_of_a_plan_without_its_texts_say_so(
+    files: Callable[..., Path], tmp_path: Path
+) -> None:
+    plan = files("plan.json", read_survey(SURVEY + TEXTS).compile().json.decode())
+    result = run("compile", plan, "-o", tmp_path / "other.json")
+    assert result.exit_code == 1
+    assert "the file of its texts is not beside the plan" in result.stderr
+    assert "texts: their file is not beside the plan" in run("check", plan).stdout
+
+
+def test_compile_into_a_folder_that_does_not_exist_is_an_error(
+    files: Callable[..., Path], tmp_path: Path
+) -> None:
+    result = run("compile", files("survey.toml", SURVEY), "-o", tmp_path / "no" / "plan.json")
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr
+
+
+def test_check_lists_what_each_language_lacks(files: Callable[..., Path]) -> None:
+    shown = run("check", files("survey.toml", SURVEY + TEXTS)).stdout
+    assert "  en: complete\n" in shown
+    assert (
+        "  de: missing title, label.title, label.values.yes, label.values.no, features.tea.title, " in shown
+    )
+    assert "features.tea.values.black and 3 more\n" in shown
 
 
 # -- preview ------------------------------------------------------------------------------------

@@ -1,0 +1,120 @@
+"""Chooses the texts of a survey to display in a language; a missing text falls back to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.survey.plan import Plan
+from encoders.survey.texts import values_with_texts
+
+
+@dataclass(frozen=True)
+class EntryTexts:
+    """The texts of the label, or of one entry of the row.
+
+    Attributes
+    ----------
+    title : str
+        The question; the name if there is no text.
+    help : str
+        An explanation; empty if there is none.
+    values : mapping of str to str
+        The text of each value to choose from, in the survey's order. ``(missing)``, if it is there, stands
+        for a missing answer, which an application passes as None. Empty for a number.
+    """
+
+    title: str
+    help: str
+    values: Mapping[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the texts as a dict."""
+        return {"title": self.title, "help": self.help, "values": dict(self.values)}
+
+
+@dataclass(frozen=True)
+class DisplayTexts:
+    """The texts of a survey in one language: plain text, to display as it is.
+
+    Attributes
+    ----------
+    language : str
+        The language of the survey that fits the requested one best; empty if there are no texts.
+    title : str
+        The title of the survey; its id if there is no text.
+    help : str
+        An explanation of the survey; empty if there is none.
+    about : mapping of str to str
+        The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``.
+    label : EntryTexts
+    features : mapping of str to EntryTexts
+        The texts of each entry of the row, by name.
+    """
+
+    language: str
+    title: str
+    help: str
+    about: Mapping[str, str]
+    label: EntryTexts
+    features: Mapping[str, EntryTexts]
+
+
+def display_texts(plan: Plan, language: str = "") -> DisplayTexts:
+    """Return the texts of a plan in a language.
+
+    Each text that the language lacks is that of its base language, else that of the survey's first language,
+    else the name.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan with its texts. Without texts, the names are returned.
+    language : str
+        A language tag, for example "de" or "pt-BR". Upper and lower case do not differ, nor do "-" and "_".
+    """
+    languages = plan.texts.languages if plan.texts else {}
+    about = plan.texts.about if plan.texts else {}
+    chain = list(dict.fromkeys(_fallbacks(language, list(languages))))
+    tables = [languages[tag] for tag in chain]
+    label = plan.row_label
+    return DisplayTexts(
+        language=chain[0] if chain else "",
+        title=_first(tables, "title", default=about.get("title", plan.id)),
+        help=_first(tables, "help"),
+        about=about,
+        label=_entry([table.get("label", {}) for table in tables], label.name, label.values),
+        features={
+            each.name: _entry(
+                [table.get("features", {}).get(each.name, {}) for table in tables],
+                each.name,
+                values_with_texts(each),
+            )
+            for each in plan.entries
+        },
+    )
+
+
+def _fallbacks(language: str, known: list[str]) -> Iterator[str]:
+    """Yield the languages of a survey to look for a text in: exact, base languages, the first."""
+    tags = {tag.lower(): tag for tag in known}
+    wanted = language.lower().replace("_", "-")
+    while wanted:
+        if wanted in tags:
+            yield tags[wanted]
+        wanted = wanted.rpartition("-")[0]
+    yield from known[:1]
+
+
+def _entry(tables: list[Mapping[str, Any]], name: str, values: tuple[str, ...]) -> EntryTexts:
+    texts = [table.get("values", {}) for table in tables]
+    return EntryTexts(
+        title=_first(tables, "title", default=name),
+        help=_first(tables, "help"),
+        values={value: _first(texts, value, default=value) for value in values},
+    )
+
+
+def _first(tables: list[Mapping[str, Any]], key: str, default: str = "") -> str:
+    return next((str(table[key]) for table in tables if key in table), default)

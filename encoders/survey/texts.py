@@ -1,0 +1,218 @@
+"""The texts of a survey: what a person reads when they are asked, in one or more languages.
+
+A plan holds only the SHA-256 of its texts. Consent, the author's signature and the check for a changed plan
+therefore cover them. The texts themselves are in a side file of canonical JSON. They are plain text, never
+HTML or Markdown, and no report depends on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from encoders.errors import SurveyError, combine_errors
+from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.plan_checks import printable_fault
+
+FORMAT = 1
+MAX_TEXTS_BYTES = 1 << 18
+MAX_LANGUAGES = 100
+MAX_TITLE = 300
+MAX_VALUE_TEXT = 200
+MAX_LONG_TEXT = 4000
+ABOUT_KEYS = ("title", "purpose", "contact", "ethics", "retention")
+LANGUAGE_KEYS = ("title", "help", "label", "features")
+ENTRY_KEYS = ("title", "help", "values")
+
+_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
+_SPACING = frozenset("\u00a0\u200c\u200d\u200e\u200f\u202f")
+"""No-break spaces, joiners and direction marks, without which some languages cannot be written."""
+
+Path = tuple[str, ...]
+
+
+class TextProblem(NamedTuple):
+    """What is wrong with one entry of [about] or [texts], and its path in the survey file."""
+
+    path: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class EntryNames:
+    """The names and values of a survey that may have texts.
+
+    Attributes
+    ----------
+    label : collection of str
+        The values of the label.
+    features : mapping of str to collection of str, or None
+        For each entry of a row, the values that may have a text; None if they are not known.
+    """
+
+    label: Collection[str]
+    features: Mapping[str, Collection[str] | None]
+
+    @classmethod
+    def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
+        """Return the names of a label and of the entries that a row must have."""
+        return cls(label.values, {each.name: values_with_texts(each) for each in entries})
+
+
+def values_with_texts(feature: Feature) -> tuple[str, ...]:
+    """Return the values of a feature that may have a text: of a number only the missing one."""
+    missing = (MISSING_TEXT,) if feature.missing == "category" else ()
+    return (*feature.values, *missing) if isinstance(feature, CategoricalFeature) else missing
+
+
+@dataclass(frozen=True)
+class SurveyTexts:
+    """The texts of a survey, as they are in the survey file.
+
+    Attributes
+    ----------
+    about : mapping of str to str
+        The entries of [about].
+    languages : mapping of language tag to mapping
+        The tables [texts.TAG], in the author's order.
+    """
+
+    about: Mapping[str, str]
+    languages: Mapping[str, Mapping[str, Any]]
+
+    @cached_property
+    def json(self) -> bytes:
+        """The side file: canonical JSON, whose SHA-256 is in the plan."""
+        return dump_canonical_json(
+            {
+                "about": self.about,
+                "format": FORMAT,
+                "languages": list(self.languages),
+                "texts": self.languages,
+            }
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the side file, in hexadecimal."""
+        return hashlib.sha256(self.json).hexdigest()
+
+    @classmethod
+    def from_json(cls, data: bytes, digest: str, names: EntryNames) -> SurveyTexts:
+        """Read a side file and check everything in it.
+
+        Parameters
+        ----------
+        data : bytes
+        digest : str
+            The SHA-256 that the plan states.
+        names : EntryNames
+            The names and values of the plan.
+
+        Raises
+        ------
+        SurveyError
+            If these are not the texts of the plan, or not in the form that this version reads.
+        """
+        if len(data) > MAX_TEXTS_BYTES:
+            raise SurveyError(f"the texts are larger than {MAX_TEXTS_BYTES} bytes", "texts")
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
+        document = load_canonical_json(data, "file of texts")
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise SurveyError(f"not texts of format {FORMAT}", "texts")
+        about, tables, order = document.get("about"), document.get("texts"), document.get("languages")
+        if set(document) != {"about", "format", "languages", "texts"} or not (
+            isinstance(tables, dict) and isinstance(order, list) and sorted(map(str, order)) == sorted(tables)
+        ):
+            raise SurveyError("the texts need about, languages and a table of texts for each", "texts")
+        languages = {tag: tables[tag] for tag in order}
+        if problems := list(find_problems(about, languages, names)):
+            raise combine_errors([SurveyError(each.why, ".".join(each.path)) for each in problems])
+        return cls(about or {}, languages)
+
+
+def find_problems(about: Any, languages: Any, names: EntryNames) -> Iterator[TextProblem]:
+    """Yield each mistake in the tables [about] and [texts], in order."""
+    yield from _find_in_table(about, ("about",), ABOUT_KEYS)
+    limits = {**dict.fromkeys(ABOUT_KEYS, MAX_LONG_TEXT), "title": MAX_TITLE}
+    yield from _find_in_texts(about, ("about",), limits)
+    if not isinstance(languages, dict):
+        yield TextProblem(("texts",), "must be tables: [texts.LANGUAGE], for example [texts.en]")
+        return
+    if len(languages) > MAX_LANGUAGES:
+        yield TextProblem(("texts",), f"has {len(languages)} languages, more than {MAX_LANGUAGES}")
+    former: dict[str, str] = {}
+    for tag, table in languages.items():
+        path = ("texts", tag)
+        if not _TAG.fullmatch(tag):
+            yield TextProblem(path, 'is not a language tag: write for example "en", "de" or "pt-BR"')
+        if (same := former.setdefault(tag.lower(), tag)) != tag:
+            yield TextProblem(path, f"is the language {same} again: upper and lower case do not differ")
+        yield from _find_in_language(table, path, names)
+
+
+def _find_in_language(table: Any, path: Path, names: EntryNames) -> Iterator[TextProblem]:
+    yield from _find_in_table(table, path, LANGUAGE_KEYS)
+    if not isinstance(table, dict):
+        return
+    yield from _find_in_texts(table, path, {"title": MAX_TITLE, "help": MAX_LONG_TEXT})
+    if "label" in table:
+        yield from _find_in_entry(table["label"], (*path, "label"), names.label)
+    features = table.get("features", {})
+    yield from _find_in_table(features, (*path, "features"), names.features)
+    for name, entry in features.items() if isinstance(features, dict) else ():
+        if name in names.features:
+            yield from _find_in_entry(entry, (*path, "features", name), names.features[name])
+
+
+def _find_in_entry(entry: Any, path: Path, values: Collection[str] | None) -> Iterator[TextProblem]:
+    yield from _find_in_table(entry, path, ENTRY_KEYS)
+    if not isinstance(entry, dict):
+        return
+    yield from _find_in_texts(entry, path, {"title": MAX_TITLE, "help": MAX_LONG_TEXT})
+    texts, path = entry.get("values", {}), (*path, "values")
+    if not isinstance(texts, dict):
+        yield TextProblem(path, 'must be a table of texts, for example { yes = "Yes", no = "No" }')
+        return
+    if values == ():
+        for value in texts:
+            yield TextProblem((*path, value), "is a value of a number: only values of a list have texts")
+    elif values is not None:
+        yield from _find_in_table(texts, path, values)
+    checked = texts if values is None else values
+    yield from _find_in_texts(texts, path, dict.fromkeys(checked, MAX_VALUE_TEXT))
+
+
+def _find_in_table(table: Any, path: Path, known: Collection[str]) -> Iterator[TextProblem]:
+    if not isinstance(table, dict):
+        yield TextProblem(path, f"must be a table: [{'.'.join(path)}]")
+        return
+    for key in table:
+        if key not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            yield TextProblem((*path, key), f"is not an entry here; known: {listed}")
+
+
+def _find_in_texts(table: Any, path: Path, limits: Mapping[str, int]) -> Iterator[TextProblem]:
+    """Yield the texts of a table that are not texts, too long, or not printable."""
+    for key, most in limits.items() if isinstance(table, dict) else ():
+        if key in table and (why := _text_fault(table[key], most)):
+            yield TextProblem((*path, key), why)
+
+
+def _text_fault(text: object, most: int) -> str:
+    if not isinstance(text, str):
+        return 'must be a text in quotes, for example "How old are you?"'
+    if not text.strip():
+        return "is empty: write a text, or leave the entry out"
+    if len(text) > most:
+        return f"has {len(text):,} characters, more than {most:,}: shorten it"
+    allowed = _SPACING | {"\n"} if most == MAX_LONG_TEXT else _SPACING  # a long text may have paragraphs
+    return printable_fault("".join(each for each in text if each not in allowed))

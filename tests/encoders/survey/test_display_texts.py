@@ -45,7 +45,7 @@ def test_missing_text_falls_back_to_the_first_language_and_then_to_the_name(plan
         ("de", "de"),
         ("DE", "de"),
         ("de-AT", "de"),
-        ("de_CH.UTF-8", "en"),
+        ("de_CH.UTF-8", "de"),
         ("de_CH", "de"),
         ("fr", "en"),
         ("", "en"),

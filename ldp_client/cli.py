@@ -15,9 +15,9 @@ from encoders.text_table import format_table
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import active_opt_out
+from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out
 from ldp_client.receipt import State
-from ldp_client.rehearsal import REHEARSAL_VARIABLE, is_rehearsal_requested
+from ldp_client.rehearsal import is_rehearsal_requested
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",

@@ -74,7 +74,7 @@ class Client:
         Raise errors instead of returning them as receipts.
     rehearsal : bool
         Take all steps up to the bytes of a report, but send and keep nothing. The environment variable
-        ``LDP_REHEARSAL`` has the same effect.
+        ``LDP_REHEARSAL`` has the same effect on new clients; earlier clients draw and send nothing.
 
     Attributes
     ----------

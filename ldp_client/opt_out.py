@@ -1,4 +1,4 @@
-"""The environment variables that forbid all reports of a device.
+"""The environment variables that stop a client: two forbid all reports, one all reports but rehearsals.
 
 Whether the person has consented to a survey is in :mod:`ldp_client.journal.consent`.
 """
@@ -11,6 +11,8 @@ from ldp_client.errors import ConsentError
 
 OPT_OUT_VARIABLES = ("DO_NOT_TRACK", "LDP_CLIENT_OFF")
 """While one of these variables is set, nothing is drawn or sent, even if the person has agreed."""
+REHEARSAL_VARIABLE = "LDP_REHEARSAL"
+"""While this variable is set, every new client rehearses, and an earlier client draws and sends nothing."""
 
 _UNSET_VALUES = ("", "0", "false")
 
@@ -25,9 +27,35 @@ def active_opt_out() -> str:
     return next(filter(is_variable_set, OPT_OUT_VARIABLES), "")
 
 
-def require_no_opt_out() -> None:
-    """Raise ConsentError if an environment variable forbids reports."""
+def find_prohibition() -> tuple[str, str]:
+    """Return why a client that does not rehearse may draw and send nothing now.
+
+    Returns
+    -------
+    reason : str
+        A stable word, as in receipts; empty if no variable forbids a report.
+    why : str
+        A sentence for people.
+    """
     if name := active_opt_out():
-        raise ConsentError(
-            f"the environment variable {name} is set: nothing is drawn or sent", "do-not-track"
+        return "do-not-track", f"the environment variable {name} is set: nothing is drawn or sent"
+    if is_variable_set(REHEARSAL_VARIABLE):
+        return "rehearsal", (
+            f"the environment variable {REHEARSAL_VARIABLE} is set: nothing is drawn or sent. This client "
+            "was made before and does not rehearse; a client that is made now does"
         )
+    return "", ""
+
+
+def require_no_opt_out() -> None:
+    """Raise ConsentError if an environment variable forbids reports, and rehearsals too."""
+    reason, why = find_prohibition()
+    if reason == "do-not-track":
+        raise ConsentError(why, reason)
+
+
+def require_no_prohibition() -> None:
+    """Raise ConsentError if an environment variable forbids the reports of clients that do not rehearse."""
+    reason, why = find_prohibition()
+    if reason:
+        raise ConsentError(why, reason)

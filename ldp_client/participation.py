@@ -19,7 +19,7 @@ from ldp_client.errors import ConsentError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import require_no_opt_out
+from ldp_client.opt_out import require_no_prohibition
 from ldp_client.plan_source import is_url, load_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.receipt import Receipt, State
@@ -60,9 +60,13 @@ class Participation:
         """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
         return self._plan or self._load_plan(self.journal.find(self.identity))
 
+    def require_permission(self) -> None:
+        """Raise ConsentError if an environment variable forbids reports."""
+        require_no_prohibition()
+
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered already."""
-        require_no_opt_out()
+        self.require_permission()
         entry = self.journal.find(self.identity)
         if not (entry and entry.is_answered):
             read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
@@ -70,7 +74,7 @@ class Participation:
 
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer and write it to the journal, unless the survey is answered already."""
-        require_no_opt_out()
+        self.require_permission()
         entry = self.find_entry()
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
@@ -103,7 +107,7 @@ class Participation:
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or that of a repeated answer."""
         if entry is None or not entry.is_answered:
-            require_no_opt_out()
+            self.require_permission()
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
         is_other_round = entry.survey != self.identity.survey
@@ -130,7 +134,7 @@ class Participation:
         elif entry and entry.plan and public_key in ("", entry.signer):
             plan = Plan.from_json(entry.plan)
         elif may_fetch:
-            require_no_opt_out()
+            self.require_permission()
             plan = load_plan(self.url, self.transport, public_key or None)
         else:
             raise ConsentError(

@@ -14,7 +14,7 @@ from itertools import count
 from ldp_client.debug_log import log
 from ldp_client.errors import JournalError, TransportError
 from ldp_client.journal.journal import Journal
-from ldp_client.opt_out import is_variable_set
+from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set, require_no_opt_out
 from ldp_client.participation import Participation
 from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient
@@ -22,8 +22,6 @@ from ldp_client.sending.sender import Sender
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response, Transport
 
-REHEARSAL_VARIABLE = "LDP_REHEARSAL"
-"""While this environment variable is set, every new client rehearses."""
 MAX_REHEARSAL_JOURNALS = 1000
 
 _journals: OrderedDict[str, RehearsalJournal] = OrderedDict()
@@ -74,6 +72,10 @@ class RehearsalJournal(Journal):
 
 class RehearsalParticipation(Participation):
     """A participation that may be repeated. Its journal is a :class:`RehearsalJournal`."""
+
+    def require_permission(self) -> None:
+        """Raise ConsentError if an environment variable forbids rehearsals too."""
+        require_no_opt_out()
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, after a withdrawal too."""

@@ -23,7 +23,7 @@ from ldp_client.debug_log import is_debugging, log, log_debug, log_report
 from ldp_client.errors import JournalError
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import active_opt_out
+from ldp_client.opt_out import find_prohibition
 from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
 from ldp_client.sending.latest_attempts import find_latest_attempt, record_latest_attempt
@@ -102,8 +102,9 @@ class Sender:
 
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
         """Return why a report still waits: a stable word and a sentence, both empty if nothing failed."""
-        if name := active_opt_out():
-            return "do-not-track", f"the environment variable {name} is set: nothing is sent"
+        reason, why = find_prohibition()
+        if reason:
+            return reason, why
         with self._changed:
             return self._failures.get(survey) or self._failures.get(survey.origin, ("", ""))
 
@@ -193,12 +194,12 @@ class Sender:
                 waits = list(self._schedule.new_waits())
             for survey, wait in waits:
                 log_report(survey, wait)
-            if name := active_opt_out():
-                log_debug(f"the environment variable {name} is set: nothing is sent")
+            if why := find_prohibition()[1]:
+                log_debug(why)
 
     def _choose_next(self) -> tuple[float, SurveyIdentity | None]:
         """Return the seconds until the next report is due, and its survey; None if the thread is to end."""
-        if active_opt_out() or self._mode is SendingMode.LAST_REPORT_TRIED:
+        if find_prohibition()[0] or self._mode is SendingMode.LAST_REPORT_TRIED:
             return inf, None
         if self._mode is SendingMode.SCHEDULED:
             return self._schedule.next_due()

@@ -13,7 +13,16 @@ import pytest
 
 import ldp_client
 from encoders.survey import Plan
-from ldp_client import AsyncClient, Client, Journal, Receipt, RowError, State, TransportError
+from ldp_client import (
+    AsyncClient,
+    Client,
+    Journal,
+    Receipt,
+    Response,
+    RowError,
+    State,
+    TransportError,
+)
 from ldp_client.cli import main
 from ldp_client.testing import Recorder
 from ldp_client.transport import Transport
@@ -186,6 +195,33 @@ def test_the_environment_variable_makes_every_client_rehearse(
         one.withdraw()
     with Client(plan, URL, transport=transport, rehearsal=False) as other:
         assert other.rehearsal is rehearsal
+
+
+def test_a_client_that_was_made_before_the_variable_was_set_draws_and_sends_nothing(
+    plan: Plan, client: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = client(FakeTransport(TransportError("no network")))
+    waiting.report(ROW, "no")
+    waiting.close()
+    transport = FakeTransport(RECORDED)
+    later = client(transport, granted=False)
+    new = client(FakeTransport(Response(200, plan.json)), URL, granted=False, journal=tmp_path / "new.db")
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    before = files_in(tmp_path)
+    for receipt in (new.grant(), new.report(ROW, "no"), later.report(ROW, "no")):
+        assert (receipt.state, receipt.reason, receipt.rehearsal) == (State.NO_CONSENT, "rehearsal", False)
+        assert "LDP_REHEARSAL is set" in receipt.why
+    flushed = later.flush(0.7)
+    assert (flushed.state, flushed.reason) == (State.QUEUED, "rehearsal")
+    assert (transport.requests, files_in(tmp_path)) == ([], before)
+    monkeypatch.setenv("LDP_REHEARSAL", "0")
+    assert later.flush().state is State.SENT
+    assert new.grant().state is State.READY
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    assert new.report(ROW, "no").reason == "rehearsal"  # agreed to, but not in a rehearsal
+    assert new.withdraw().reason == "rehearsal"
+    monkeypatch.delenv("LDP_REHEARSAL")
+    assert new.status().state is State.NO_CONSENT  # a withdrawal holds at any time
 
 
 def test_a_receipt_without_a_client_is_marked_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ Every mechanism runs through the whole protocol at four values of epsilon. Each 
 two populations the classes are equal, once with equally frequent classes and once with a rare one. There,
 every feature that is called distinguishable is a false alarm. In the third population the classes differ.
 Each entry is the percentage of surveys in which the test calls a feature distinguishable and, after a slash,
-the percentage of an older rule: simultaneous intervals that do not overlap.
+the percentage of an older rule: simultaneous intervals that do not overlap. The first table has the false
+alarms, the second the power.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ POPULATIONS = {
 TABLES = {"two": TWO, "five": FIVE}
 """P(value | class) of different classes; equal classes have its mean over the classes."""
 ANY = "any"
+NEVER_DIFFERENT = {("age", "variances")}
+"""What is equal in different classes too."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,40 @@ def run(cells: list[Cell], surveys: int) -> dict[Cell, dict[Entry, Floats]]:
     return shares
 
 
+def percent(rates: Floats) -> str:
+    """Return the rates of the test and of the old rule."""
+    return " / ".join(f"{100 * each:.1f}" for each in rates)
+
+
+def false_alarms(found: dict[Cell, dict[Entry, Floats]]) -> Iterator[str]:
+    """Yield a line for each feature: the means over epsilons, and the largest rate of the test."""
+    cells = [cell for cell in found if POPULATIONS[cell.population][0]]
+    for entry in (each for each in found[cells[0]] if each[1] == ANY):
+        means = [
+            percent(np.mean([found[cell][entry] for cell in cells if cell.population == each], axis=0))
+            for each in dict.fromkeys(cell.population for cell in cells)
+        ]
+        worst = max(cells, key=lambda cell: float(found[cell][entry][0]))
+        most = f"{100 * found[worst][entry][0]:.1f} ({worst.population.split(', ')[1]}, {worst.epsilon})"
+        yield f"| {cells[0].mechanism} | {entry[0]} | {' | '.join(means)} | {most} |"
+
+
+def power(found: dict[Cell, dict[Entry, Floats]]) -> Iterator[str]:
+    """Yield a line for each feature, or for each statistic of a number: the rates at each epsilon."""
+    cells = [cell for cell in found if not POPULATIONS[cell.population][0]]
+    for entry in found[cells[0]]:
+        name, what = entry
+        if (what == ANY) == (name in TABLES) and entry not in NEVER_DIFFERENT:
+            rates = " | ".join(percent(found[cell][entry]) for cell in cells)
+            yield f"| {cells[0].mechanism} | {name if what == ANY else f'{name}, {what}'} | {rates} |"
+
+
+PAGES = {
+    false_alarms: "mechanism | feature | uniform prior | one class rare | most",
+    power: "mechanism | feature | " + " | ".join(epsilon for epsilon, _ in SETTINGS),
+}
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -157,20 +194,14 @@ def main() -> None:
     parser.add_argument("mechanisms", nargs="*", choices=[*names, []], help=", ".join(names))
     parser.add_argument("--surveys", type=int, default=1000, help=f"a multiple of {CHUNK}")
     chosen = parser.parse_args()
-    for name in chosen.mechanisms or names:
-        for population in POPULATIONS:
-            cells = [Cell(name, *setting, population) for setting in SETTINGS]
-            found = run(cells, chosen.surveys)
-            for entry in found[cells[0]]:
-                shown = [
-                    f"{100 * new:.1f} / {100 * old:.1f}" for new, old in (found[c][entry] for c in cells)
-                ]
-                mean, old_mean = np.mean([found[cell][entry] for cell in cells], axis=0)
-                print(
-                    f"| {name} | {population} | {' '.join(entry)} | {' | '.join(shown)} "
-                    f"| {100 * mean:.1f} / {100 * old_mean:.1f} |",
-                    flush=True,
-                )
+    found = [
+        run([Cell(name, *setting, each) for each in POPULATIONS for setting in SETTINGS], chosen.surveys)
+        for name in chosen.mechanisms or names
+    ]
+    for lines, titles in PAGES.items():
+        print(f"\n| {titles} |\n|{'---|' * (titles.count('|') + 1)}")
+        for each in found:
+            print("\n".join(lines(each)))
 
 
 if __name__ == "__main__":

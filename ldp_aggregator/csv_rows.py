@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
+from ldp_aggregator.boolean_values import read_boolean_columns
 
 _SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
@@ -21,6 +22,8 @@ def read_typed_columns(
     path: str | os.PathLike[str], features: Iterable[Feature]
 ) -> dict[str, Sequence[object]]:
     """Read a CSV file with a header line; its cells become what `features` expect.
+
+    If a feature has booleans, cells such as True and 1 become true.
 
     Parameters
     ----------
@@ -45,7 +48,8 @@ def read_typed_columns(
     columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
     known = [feature for feature in features if feature.name in columns]
     parsed = map_collecting_errors(lambda feature: _parse_cells(feature, columns[feature.name]), known)
-    return columns | {feature.name: column for feature, column in zip(known, parsed, strict=True)}
+    columns |= {feature.name: column for feature, column in zip(known, parsed, strict=True)}
+    return read_boolean_columns(known, columns)
 
 
 def _parse_cells(feature: Feature, texts: Iterable[object]) -> list[object]:

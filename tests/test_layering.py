@@ -52,7 +52,8 @@ LAYERS = {
         {"cli", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task", "csv_rows"},
+        {"arrays", "atomic_file", "background_task", "boolean_values"},
+        {"csv_rows"},
         {"stores"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},

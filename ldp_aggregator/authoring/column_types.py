@@ -83,7 +83,7 @@ def _has_leading_zeros(cells: Sequence[str]) -> bool:
 
 
 def _infer_categories(cells: Sequence[str]) -> InferredFeature:
-    texts = sorted(set(cells) - {""})
+    texts = find_values(cells)
     if not texts:
         return InferredFeature(left_out="empty in every row")
     if len(texts) == 1 and "" not in cells:
@@ -97,6 +97,16 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
     hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
     return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))
+
+
+def find_values(cells: Sequence[str]) -> list[str]:
+    """Return the different texts of a column, sorted.
+
+    If all of them spell true or false, for example "True", and both occur, they are "false" and "true".
+    """
+    texts = set(cells) - {""}
+    booleans = {text.strip().lower() for text in texts}
+    return sorted(booleans if booleans == {"true", "false"} else texts)
 
 
 def format_value_list(texts: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from ldp_aggregator.authoring.column_types import (
     MAX_VALUES,
     InferredFeature,
     find_spelling_hints,
+    find_values,
     format_value_list,
     infer_feature,
 )
@@ -96,7 +97,7 @@ def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
 
 
 def _format_label(name: str, cells: Sequence[str]) -> str:
-    texts = sorted(set(cells) - {""})
+    texts = find_values(cells)
     if not name or not cells:
         raise DraftError("the label's column has no name" if cells else "the sample has no rows")
     if not all(map(is_text, [name, *texts])):

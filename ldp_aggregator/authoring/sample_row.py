@@ -13,6 +13,7 @@ from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Q
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
+from ldp_aggregator.boolean_values import read_boolean
 from ldp_aggregator.csv_rows import read_typed_columns
 
 
@@ -40,7 +41,12 @@ def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
     length = len(next(iter(columns.values())))
     if number > length:
         raise RowError(path.name, f"has {length} rows, but no row {number}")
-    return {name: cells[number - 1] for name, cells in columns.items()}
+    row = {name: cells[number - 1] for name, cells in columns.items()}
+    label = plan.row_label
+    return {
+        name: read_boolean(value, label.values) if name == label.name else value
+        for name, value in row.items()
+    }
 
 
 def format_row(row: dict[str, object]) -> str:

@@ -56,9 +56,12 @@ def format_key(name: str) -> str:
 
 
 def format_values(texts: Sequence[str], last: Sequence[str] = ()) -> str:
-    """Return ``values = [...]``, sorted, then `last`; numbers are bare only if all values are numbers."""
+    """Return ``values = [...]``, sorted, then `last`.
+
+    Values are bare if all of them are numbers, or if they are true and false.
+    """
     ordered = [*sorted(texts, key=_natural_order), *last]
-    is_bare = all(map(is_whole_number, ordered))
+    is_bare = all(map(is_whole_number, ordered)) or set(ordered) == {"true", "false"}
     return format_array("values", ordered if is_bare else [quote(text) for text in ordered])
 
 

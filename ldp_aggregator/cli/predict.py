@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
@@ -35,12 +36,13 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
         classifier = load_model(model)
         columns = read_typed_columns(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
-        labels = classifier.classes_[probabilities.argmax(axis=1)]
+        best = probabilities.argmax(axis=1).tolist()
         table = StringIO()
         writer = csv.writer(table, lineterminator="\n")
-        writer.writerow([classifier.plan_.label.name, *(f"P({label})" for label in classifier.classes_)])
-        for label, row in zip(labels, probabilities.tolist(), strict=True):
-            writer.writerow([label, *(f"{each:.6g}" for each in row)])
+        names = [category_text(label) for label in classifier.classes_]
+        writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
+        for index, row in zip(best, probabilities.tolist(), strict=True):
+            writer.writerow([names[index], *(f"{each:.6g}" for each in row)])
         if output:
             write_atomically(output, table.getvalue().encode())
         else:

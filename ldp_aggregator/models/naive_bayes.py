@@ -10,38 +10,33 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
-from encoders.survey.encode_table import encode_labels, encode_table
+from encoders.survey.encode_table import encode_table
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
+from ldp_aggregator.boolean_values import read_boolean_columns
+from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels, to_typed_labels
 from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
-from ldp_aggregator.models.table_input import (
-    Columns,
-    has_column_names,
-    is_list_of_dicts,
-    name_columns,
-    select_columns,
-    take_rows,
-    to_array,
+from ldp_aggregator.models.row_reader import RowReader
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
+from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index, take_rows
+from ldp_aggregator.models.unknown_values import (
+    ERROR,
+    IGNORE,
+    check_handling,
+    replace_unknown_values,
 )
 from ldp_aggregator.simulated_population import simulate_reports
 
 
-class NaiveBayes(ClassifierMixin, DescribedModel):
+class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
@@ -52,7 +47,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
     ----------
     epsilon : float, default=1.0
         Privacy budget of each user's one report.
-    survey : Survey, optional
+    survey : Survey or Plan, optional
         The survey to simulate, which then determines epsilon, bins and mechanisms. By default it is
         inferred from the rows given to `fit`: the categories that occur, and numbers between the least
         and the greatest. In a real survey categories and bounds are public; use inference from private
@@ -68,13 +63,17 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         "sampled-laplace", "laplace", or "auto" for the least variance per question.
     estimator : {"default", "paper"}, default="default"
         See :func:`ldp_aggregator.estimation.estimate_snapshot`.
+    handle_unknown : {"error", "ignore"}, default="error"
+        What to do in prediction about a category that the survey does not have, and about a missing value
+        where the survey has no category for it: raise RowError, or leave the feature out of the row's score.
     random_state : int, RandomState or None
         Seeds the simulated devices.
 
     Attributes
     ----------
     classes_ : (k,) array
-        The labels, sorted.
+        The labels, sorted: booleans if the survey's are true and false, integers if all are, otherwise texts.
+        After `fit` they are spelt as in `y`.
     n_features_in_ : int
         Number of entries of a row; with a projection these are its inputs, not its components.
     feature_names_in_ : (n,) array of str
@@ -93,11 +92,12 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         self,
         epsilon: float = 1.0,
         *,
-        survey: Survey | None = None,
+        survey: Survey | Plan | None = None,
         bins: int | None = 8,
         mechanism: str = "auto",
         numeric: str = "auto",
         estimator: str = "default",
+        handle_unknown: str = ERROR,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -106,6 +106,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         self.mechanism = mechanism
         self.numeric = numeric
         self.estimator = estimator
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
 
     @classmethod
@@ -128,12 +129,12 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         estimates : dict
             Stored as the attribute `estimates_`.
         """
-        model = cls(epsilon=float(plan.epsilon), estimator=estimates["estimator"])
+        model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates["estimator"])
         names = [entry.name for entry in plan.entries]
         model.n_features_in_ = len(names)
         model.feature_names_in_ = np.array(names, dtype=object)
         model._reads_by_name = True
-        model._set_probabilities(plan, prior, conditionals, np.array(plan.label.values))
+        model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
         model.estimates_, model.privacy_ = estimates, privacy or {}
         return model
 
@@ -143,9 +144,10 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
         order = np.argsort(labels)
         self.plan_ = plan
+        self._labels = labels
         self.classes_ = labels[order]
         self.log_probabilities_ = LogProbabilities.from_probabilities(
-            prior[order], [_reorder_labels(each, order) for each in conditionals]
+            prior[order], [reorder_labels(each, order) for each in conditionals]
         )
         self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
 
@@ -169,15 +171,32 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         ValueError
             If there are fewer than two classes, or X and y do not match.
         """
+        check_handling(self.handle_unknown)
         if self.survey is not None:
             refuse_validation(self.survey)
-        columns, y = self._read_training_table(X, y)
-        check_classification_targets(y)
-        labels, label_codes = np.unique(y, return_inverse=True)
+        with name_rows_by_index(X):
+            columns, labels = self._read_training_table(X, y)
+        check_classification_targets(labels)
+        with name_rows_by_index(y):
+            plan, classes, label_codes = self._choose_plan(columns, labels)
+        columns = read_boolean_columns(plan.features, columns)
+        seed = check_random_state(self.random_state).randint(2**31)
+        with name_rows_by_index(X):
+            codes = encode_table(plan, columns)
+        snapshot = simulate_reports(plan, codes, label_codes, FastStream(seed))
+        estimates = estimate_snapshot(snapshot, self.estimator)
+        conditionals = [feature.smoothed for feature in estimates.features]
+        self._set_probabilities(plan, estimates.prior, conditionals, classes)
+        self.estimates_, self.privacy_ = estimates.as_dict(), None
+        return self
+
+    def _choose_plan(self, columns: Columns, y: NDArray[Any]) -> tuple[Plan, NDArray[Any], IntArray]:
+        """Return the plan to simulate, its labels as `y` spells them, and the codes of `y`."""
         if self.survey is None:
+            labels, label_codes = np.unique(y, return_inverse=True)
             if len(labels) < 2:
                 raise ValueError("a classifier needs at least two classes, and y has only one class")
-            plan = infer_survey(
+            survey = infer_survey(
                 columns,
                 [str(label) for label in labels],
                 epsilon=self.epsilon,
@@ -187,70 +206,39 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
                 # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
                 label_weight=1 if self.estimator == "paper" else None,
                 users=len(y),
-            ).compile()
-        else:
-            plan = self.survey.compile()
-            labels, label_codes = np.array(plan.label.values), encode_labels(plan, y)
-        seed = check_random_state(self.random_state).randint(2**31)
-        snapshot = simulate_reports(plan, encode_table(plan, columns), label_codes, FastStream(seed))
-        estimates = estimate_snapshot(snapshot, self.estimator)
-        conditionals = [feature.smoothed for feature in estimates.features]
-        self._set_probabilities(plan, estimates.prior, conditionals, labels)
-        self.estimates_, self.privacy_ = estimates.as_dict(), None
-        return self
+            )
+            return survey.compile(), labels, label_codes
+        plan = self.survey if isinstance(self.survey, Plan) else self.survey.compile()
+        label_codes = encode_any_labels(plan.label, y)
+        return plan, spell_labels(plan.label, y, label_codes), label_codes
 
-    def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
-        known = [entry.name for entry in self.survey.entries] if self.survey else None
-        self._reads_by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
-        if self._reads_by_name:
-            names = known or list(X[0])
-            self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            return select_columns(X, names), y
-        X, y = validate_data(self, to_array(X), y, dtype=None, ensure_all_finite="allow-nan")
-        names = known or [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
-        if len(names) != X.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
-        return name_columns(X, names), y
-
-    def _read_table(self, X: Any) -> Columns | NDArray[Any]:
-        """Return rows as columns by name, or as an (m, n) array."""
-        check_is_fitted(self)
-        names = [entry.name for entry in self.plan_.entries]
-        if is_list_of_dicts(X) or (self._reads_by_name and has_column_names(X)):
-            return select_columns(X, names)
-        if self._reads_by_name:
-            # an array has no names to compare; without this scikit-learn would warn about it
-            X = check_array(to_array(X), dtype=None, ensure_all_finite="allow-nan")
-            if X.shape[1] != len(names):
-                raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
-        else:
-            X = validate_data(self, to_array(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
-        table: NDArray[Any] = X
-        return table
-
-    def _encode(self, rows: Columns | NDArray[Any]) -> IntArray:
+    def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
         if isinstance(rows, np.ndarray):
             rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
-        return encode_table(self.plan_, rows)
+        return read_boolean_columns(self.plan_.features, rows)
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        return self.log_probabilities_.compute_scores(self._encode(rows))
+        check_handling(self.handle_unknown)
+        columns, unknown = self._to_columns(rows), None
+        if self.handle_unknown == IGNORE:
+            columns, unknown = replace_unknown_values(self.plan_, columns)
+        return self.log_probabilities_.compute_scores(encode_table(self.plan_, columns), unknown=unknown)
 
     def encode(self, X: Any) -> IntArray:
         """Return the codes of m rows, computed as devices do; shape (m, number of features of the plan).
 
         The code of a category or bin is its index, missing last. The code of a number counts steps of a grid.
         """
-        return self._encode(self._read_table(X))
+        with name_rows_by_index(X):
+            return encode_table(self.plan_, self._to_columns(self._read_table(X)))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
 
         A score is log P(label) plus the sum of log P(value | label) over the features.
         """
-        return self._compute_scores(self._read_table(X))
+        with name_rows_by_index(X):
+            return self._compute_scores(self._read_table(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label | row), shape (m, k), columns as in `classes_`."""
@@ -262,9 +250,25 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable label of each row, shape (m,)."""
-        best = self._find_best(self._read_table(X))
+        with name_rows_by_index(X):
+            best = self._find_best(self._read_table(X))
         labels: NDArray[Any] = self.classes_[best]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
+
+        Raises
+        ------
+        RowError
+            If a row or label does not fit the survey.
+        """
+        if self.survey is not None:
+            check_is_fitted(self)
+            with name_rows_by_index(y):
+                y = self._labels[encode_any_labels(self.plan_.label, column_or_1d(y))]
+        accuracy: float = super().score(X, y, sample_weight)
+        return accuracy
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
         """Return the index of the best label of each row: by fast prediction, else by the scores."""
@@ -290,11 +294,3 @@ class NaiveBayes(ClassifierMixin, DescribedModel):
         # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
         tags.classifier_tags.poor_score = self.epsilon < 4
         return tags
-
-
-def _reorder_labels(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
-    """Put the labels of one feature's probabilities in another order."""
-    if isinstance(conditional, Gaussian):
-        missing = None if conditional.missing is None else conditional.missing[order]
-        return Gaussian(conditional.mean[order], conditional.variance[order], missing)
-    return conditional[:, order]

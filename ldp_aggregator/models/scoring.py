@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 
 
@@ -99,7 +100,9 @@ class LogProbabilities:
             )
             return cls(np.log(prior), likelihoods)
 
-    def compute_scores(self, codes: IntArray, rows: IntArray | None = None) -> FloatArray:
+    def compute_scores(
+        self, codes: IntArray, rows: IntArray | None = None, unknown: BoolArray | None = None
+    ) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (Yilmaz et al. 2019, section 2.1).
 
         Parameters
@@ -108,6 +111,8 @@ class LogProbabilities:
             Coded rows.
         rows : int array, optional
             Indices of the rows to score; all rows by default.
+        unknown : (m, n) bool array, optional
+            The values to leave out of the score of each scored row.
 
         Returns
         -------
@@ -115,8 +120,15 @@ class LogProbabilities:
             Equal to log P(label | row) up to a constant of the row.
         """
         scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
-        for feature_codes, likelihood in zip(codes.T, self.likelihoods, strict=True):
-            likelihood.add_to(scores, feature_codes if rows is None else feature_codes[rows])
+        for place, (column, likelihood) in enumerate(zip(codes.T, self.likelihoods, strict=True)):
+            feature_codes = column if rows is None else column[rows]
+            if unknown is None or not unknown[:, place].any():
+                likelihood.add_to(scores, feature_codes)
+                continue
+            known = ~unknown[:, place]
+            known_scores = scores[known]
+            likelihood.add_to(known_scores, feature_codes[known])
+            scores[known] = known_scores
         return scores
 
 
@@ -126,3 +138,11 @@ def normalise_log_scores(scores: FloatArray) -> FloatArray:
     shifted = np.where(np.isfinite(peak), scores - np.where(np.isfinite(peak), peak, 0.0), 0.0)
     normalised: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return normalised
+
+
+def reorder_labels(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
+    """Put the labels of one feature's probabilities in another order."""
+    if isinstance(conditional, Gaussian):
+        missing = None if conditional.missing is None else conditional.missing[order]
+        return Gaussian(conditional.mean[order], conditional.variance[order], missing)
+    return conditional[:, order]

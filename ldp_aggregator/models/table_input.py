@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.errors import RowError, map_collecting_errors
+from encoders.errors import RowError, combine_errors, map_collecting_errors
 from encoders.survey.parse_value import parse_number
 from ldp_aggregator.arrays import FloatArray, IntArray
+
+_ROW_NUMBER = re.compile(r"row (\d+): ")
+"""How an error of a column begins; rows are counted from 1."""
 
 Columns = dict[str, Any]
 """One sequence or array of m values per name."""
@@ -25,6 +30,36 @@ def has_column_names(rows: object) -> bool:
 def is_list_of_dicts(rows: object) -> bool:
     """Return whether rows are a list or tuple of mappings."""
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
+
+
+def refuse_single_row(rows: object) -> None:
+    """Raise ValueError if rows are one dict of single values instead of a list of such dicts."""
+    if not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
+        return  # a sparse matrix can be a mapping too, from places to numbers
+    if any(_is_single_value(value) for value in rows.values()):
+        raise ValueError("X is a single row (a dict of values): give a list of rows, [row]")
+
+
+def _is_single_value(value: object) -> bool:
+    return isinstance(value, str) or not (hasattr(value, "__len__") or hasattr(value, "__iter__"))
+
+
+@contextmanager
+def name_rows_by_index(rows: Any) -> Iterator[None]:
+    """Return a context in which errors name a row of a DataFrame or Series by its index, not its number."""
+    try:
+        yield
+    except RowError as error:
+        if not hasattr(rows, "iloc"):
+            raise
+        raise combine_errors([_name_row(each, rows.index) for each in error.problems]) from error
+
+
+def _name_row(error: RowError, index: Any) -> RowError:
+    match = _ROW_NUMBER.match(error.why)
+    if match is None or not 1 <= int(match[1]) <= len(index):
+        return error
+    return RowError(error.field, f"index {index[int(match[1]) - 1]!s}: {error.why[match.end() :]}")
 
 
 def select_columns(rows: Any, names: Sequence[str]) -> Columns:
@@ -42,8 +77,10 @@ def select_columns(rows: Any, names: Sequence[str]) -> Columns:
 
 
 def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    if not all(name in row for row in rows):
-        raise RowError(name, "is absent; give None for a missing value")
+    absent = [number for number, row in enumerate(rows, 1) if name not in row]
+    if absent:
+        where = "" if len(absent) == len(rows) else f"row {absent[0]}: "
+        raise RowError(name, f"{where}is absent; give None for a missing value")
     return [row[name] for row in rows]
 
 

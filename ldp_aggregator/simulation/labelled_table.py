@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import CategoricalFeature, Survey
-from encoders.survey.encode_table import encode_labels
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
+from ldp_aggregator.boolean_values import read_boolean_columns
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
 from ldp_aggregator.simulation.variants import SimulationError
 from reduction.class_means import LEARNED_METHOD, learn
@@ -42,12 +43,14 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
         raise SimulationError(
             f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
         )
+    absent = [feature.name for feature in survey.entries if feature.name not in columns]
+    if absent:
+        raise SimulationError(f"there is no column {', '.join(map(repr, absent))}")
     for feature in survey.entries:
-        if feature.name not in columns:
-            raise SimulationError(f"there is no column {feature.name!r}")
         if not isinstance(feature, CategoricalFeature):
             columns[feature.name] = read_numbers(columns[feature.name], feature.name)
-    return LabelledTable(survey, columns, encode_labels(survey.compile(), columns[label]))
+    columns = read_boolean_columns(survey.entries, columns)
+    return LabelledTable(survey, columns, encode_any_labels(survey.label, columns[label]))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from encoders.errors import RowError
-from encoders.survey import BinnedFeature
+from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.csv_rows import TableError, read_text_columns, read_typed_columns
 
 
@@ -72,3 +72,14 @@ def test_a_file_that_is_no_table_is_refused(write: Callable[..., Path], data: by
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="cannot be read"):
         read_text_columns(tmp_path / "absent.csv")
+
+
+def test_booleans_are_read_in_other_spellings_where_the_survey_has_booleans(
+    write: Callable[..., Path],
+) -> None:
+    path = write("smokes,code\nTrue,1\nfalse,0\n1,TRUE\n0,true\n,\n")
+    features = [CategoricalFeature("smokes", ("true", "false")), CategoricalFeature("code", ("0", "1"))]
+    assert read_typed_columns(path, features) == {
+        "smokes": ["true", "false", "true", "false", ""],
+        "code": ["1", "0", "TRUE", "true", ""],
+    }

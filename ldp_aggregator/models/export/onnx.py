@@ -50,7 +50,7 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     survey, empty if missing; numbers are doubles, NaN if missing. The outputs are `label`, shape (rows,), and
     `probabilities`, doubles of shape (rows, k), columns as in `classes_`. If a feature has the name of an
     output, the output's name ends with an underscore. The ONNX runtime raises an error for every value that
-    `predict` refuses.
+    `predict` refuses; the model's `handle_unknown` is not exported.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from ldp_aggregator.authoring import overview
 from ldp_aggregator.authoring.column_types import infer_feature, round_outward
 from ldp_aggregator.authoring.draft import DraftError, draft_survey, make_survey_id
 from ldp_aggregator.authoring.toml_edit import quote
+from ldp_aggregator.boolean_values import read_boolean_columns
 
 ODD = [
     'say "hi"',
@@ -58,6 +59,7 @@ columns = st.one_of(
     st.lists(st.integers(0, 12).map(str), min_size=30, max_size=30),
     st.lists(st.sampled_from(["", "1", "2.5", "-3"]), min_size=30, max_size=30),
     st.lists(st.sampled_from([str(10**17 + i) for i in range(3)]), min_size=30, max_size=30),
+    st.lists(st.sampled_from(["True", "False", "true", "FALSE", " false", ""]), min_size=30, max_size=30),
 )
 samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 
@@ -74,8 +76,9 @@ def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], so
     plan = read_survey(text).compile()
     assert {feature.name for feature in plan.features} <= set(sample)
     for row in range(30):
-        cells = {each.name: each.from_text(sample[each.name][row]) for each in plan.features}
-        plan.encode(cells, sample["label"][row])
+        cells = {each.name: [each.from_text(sample[each.name][row])] for each in plan.features}
+        read = read_boolean_columns(plan.features, cells)
+        plan.encode({name: value for name, [value] in read.items()}, sample["label"][row])
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -103,6 +106,9 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low: Decimal, span: Deci
         (["1.0", "2.0"], ("edges = [1, 2, 3]",)),
         (["0.5", "2", " "], ("edges = [0.5, 2, 3.5]", 'missing = "category"')),
         (["True", ""], ('values = ["True"]', 'missing = "category"')),
+        (["True", "False", "true"], ("values = [false, true]",)),
+        (["FALSE", "", "TRUE"], ("values = [false, true]", 'missing = "category"')),
+        (["true", "false", "?"], ('values = ["?", "false", "true", "other"]',)),
         (["<5", "5", "10+"], ('values = ["5", "10+", "<5", "other"]',)),
         (["3", "10", "4"], ('values = ["3", "4", "10", "other"]',)),
         (["3", "5", "4"], ("values = [3, 4, 5]",)),

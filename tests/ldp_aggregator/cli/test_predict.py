@@ -126,3 +126,24 @@ def test_labels_replace_an_existing_file_and_no_device(model: Path, tmp_path: Pa
     assert output.stat().st_mode & 0o777 == 0o640
     refused = CliRunner().invoke(main, [str(model), str(rows), "-o", "/dev/null"])
     assert (refused.exit_code, "not a regular file" in refused.stderr) == (2, True)
+
+
+def test_booleans_in_csv_are_read_and_printed_as_in_the_survey(tmp_path: Path) -> None:
+    text = """
+    [survey]
+    id = "booleans"
+    epsilon = 8.0
+    [label]
+    name = "ill"
+    values = [true, false]
+    [features.smokes]
+    values = [true, false]
+    """
+    labels = np.arange(4000) % 2
+    snapshot = simulate_reports(read_survey(text).compile(), labels[:, None], labels, FastStream(1))
+    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
+    (tmp_path / "rows.csv").write_text("smokes\nTrue\nfalse\n1\n0\n")
+    result = CliRunner().invoke(main, [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")])
+    head, *rows = csv.reader(io.StringIO(result.stdout))
+    assert head == ["ill", "P(false)", "P(true)"]
+    assert [row[0] for row in rows] == ["true", "false", "true", "false"]

@@ -116,3 +116,18 @@ def test_mistakes_are_explained(run: Callable[..., Result], arguments: Sequence[
     result = run(*arguments)
     assert result.exit_code != 0
     assert why in result.stderr
+
+
+def test_booleans_in_csv_are_read_in_other_spellings(tmp_path: Path) -> None:
+    survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
+    survey.write_text(
+        '[survey]\nid = "b"\nepsilon = 8.0\n[label]\nname = "ill"\nvalues = [true, false]\n'
+        "[features.smokes]\nvalues = [true, false]\n"
+    )
+    texts = []
+    for true, false in (("true", "false"), ("True", "FALSE"), ("1", "0")):
+        rows.write_text("smokes,ill\n" + f"{true},{true}\n{false},{false}\n" * 50)
+        result = CliRunner().invoke(main, [str(survey), str(rows), "--epsilon", "8", "--repeats", "2"])
+        assert result.exit_code == 0, result.output
+        texts.append(result.stdout)
+    assert texts[0] == texts[1] == texts[2]

@@ -436,6 +436,14 @@ def test_a_row_of_a_csv_file_is_counted_from_1(files: Callable[..., Path]) -> No
     assert (missing.exit_code, "has 2 rows, but no row 3" in missing.stderr) == (1, True)
 
 
+def test_booleans_of_a_csv_file_are_read_in_other_spellings(files: Callable[..., Path]) -> None:
+    survey = SURVEY.replace('values = ["yes", "no"]', "values = [false, true]")
+    survey = survey.replace('values = ["black", "green", "mint"]', "values = [false, true]")
+    path, rows = files("survey.toml", survey), files("rows.csv", "tea,hours,tired\nTrue,1,0\n")
+    output = preview(path, "--csv", rows, "--row-number", 1, "--question", "tea")
+    assert "  tea = true, tired = false\n" in output
+
+
 def test_large_domains_list_the_likeliest_and_the_truth(files: Callable[..., Path]) -> None:
     path = files("survey.toml", SURVEY.replace("bins = 3", "bins = 100"))
     output = preview(path, "--row", files("row.json", json.dumps(ROW)), "--question", "hours")

@@ -131,6 +131,8 @@ def test_the_label_may_be_called_class(survey: Survey, people: pd.DataFrame) -> 
 def test_a_missing_column_and_a_bad_row_are_named(survey: Survey, people: pd.DataFrame) -> None:
     with pytest.raises(SimulationError, match="no column 'tea'"):
         simulate(survey, people.drop(columns="tea"))
+    with pytest.raises(SimulationError, match=r"no column 'tea', 'hours', 'noise'$"):
+        simulate(survey, people[["tired"]])
     people = people.head(20).copy()
     people.loc[3, "tea"] = "oolong"
     with pytest.raises(RowError, match=r"^tea: row 4"):

@@ -1,0 +1,67 @@
+"""The labels that a classifier returns, in the types of Python that the survey's values stand for.
+
+A plan contains every value as text: the author's 1 and "1" are the same value, and so are true and "true".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.survey import Label
+from encoders.survey.encode_columns import encode_values
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.boolean_values import read_boolean
+
+_MAX_INTEGER = 2**63
+
+
+def to_typed_labels(values: Sequence[str]) -> NDArray[Any]:
+    """Return labels as booleans if they are true and false, as integers if all are; otherwise as texts."""
+    if set(values) == {"true", "false"}:
+        return np.array([value == "true" for value in values])
+    if all(map(_is_integer, values)):
+        return np.array([int(value) for value in values], dtype=np.int64)
+    return np.array(values)
+
+
+def encode_any_labels(label: Label, y: Any) -> IntArray:
+    """Code labels in any spelling: 1, 1.0 and "1" are the same; if the survey has booleans, True and 1 too.
+
+    Raises
+    ------
+    RowError
+        With the number, from 1, of the first row whose label is not one of the survey's values.
+    """
+    return encode_values(y, lambda value: label.code(read_boolean(value, label.values)), label.name)
+
+
+def spell_labels(label: Label, y: NDArray[Any], codes: IntArray) -> NDArray[Any]:
+    """Return the labels of a survey as `y` spells them, in the order of their codes.
+
+    A label that `y` lacks has the type of `y` where all labels can have it. If the result would mix texts and
+    numbers, or repeat a label, all labels are texts.
+
+    Parameters
+    ----------
+    label : Label
+    y, codes : (m,) arrays
+        Labels and their codes.
+    """
+    are_texts = all(isinstance(each, str) for each in y.tolist())
+    labels = list(label.values) if are_texts else to_typed_labels(label.values).tolist()
+    present, first_rows = np.unique(codes, return_index=True)
+    for code, spelling in zip(present.tolist(), y[first_rows].tolist(), strict=True):
+        labels[code] = spelling
+    is_mixed = len({isinstance(each, str) for each in labels}) > 1
+    return np.array(label.values if is_mixed or len(set(labels)) < len(labels) else labels)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 19 or text != str(int(text)):
+        return False
+    return -_MAX_INTEGER <= int(text) < _MAX_INTEGER

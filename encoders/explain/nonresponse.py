@@ -37,21 +37,29 @@ def is_complete(values: Sequence[str]) -> bool:
 
 def silence_warnings(plan: Plan) -> list[str]:
     """Return one warning for each reason why some people cannot answer a survey, with the correction."""
+    label = plan.row_label
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     incomplete = [each.name for each in listed if not is_complete(each.values)]
-    if not is_complete(plan.row_label.values):
-        incomplete.append(f"{plan.row_label.name} (the label)")
+    if not is_complete(label.values):
+        incomplete.append(f"{label.name} (the label)")
     required = [each.name for each in plan.entries if each.missing == "error"]
     found = []
     if incomplete:
         found.append(
             f"{', '.join(incomplete)}: a person whose answer is not listed cannot report, and their silence "
-            f'reveals that: add "{OTHER}" to values, and let the app pass it for all unlisted answers'
+            f'reveals that: add "{OTHER}" to values, and let the app pass it for all unlisted answers '
+            "(nothing to do if the list covers everybody)"
         )
     if required:
         found.append(
             f"{', '.join(required)}: a person without an answer cannot report, and their silence reveals "
-            'that: add missing = "category", unless everybody has an answer'
+            'that: add missing = "category" (nothing to do if everybody has an answer)'
+        )
+    if is_complete(label.values) and not any(map(_is_for_the_rest, label.values)):
+        found.append(
+            f"{label.name} (the label): a person without a label cannot report, and their silence reveals "
+            'that: add a value such as "unknown", which becomes a class and costs precision '
+            "(nothing to do if everybody has a label)"
         )
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
@@ -12,6 +13,7 @@ from encoders.survey.plan_checks import MAX_WEIGHT, text_fault
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
+NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
 class Mistake(NamedTuple):
@@ -32,11 +34,14 @@ class EntryReader:
         """Note a mistake."""
         self.mistakes.append(Mistake(path, why, value))
 
-    def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
-        """Note every unknown key of a table."""
+    def check_keys(
+        self, table: Table, known: Iterable[str], path: Path, hints: Mapping[str, str] = NO_HINTS
+    ) -> None:
+        """Note every unknown key of a table; `hints` state for some of them what to write instead."""
         for key in table:
             if key not in known:
-                self.note((*path, key), f"is not an entry here; known: {', '.join(sorted(known))}")
+                hint = hints.get(key) or f"known: {', '.join(sorted(known))}"
+                self.note((*path, key), f"is not an entry here; {hint}")
 
     def check_name(self, name: str, path: Path) -> None:
         """Note a mistake in the name of a table."""

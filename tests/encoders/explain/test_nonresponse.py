@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from encoders.explain.nonresponse import is_complete, silence_warnings
@@ -13,7 +15,7 @@ id = "silence"
 epsilon = 1
 [label]
 name = "paid"
-values = ["yes", "no"]
+values = ["yes", "no", "unknown"]
 [features.city]
 values = ["Graz", "Linz", "Wels", "other"]
 missing = "category"
@@ -78,8 +80,29 @@ def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy() -> 
 
 
 def test_a_label_of_several_classes_is_named_too() -> None:
-    (warning,) = warnings('["yes", "no"]', '["yes", "no", "later"]')
+    (warning,) = warnings('["yes", "no", "unknown"]', '["yes", "no", "later"]')
     assert warning.startswith("paid (the label): a person whose answer is not listed")
+
+
+@pytest.mark.parametrize("values", ['["yes", "no"]', "[0, 1, 2, 3]"])
+def test_a_label_without_a_value_for_people_without_a_label_is_named_with_the_remedy(values: str) -> None:
+    (warning,) = warnings('["yes", "no", "unknown"]', values)
+    assert warning.startswith("paid (the label): a person without a label cannot report")
+    assert 'add a value such as "unknown", which becomes a class' in warning
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (', "other"]', "]"),
+        ('other"]\nmissing = "category"', 'other"]'),
+        ('["yes", "no", "unknown"]', '["yes", "no"]'),
+    ],
+    ids=["an incomplete list", "a missing answer", "a missing label"],
+)
+def test_every_warning_ends_with_the_case_in_which_nothing_is_to_do(old: str, new: str) -> None:
+    (warning,) = warnings(old, new)
+    assert re.search(r" \(nothing to do if [a-z ]+\)$", warning)
 
 
 @pytest.mark.parametrize("feature", ['other"]', "range = [0, 10]", "edges = [0, 1, 3]"])

@@ -43,6 +43,27 @@ MISTAKES = {
         16,
         "is not an entry here",
     ),
+    "scale with an order": (
+        "weight = 3",
+        "ordered = true",
+        "features.hours.ordered",
+        16,
+        "the order of values is not used",
+    ),
+    "several answers": (
+        "weight = 3",
+        "multiple = true",
+        "features.hours.multiple",
+        16,
+        "write one feature for each answer",
+    ),
+    "missing label": (
+        'name = "rested"\n',
+        'name = "rested"\nmissing = "category"\n',
+        "label.missing",
+        7,
+        'add a value such as "unknown"',
+    ),
     "table as value": (
         "[mechanism]\n",
         "[mechanism.frequency]\nx = 1\n#",

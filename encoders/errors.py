@@ -37,6 +37,7 @@ class Reason(StrEnum):
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     UNKNOWN_SURVEY = "unknown-survey"
     NO_SIGNATURE = "no-signature"
+    NO_TEXTS = "no-texts"
     SURVEY_CLOSED = "survey-closed"
     SURVEY_NOT_OPEN = "survey-not-open"
     TOO_MANY_REQUESTS = "too-many-requests"

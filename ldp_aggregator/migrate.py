@@ -33,7 +33,7 @@ class MigrationError(LdpError):
 
 
 def migrate_survey(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
-    """Copy a survey with all its counters, report ids and tokens to another store.
+    """Copy a survey with its texts, counters, report ids and tokens to another store.
 
     Parameters
     ----------
@@ -108,6 +108,8 @@ class _Migration:
             self._require_unused_target()
         target.publish(survey, plan)
         target.set_schedule(survey, self._lock.to_json())
+        if texts := self._source.texts().get(survey):
+            target.set_texts(survey, texts)
         if not served:
             return
         time.sleep(LOCK_VISIBLE_SECONDS)

@@ -56,7 +56,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
 @click.option("--store", "url", required=True, help="The new store.")
 @durability_option
 def import_(survey: str, source: str, url: str, durability: str) -> None:
-    """Copy SURVEY to another store: its plan, times, tokens, counters, and the ids of all its reports.
+    """Copy SURVEY to another store: its plan, texts, times, tokens, counters, and the ids of all its reports.
 
     Stop the collectors of the old store first. This command cannot check that they are stopped, only that the
     totals did not change. Until everything is copied, collectors on the new store refuse reports, and

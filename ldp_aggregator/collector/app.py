@@ -10,6 +10,7 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from ldp_aggregator.collector import problems
+from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.page import page
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
@@ -60,6 +61,7 @@ def create_app(
         store=store,
         plans=plans,
         intakes={survey: Intake(plan, store, record) for survey, plan in plans.items()},
+        texts=_make_texts(plans),
         signatures=signatures or {},
         guarantee=guarantee,
         rate_limit=RateLimit(settings.rate, settings.trusted_proxy),
@@ -74,11 +76,26 @@ def create_app(
 
 
 def _read_plans(store: Store) -> dict[str, Plan]:
-    """Read the plans; log and skip those that this version cannot read."""
-    plans = {}
+    """Read the plans with their texts; log and skip those that this version cannot read."""
+    plans, texts = {}, store.texts()
     for survey, plan in store.plans().items():
         try:
             plans[survey] = Plan.from_json(plan)
         except SurveyError:
             logs.log_event("survey-unreadable", logging.ERROR, survey=survey)
+            continue
+        if survey in texts:
+            try:
+                plans[survey] = plans[survey].with_texts(texts[survey])
+            except SurveyError:
+                logs.log_event("texts-unreadable", logging.ERROR, survey=survey)
     return plans
+
+
+def _make_texts(plans: Mapping[str, Plan]) -> dict[str, CachedResponse]:
+    """Return the responses with the texts of those surveys that have some."""
+    return {
+        survey: CachedResponse(plan.texts.json, "application/json")
+        for survey, plan in plans.items()
+        if plan.texts
+    }

@@ -46,6 +46,7 @@ def _list(items: Any) -> dict[str, Any]:
 
 
 _COUNTS = {"type": "object", "additionalProperties": _COUNT}
+_TEXTS_BY_KEY = {"type": "object", "additionalProperties": {"type": "string"}}
 _ESTIMATE_PROPERTIES = {
     "label": {"type": "object"},
     "features": _list({"type": "object"}),
@@ -99,6 +100,16 @@ _PAGES = {
     "collector.openapi": _Page({"type": "object"}, etag=True),
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
     "collector.plan": _Page({"type": "object"}, (*_SURVEY_REASONS, *_PHASE_REASONS), etag=True),
+    "collector.texts": _Page(
+        _object(
+            about=_TEXTS_BY_KEY,
+            format={"const": 1},
+            languages=_list({"type": "string"}),
+            texts={"type": "object", "additionalProperties": {"type": "object"}},
+        ),
+        (*_SURVEY_REASONS, *_PHASE_REASONS, Reason.NO_TEXTS),
+        etag=True,
+    ),
     "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
     "collector.reports": _Page(
         _REPORT_OUTCOMES,

@@ -23,6 +23,7 @@ STATUS = {
     Reason.UNSUPPORTED_MEDIA_TYPE: 415,
     Reason.UNKNOWN_SURVEY: 404,
     Reason.NO_SIGNATURE: 404,
+    Reason.NO_TEXTS: 404,
     Reason.SURVEY_CLOSED: 410,
     Reason.SURVEY_NOT_OPEN: 403,
     Reason.TOO_MANY_REQUESTS: 429,

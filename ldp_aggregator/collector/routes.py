@@ -52,6 +52,22 @@ def plan(survey: str) -> Response:
     return response
 
 
+@pages.get("/v1/surveys/<survey>/texts")
+def texts(survey: str) -> Response:
+    """Send the texts of a survey, which people read; their digest is in the plan."""
+    plan = _plan(survey)
+    _require_phase(survey, Phase.OPEN)
+    content = service().texts.get(plan.id)
+    if content is None:
+        lacking = (
+            "this collector lacks the texts of this survey"
+            if plan.texts_digest
+            else "this survey has no texts"
+        )
+        raise Problem(Reason.NO_TEXTS, lacking)
+    return content.make_response("public, max-age=3600")
+
+
 @pages.get("/v1/surveys/<survey>/signature")
 def signature(survey: str) -> Response:
     """Send the author's signature of a survey's plan."""

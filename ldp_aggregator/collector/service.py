@@ -33,6 +33,8 @@ class Service:
         The plans in the store when the application was made.
     intakes : mapping of survey id to Intake
         The intake of each survey.
+    texts : mapping of survey id to CachedResponse
+        The texts of the surveys that have some.
     signatures : mapping of survey id to bytes
         The authors' signatures, served unchecked.
     guarantee : str
@@ -53,6 +55,7 @@ class Service:
     store: Store
     plans: Mapping[str, Plan]
     intakes: Mapping[str, Intake]
+    texts: Mapping[str, CachedResponse]
     signatures: Mapping[str, bytes]
     guarantee: str
     rate_limit: RateLimit

@@ -13,7 +13,7 @@ from encoders.survey.plan_files import load_plan_file, load_signature_file, sign
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, 
 
 
 def _publish(settings: CollectorSettings, plans: list[Plan]) -> str:
-    """Write the plans to the store; refuse a changed plan; return what the store guarantees."""
+    """Write the plans and texts to the store; refuse a changed plan; return what the store guarantees."""
     store = open_store(settings.store)
     if isinstance(store, MemoryStore):
         raise StoreError(
@@ -79,8 +79,22 @@ def _publish(settings: CollectorSettings, plans: list[Plan]) -> str:
         )
     try:
         guarantee = store.check_durability(settings.store_policy)
+        _require_texts(store, plans)
         for plan in plans:
             store.publish(plan.id, plan.json)
+            if plan.texts:
+                store.set_texts(plan.id, plan.texts.json)
         return guarantee
     finally:
         store.close()
+
+
+def _require_texts(store: Store, plans: list[Plan]) -> None:
+    """Raise SettingsError for a plan whose texts are neither beside its file nor in the store."""
+    stored = store.texts()
+    for plan in plans:
+        if plan.texts_digest and not plan.texts and plan.id not in stored:
+            raise SettingsError(
+                f"the file of the texts of {plan.id} is not beside its plan: "
+                "`ldp-survey compile SURVEY.toml -o PLAN.json` writes both"
+            )

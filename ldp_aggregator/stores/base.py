@@ -103,7 +103,7 @@ class StorePolicy:
 
 
 class Store(Protocol):
-    """Keeps counters, report ids and plans."""
+    """Keeps counters, report ids, plans and their texts."""
 
     def publish(self, survey: str, plan: bytes) -> None:
         """Keep a survey's plan permanently; publishing the same bytes again has no effect.
@@ -117,6 +117,20 @@ class Store(Protocol):
 
     def plans(self) -> dict[str, bytes]:
         """Return the canonical JSON of every plan, by survey id."""
+        ...
+
+    def set_texts(self, survey: str, texts: bytes) -> None:
+        """Keep the texts of a survey's plan, unchecked; the caller checks them against the plan.
+
+        Raises
+        ------
+        StoreError
+            If there is no such survey.
+        """
+        ...
+
+    def texts(self) -> dict[str, bytes]:
+        """Return the texts that are kept, by survey id."""
         ...
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:

@@ -30,6 +30,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plans: dict[str, bytes] = {}
+        self._texts: dict[str, bytes] = {}
         self._schedules: dict[str, bytes] = {}
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
@@ -45,16 +46,29 @@ class MemoryStore:
         """Return a copy of the plans; see :meth:`Store.plans`."""
         return dict(self._plans)
 
+    def set_texts(self, survey: str, texts: bytes) -> None:
+        """Keep texts in memory; see :meth:`Store.set_texts`."""
+        with self._lock:
+            self._require_survey(survey)
+            self._texts[survey] = texts
+
+    def texts(self) -> dict[str, bytes]:
+        """Return a copy of the texts; see :meth:`Store.texts`."""
+        return dict(self._texts)
+
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in memory; see :meth:`Store.set_schedule`."""
         with self._lock:
-            if survey not in self._plans:
-                raise unknown_survey_error(survey, self._plans)
+            self._require_survey(survey)
             self._schedules[survey] = schedule
 
     def schedules(self) -> dict[str, bytes]:
         """Return a copy of the schedules; see :meth:`Store.schedules`."""
         return dict(self._schedules)
+
+    def _require_survey(self, survey: str) -> None:
+        if survey not in self._plans:
+            raise unknown_survey_error(survey, self._plans)
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch under the lock; see :meth:`Store.record`."""

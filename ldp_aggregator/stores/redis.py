@@ -97,11 +97,20 @@ class RedisStore:
         with store_errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
 
+    def set_texts(self, survey: str, texts: bytes) -> None:
+        """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
+        self._require_survey(survey)
+        with store_errors():
+            self._redis.hset("ldp:texts", survey, texts)
+
+    def texts(self) -> dict[str, bytes]:
+        """Read the texts from Redis; see :meth:`Store.texts`."""
+        with store_errors():
+            return {survey.decode(): texts for survey, texts in self._redis.hgetall("ldp:texts").items()}
+
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in Redis; see :meth:`Store.set_schedule`."""
-        plans = self.plans()
-        if survey not in plans:
-            raise unknown_survey_error(survey, plans)
+        self._require_survey(survey)
         with store_errors():
             self._redis.hset("ldp:windows", survey, schedule)
 
@@ -195,6 +204,11 @@ class RedisStore:
         guarantee = describe_guarantee(policy, self._check.check_servers())
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
         return guarantee
+
+    def _require_survey(self, survey: str) -> None:
+        plans = self.plans()
+        if survey not in plans:
+            raise unknown_survey_error(survey, plans)
 
     def _require_password(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)

@@ -17,9 +17,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 
-import numpy as np
-
-from ldp_aggregator.arrays import ByteArray, IntArray
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.base import (
     DURABLE,
@@ -30,16 +28,17 @@ from ldp_aggregator.stores.base import (
     StoreError,
     StorePolicy,
     Total,
-    add_counters,
     changed_plan_error,
     unknown_survey_error,
 )
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
+from ldp_aggregator.stores.sqlite_counters import find_counter, record_batch, unpack_cells
 from ldp_aggregator.stores.sqlite_file import (
     ThreadConnection,
     connect,
     create_or_upgrade,
     create_private,
+    has_texts,
     reports_object_type,
 )
 
@@ -96,12 +95,23 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
+    def set_texts(self, survey: str, texts: bytes) -> None:
+        """Replace the texts of a survey in the file; see :meth:`Store.set_texts`."""
+        with self._transaction() as connection:
+            _require_survey(connection, survey)
+            connection.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (survey, texts))
+
+    def texts(self) -> dict[str, bytes]:
+        """Read the texts from the file; see :meth:`Store.texts`."""
+        with self._errors(), self._connection() as connection:
+            if not has_texts(connection):  # a file of an earlier version, opened read-only
+                return {}
+            return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
+
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
-            surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
-            if survey not in surveys:
-                raise unknown_survey_error(survey, surveys)
+            _require_survey(connection, survey)
             connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
 
     def schedules(self) -> dict[str, bytes]:
@@ -112,14 +122,14 @@ class SQLiteStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
-            known = [_record(connection, batch) for batch in batches]
+            known = [record_batch(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in the buckets of each counter; see :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:
-            counters = {name: _find_counter(connection, survey, name) for name in ids}
+            counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
                 name: Buckets(connection, *counter).find(ids[name]) if counter else {}
                 for name, counter in counters.items()
@@ -130,14 +140,14 @@ class SQLiteStore:
         query = "SELECT name, n, cells FROM counters WHERE survey = ?"
         with self._errors(), self._connection() as connection:
             rows = connection.execute(query, (survey,)).fetchall()
-        return {counter: Total(n, _unpack(cells)) for counter, n, cells in rows}
+        return {counter: Total(n, unpack_cells(cells)) for counter, n, cells in rows}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""
         last = -1
         while True:
             with self._snapshot() as connection:
-                counter_row = _find_counter(connection, survey, counter)
+                counter_row = find_counter(connection, survey, counter)
                 buckets = (
                     read_buckets(connection, counter_row[0], last, REPORTS_PER_READ) if counter_row else None
                 )
@@ -188,7 +198,7 @@ class SQLiteStore:
 
     def _is_current(self) -> bool:
         with self._errors(), self._connection() as connection:
-            return reports_object_type(connection) == "view"
+            return reports_object_type(connection) == "view" and has_texts(connection)
 
     def _empty_log(self) -> float | None:
         """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
@@ -258,39 +268,8 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
     return not busy
 
 
-def _record(connection: sqlite3.Connection, batch: Batch) -> MarksById:
-    counter, old = _get_or_create_counter(connection, batch)
-    cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
-    known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
-    if not known:
-        connection.execute(
-            "UPDATE counters SET n = ?, cells = ? WHERE number = ?",
-            (old.n + len(batch.ids), cells.astype("<i8").tobytes(), counter),
-        )
-    return known
-
-
-def _find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
-    """Return a counter's row number and its number of reports."""
-    query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
-    row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
-    return row
-
-
-def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
-    """Return a counter's row number and total; create it if it is new."""
-    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
-    row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
-    if row:
-        return row[0], Total(row[1], _unpack(row[2]))
-    empty = Total(0, np.zeros_like(batch.tally))
-    inserted = connection.execute(
-        "INSERT INTO counters (survey, name, n, cells) VALUES (?, ?, 0, ?)",
-        (batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
-    )
-    assert inserted.lastrowid is not None
-    return inserted.lastrowid, empty
-
-
-def _unpack(cells: bytes) -> IntArray:
-    return np.frombuffer(cells, "<i8").astype(np.int64)
+def _require_survey(connection: sqlite3.Connection, survey: str) -> None:
+    """Raise StoreError if the file has no such survey."""
+    surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
+    if survey not in surveys:
+        raise unknown_survey_error(survey, surveys)

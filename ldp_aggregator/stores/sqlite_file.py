@@ -20,6 +20,7 @@ _ENTRY_BYTES = 24
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS texts (survey TEXT PRIMARY KEY, texts BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID",
     """CREATE TABLE IF NOT EXISTS counters (
         number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
@@ -90,6 +91,12 @@ def reports_object_type(connection: sqlite3.Connection) -> str | None:
     """Return "view" for a file of this version, "table" for one of an earlier version, else None."""
     row = connection.execute("SELECT type FROM sqlite_master WHERE name = 'reports'").fetchone()
     return row[0] if row else None
+
+
+def has_texts(connection: sqlite3.Connection) -> bool:
+    """Return whether the file has the table of texts, which earlier versions did not create."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'texts'"
+    return connection.execute(query).fetchone() is not None
 
 
 def create_or_upgrade(connection: sqlite3.Connection) -> None:

@@ -327,6 +327,17 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
         assert store.schedules() == {SURVEY: window}
 
 
+def test_texts_are_kept_for_a_survey_that_is_there(store: Store) -> None:
+    with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
+        store.set_texts(SURVEY, b"{}")
+    store.publish(SURVEY, b"{}")
+    assert store.texts() == {}
+    for texts in (b"first", b"second"):
+        store.set_texts(SURVEY, texts)
+        assert store.texts() == {SURVEY: texts}
+    assert store.plans() == {SURVEY: b"{}"}
+
+
 class Recorder(MemoryStore):
     """Keeps the batches of each call; each call waits for `go_on`."""
 

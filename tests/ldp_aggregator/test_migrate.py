@@ -45,6 +45,7 @@ from tests.support.servers import ClusterNode, redis_server
 PLAN = plan_of()
 HALF = Schedule(import_run="an import").to_json()
 WINDOW = Schedule(opens=5, closes=1 << 40, grace=60)
+TEXTS = b"texts, which a store does not read"
 OTHER = {bytes(16): bytes(8)}
 
 
@@ -61,6 +62,7 @@ def sent() -> Sent:
 def fill(store: Store, sent: Sent) -> Store:
     """Collect reports like a collector, with support counters and some rejections."""
     store.publish(PLAN.id, PLAN.json)
+    store.set_texts(PLAN.id, TEXTS)
     store.set_schedule(PLAN.id, WINDOW.to_json())
     intake = Intake(PLAN, store)
     intake.record_body(b"".join(sent.reports))
@@ -86,7 +88,8 @@ def whole(store: Store) -> object:
     }
     sums = {name: (total.n, total.cells.tolist()) for name, total in totals.items()}
     rejections = store.rejections(PLAN.id)
-    return sums, remembered, rejections, store.plans()[PLAN.id], store.schedules()[PLAN.id]
+    published = store.plans()[PLAN.id], store.texts()[PLAN.id], store.schedules()[PLAN.id]
+    return sums, remembered, rejections, *published
 
 
 @pytest.mark.slow
@@ -178,7 +181,8 @@ class Failing:
 
     def __getattr__(self, name: str) -> object:
         act: Callable[..., object] = getattr(self._store, name)
-        return self._changing(act) if name in ("publish", "set_schedule", "record", "add_rejections") else act
+        changes = ("publish", "set_texts", "set_schedule", "record", "add_rejections")
+        return self._changing(act) if name in changes else act
 
     def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
         def changing(*arguments: object) -> object:
@@ -367,7 +371,9 @@ class CallDuring:
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-@pytest.mark.parametrize("name", ["publish", "set_schedule", "schedules", "totals", "record", "report_ids"])
+@pytest.mark.parametrize(
+    "name", ["publish", "set_texts", "set_schedule", "schedules", "totals", "record", "report_ids"]
+)
 def test_a_second_import_at_any_call_makes_no_report_count_twice(sent: Sent, name: str, behind: bool) -> None:
     source, number = fill(MemoryStore(), sent), 0
     came = True

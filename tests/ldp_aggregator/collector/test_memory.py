@@ -177,6 +177,7 @@ class Web:
             self.post(one + one, web=self.limited),
             self.post(one, web=self.limited, headers={"Authorization": "Bearer wrong"}),
             self.ask("GET", "/v1/surveys/sleep/signature"),
+            self.ask("GET", "/v1/surveys/sleep/texts"),
             self.ask("GET", "/nowhere"),
             self.ask("PUT", snapshot),
             self.ask("GET", snapshot),

@@ -21,7 +21,7 @@ from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
-PLAN = read_survey(SURVEY).compile()
+PLAN = read_survey(f'{SURVEY}[about]\ntitle = "Sleep"\n').compile()
 REPORTS = [make_report(PLAN, {"age": "old", "hours": 7.5}, "yes") for _ in range(20)]
 HEADERS = {"Accept-Encoding": "identity"}  # without a socket, the tool does not decompress responses
 OPERATOR = HEADERS | {"Authorization": "Bearer the-token"}
@@ -34,6 +34,8 @@ schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), m
 def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> schemathesis.BaseSchema:
     """Return the schema of an application, by default without a limit on wrong tokens."""
     store.publish(PLAN.id, PLAN.json)
+    assert PLAN.texts
+    store.set_texts(PLAN.id, PLAN.texts.json)
     app = create_app(CollectorSettings(operator_token="the-token", **options), store, {"sleep": bytes(64)})
     app.extensions["ldp"].wrong_token_limit._limit = wrong_tokens
     return schemathesis.openapi.from_wsgi("/openapi.json", app, config=CONFIG)
@@ -117,7 +119,7 @@ def test_responses_in_each_phase_match_the_description(
     schema = described(store)
     store.set_schedule(PLAN.id, window.to_json())
     found = request_each(schema)
-    assert (found["plan"], found["reports"]) == (plan, reports)
+    assert (found["plan"], found["texts"], found["reports"]) == (plan, plan, reports)
 
 
 def test_the_operator_response_during_an_import_matches_the_description() -> None:
@@ -125,7 +127,7 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
     found = request_each(schema)
-    for page in ("plan", "reports", "snapshot", "estimates", "estimates_table", "progress"):
+    for page in ("plan", "texts", "reports", "snapshot", "estimates", "estimates_table", "progress"):
         assert found[page] == (403, "survey-not-open")
 
 

@@ -263,7 +263,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
         connection.close()
-        assert tables == {"plans", "windows", "counters", "buckets", "internal", "rejections"}
+        assert tables == {"plans", "texts", "windows", "counters", "buckets", "internal", "rejections"}
         return
     with redis.Redis.from_url(url) as client:
         keys = {key.decode() for key in client.scan_iter()}
@@ -271,6 +271,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
     allowed = {f"ldp:{{{plan.id}:{counter}}}:{kind}" for counter in counters for kind in ("ids", "sums")}
     assert keys <= allowed | {
         "ldp:plans",
+        "ldp:texts",
         "ldp:windows",
         f"ldp:rejections:{plan.id}",
         "ldp:ready",

@@ -1,0 +1,51 @@
+"""The counters in the file of the SQLite store, each with the ids of its reports."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.stores.base import Batch, MarksById, Total, add_counters
+from ldp_aggregator.stores.sqlite_buckets import Buckets
+
+
+def record_batch(connection: sqlite3.Connection, batch: Batch) -> MarksById:
+    """Count a batch; return its known ids, in which case nothing of it was counted."""
+    counter, old = _get_or_create_counter(connection, batch)
+    cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
+    known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
+    if not known:
+        connection.execute(
+            "UPDATE counters SET n = ?, cells = ? WHERE number = ?",
+            (old.n + len(batch.ids), cells.astype("<i8").tobytes(), counter),
+        )
+    return known
+
+
+def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
+    """Return a counter's row number and its number of reports."""
+    query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
+    row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
+    return row
+
+
+def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
+    """Return a counter's row number and total; create it if it is new."""
+    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
+    row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
+    if row:
+        return row[0], Total(row[1], unpack_cells(row[2]))
+    empty = Total(0, np.zeros_like(batch.tally))
+    inserted = connection.execute(
+        "INSERT INTO counters (survey, name, n, cells) VALUES (?, ?, 0, ?)",
+        (batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
+    )
+    assert inserted.lastrowid is not None
+    return inserted.lastrowid, empty
+
+
+def unpack_cells(cells: bytes) -> IntArray:
+    """Return the cells of a counter, which the file holds as little-endian integers."""
+    return np.frombuffer(cells, "<i8").astype(np.int64)

@@ -34,6 +34,25 @@ _SOURCES = 7
 
 
 @dataclass(frozen=True)
+class ClassRatio:
+    """A ratio of two estimates for each class.
+
+    Attributes
+    ----------
+    top, bottom : Quantity
+    informative : (k,) bool array
+        Which classes are compared.
+    extra : (k,) array
+        Variance of the ratio beyond the delta method.
+    """
+
+    top: Quantity
+    bottom: Quantity
+    informative: BoolArray
+    extra: FloatArray
+
+
+@dataclass(frozen=True)
 class ClassMoments:
     """Raw estimates of the moments of one number x in [-1, 1], per class.
 
@@ -246,57 +265,45 @@ class ClassMoments:
         """Return whether any two classes differ significantly in their means, variances and missing shares.
 
         The level holds for all of them together (Bonferroni). A statistic without reports does not differ. Of
-        the variances, only classes with a known mean are compared.
+        the variances, only those of classes with a known mean are compared.
         """
-        present, every, none = self.present, np.ones(self.k, dtype=bool), np.zeros(self.k)
-        mean_known = np.isfinite(self.raw_mean[0])
-        ratios = {
-            "means": (self.first, present, every, none),
-            "variances": (self.squared_deviation, present, mean_known, self.second_order_variance),
-        }
-        if self.can_be_missing:
-            ratios["missing"] = (self.missing, self.class_share, every, none)
-        differ = dict.fromkeys(ratios, False)
-        if not self.prior.known:
-            return differ
-        tested = {name: (top, *rest) for name, (top, *rest) in ratios.items() if top is not None}
-        if tested:
-            contrasts = self.contrasts(*zip(*tested.values(), strict=True))
-            found = detect_differences(contrasts, LEVEL / len(tested))
-            differ |= zip(tested, found.tolist(), strict=True)
+        compared = self.compared_ratios()
+        differ = {"means": False, "variances": False} | ({"missing": False} if self.can_be_missing else {})
+        if compared:
+            found = detect_differences(self.contrasts(list(compared.values())), LEVEL / len(compared))
+            differ |= zip(compared, found.tolist(), strict=True)
         return differ
 
-    def contrasts(
-        self,
-        tops: Sequence[Quantity],
-        bottoms: Sequence[Quantity],
-        informative: Sequence[BoolArray],
-        extra: Sequence[FloatArray],
-    ) -> Contrasts:
-        """Return the contrasts top - r bottom, a row for each pair of quantities.
+    def compared_ratios(self) -> dict[str, ClassRatio]:
+        """Return the ratios that are equal in equal classes; without those that have no reports."""
+        if not self.prior.known:
+            return {}
+        compared = {}
+        every, none = np.ones(self.k, dtype=bool), np.zeros(self.k)
+        if self.first is not None:
+            compared["means"] = ClassRatio(self.first, self.present, every, none)
+        if self.squared_deviation is not None:
+            mean_known, extra = np.isfinite(self.raw_mean[0]), self.second_order_variance
+            compared["variances"] = ClassRatio(self.squared_deviation, self.present, mean_known, extra)
+        if self.missing is not None:
+            compared["missing"] = ClassRatio(self.missing, self.class_share, every, none)
+        return compared
 
-        Parameters
-        ----------
-        tops, bottoms : sequences of Quantity
-        informative : sequence of (k,) bool arrays
-            Which classes are compared.
-        extra : sequence of (k,) arrays
-            Variances of the ratios beyond the delta method.
-        """
+    def contrasts(self, ratios: Sequence[ClassRatio]) -> Contrasts:
+        """Return the contrasts top - r bottom, with a row for each of the ratios."""
         factors, signs = self.class_factors
         own_noise = self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
-        known = np.array(informative)
-        values = np.array([[each.value for each in tops], [each.value for each in bottoms]])
-        slopes = np.array([[each.slopes for each in tops], [each.slopes for each in bottoms]])
-        values, slopes = np.where(known, values, 0.0), np.where(known[:, None], slopes, 0.0)
+        known = np.array([each.informative for each in ratios])
+        extra = np.where(known, [each.extra for each in ratios], 0.0)
+        pairs = [[each.top for each in ratios], [each.bottom for each in ratios]]
+        values = np.where(known, [[each.value for each in row] for row in pairs], 0.0)
+        slopes = np.where(known[:, None], [[each.slopes for each in row] for row in pairs], 0.0)
         own = np.einsum("utik,ijk,vtjk->uvtk", slopes, own_noise, slopes)
         top_factors, bottom_factors = np.einsum("utik,fik->utfk", slopes, factors)
         return Contrasts(
             top=values[0],
             bottom=values[1],
-            own=np.array(
-                [own[0, 0] + np.where(known, extra, 0.0) * values[1] ** 2, -2 * own[0, 1], own[1, 1]]
-            ),
+            own=np.array([own[0, 0] + extra * values[1] ** 2, -2 * own[0, 1], own[1, 1]]),
             growth=np.zeros_like(values[0]),
             top_factors=top_factors,
             bottom_factors=bottom_factors,

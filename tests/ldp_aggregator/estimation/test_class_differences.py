@@ -231,18 +231,14 @@ def test_a_difference_significant_alone_may_not_be_among_many() -> None:
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 def test_contrasts_of_numbers_have_the_stated_covariance(mechanism: str) -> None:
     """Contrasts of means and missing shares at the truth: a z-test of each product of two classes."""
-    plan_of = number_world(mechanism, epsilon=1)
-    income = plan_of.plan.features[0]
-    truth = (plan_of.means[0] - np.mean(income.bounds)) / income.width, plan_of.missing
+    world = number_world(mechanism, epsilon=1)
+    income = world.plan.features[0]
+    truth = (world.means[0] - np.mean(income.bounds)) / income.width, world.missing
     products, stated = [], []
     for seed in range(300):
-        number = compute_raw_estimates(plan_of.snapshot(8000, seed)).numbers[0]
-        contrasts = number.contrasts(
-            (number.first, number.missing),
-            (number.present, number.class_share),
-            [np.ones(3, dtype=bool)] * 2,
-            [np.zeros(3)] * 2,
-        )
+        number = compute_raw_estimates(world.snapshot(8000, seed)).numbers[0]
+        compared = number.compared_ratios()
+        contrasts = number.contrasts([compared["means"], compared["missing"]])
         # each class has a ratio of its own, so the covariance is assembled by rows
         off = contrasts.top - np.array(truth) * contrasts.bottom
         products.append([np.outer(each, each) for each in off])
@@ -289,7 +285,7 @@ def equal_table(values: int, k: int) -> np.ndarray:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("prior", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.35, 0.05)])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 2000), (4, 4000)])
-def test_equal_classes_are_distinguishable_in_one_survey_of_twenty(
+def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(
     mechanism: str, prior: tuple[float, ...], epsilon: float, users: int
 ) -> None:
     alarms = 0
@@ -302,7 +298,7 @@ def test_equal_classes_are_distinguishable_in_one_survey_of_twenty(
 
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 4000), (4, 4000)])
-def test_equal_numbers_are_distinguishable_in_one_survey_of_twenty(
+def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
     mechanism: str, epsilon: float, users: int
 ) -> None:
     plan = read_survey(

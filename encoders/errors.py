@@ -2,13 +2,13 @@
 
 ::
 
-    LdpError
+    LdpError                 (.reason)
     ├── SurveyError          a survey file or plan that cannot be used (.field, .line, .problems)
     │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
     │   └── SignatureError   a plan that was not signed with the expected key, or a bad key or signature
     ├── RowError             a row or label that does not fit the survey (.field, .why, .problems)
     ├── TokenError           an invitation that is missing, misspelt or of another survey (.why)
-    └── ReportError          bytes that are not a valid report (.reason)
+    └── ReportError          bytes that are not a valid report
 
 Clients and collectors derive their own errors from :class:`LdpError`. An error contains names of fields and
 public texts of the survey. It never contains a value of a person's row.
@@ -49,7 +49,15 @@ class Reason(StrEnum):
 
 
 class LdpError(Exception):
-    """Base class of all errors that ldp-bayes raises deliberately."""
+    """Base class of all errors that ldp-bayes raises deliberately.
+
+    Attributes
+    ----------
+    reason : str
+        A stable word for the kind of the error, as in the receipts of a client.
+    """
+
+    reason: str = "error"
 
 
 class _CollectedError(LdpError):
@@ -81,6 +89,8 @@ class SurveyError(_CollectedError):
         All problems, in the order of the file; the other attributes are those of the first.
     """
 
+    reason = "invalid-plan"
+
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line
         place = f"line {line}: " if line else ""
@@ -93,6 +103,8 @@ class PrivacyError(SurveyError):
 
 class SignatureError(SurveyError):
     """A plan that was not signed with the expected key, or a malformed key or signature."""
+
+    reason = "bad-signature"
 
 
 class RowError(_CollectedError):
@@ -107,6 +119,8 @@ class RowError(_CollectedError):
     problems : tuple of RowError
         One for each field that does not fit. `field` and `why` are those of the first; the text lists all.
     """
+
+    reason = "invalid-row"
 
     def __init__(self, field: str, why: str) -> None:
         self.field, self.why = field, why
@@ -157,6 +171,8 @@ class TokenError(LdpError):
         What is wrong, without the token itself.
     """
 
+    reason = "invalid-token"
+
     def __init__(self, why: str) -> None:
         self.why = why
         super().__init__(f"token: {why}")
@@ -170,6 +186,8 @@ class ReportError(LdpError):
     reason : Reason
         The stable word under which the collector counts the rejection.
     """
+
+    reason: Reason
 
     def __init__(self, reason: Reason, why: str = "") -> None:
         self.reason, self.why = reason, why

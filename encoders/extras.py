@@ -29,6 +29,8 @@ MODULES = {
 class MissingExtraError(LdpError, ImportError):
     """A module of an extra is not installed; the message names the extra and the command to install it."""
 
+    reason = "missing-extra"
+
 
 @contextmanager
 def needs_extra(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ExpiredError,
         JournalError,
         LdpError,
+        OptionError,
         PlanError,
         PrivacyError,
         ReportError,
@@ -64,6 +65,7 @@ __all__ = [
     "Journal",
     "JournalError",
     "LdpError",
+    "OptionError",
     "PlanError",
     "PrivacyError",
     "Receipt",
@@ -116,8 +118,10 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
     Raises
     ------
     LdpError
-        If there is no URL, if it is not the URL of a survey, or if an option is invalid or unknown: these
-        are mistakes of the application, not of a device.
+        If there is no URL, if it is not the URL of a survey, or if an option cannot be used: these are
+        mistakes of the application, not of a device.
+    TypeError
+        If there is no such option.
     """
     from ldp_client.client import Client
     from ldp_client.errors import TransportError

@@ -14,9 +14,10 @@ from encoders.survey.plan import Plan
 from ldp_client.errors import ClosedError
 from ldp_client.journal.file import check_person
 from ldp_client.journal.journal import Journal
+from ldp_client.options import SPREAD_SECONDS, check_options, parse_spread
 from ldp_client.participation import Participation
 from ldp_client.plan_source import find_survey_url
-from ldp_client.policy import ClientPolicy
+from ldp_client.policy import MAX_EPSILON, ClientPolicy
 from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of_repeats
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
 from ldp_client.sending.process_exit import get_sender
@@ -28,8 +29,6 @@ from ldp_client.transport import HttpTransport, Transport
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
 
-MAX_EPSILON = 2.0
-SPREAD_SECONDS = 2.0
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """The clients of this process, for `ldp_client.testing`."""
 
@@ -112,11 +111,12 @@ class Client:
         self.policy = ClientPolicy.from_options(max_epsilon, max_total_epsilon, digest, public_key)
         self.identity = SurveyIdentity(self.survey, origin_of_url(self._url), self.policy.public_key)
         check_person(person, journal)
+        check_options(on_outcome=on_outcome, transport=transport, token=token)
         self._person = person
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
         self._own_transport = transport
         self._on_outcome = on_outcome or (lambda _receipt: None)
-        self.spread = max(0.0, spread)
+        self.spread = parse_spread(spread)
         self._strict = strict
         self._closed_reason = ""
         self.rehearsal = choose_rehearsal(rehearsal)

@@ -17,6 +17,24 @@ _FINAL_REASONS = {
 """Reasons that reject the bytes of a report permanently; any other reason may be temporary."""
 
 
+_CAUSES = {
+    Reason.INCOMPLETE: "the request did not arrive complete",
+    Reason.INTERNAL: "it has an error of its own",
+    Reason.LENGTH_REQUIRED: "a proxy, or a transport of the application, removed Content-Length",
+    Reason.NOT_AUTHORISED: "the gateway's token is wrong or missing",
+    Reason.NOT_ENROLLED: "it does not know the invitation",
+    Reason.NO_SUCH_PAGE: "it has no page at this URL",
+    Reason.STORE_UNAVAILABLE: "it cannot use its store",
+    Reason.SURVEY_NOT_OPEN: "the survey is not open yet",
+    Reason.TOO_MANY_REPORTS: "a transport of the application sent several reports in one request",
+    Reason.TOO_MANY_REQUESTS: "too many requests come from this network address",
+    Reason.UNKNOWN_SURVEY: "it does not serve this survey, or not yet",
+    Reason.UNSUPPORTED_MEDIA_TYPE: "a proxy, or a transport of the application, changed Content-Type",
+    Reason.WRONG_PLAN: "it serves another plan of this survey than the one that the person agreed to",
+}
+"""Why a collector does not accept a request now, as the end of a sentence about the collector."""
+
+
 def parse_outcome(response: Response) -> tuple[State, str] | None:
     """Return a report's final state and the reason of a rejection; None if it must be sent again.
 
@@ -46,7 +64,7 @@ def concerns_collector(response: Response | None) -> bool:
     """
     if response is None or response.status == 429 or response.status >= 500:
         return True
-    return not _collector_reason(response)
+    return not collector_reason(response)
 
 
 def explain_failure(response: Response | None) -> tuple[str, str]:
@@ -56,9 +74,10 @@ def explain_failure(response: Response | None) -> tuple[str, str]:
             TransportError.reason,
             "the collector did not respond; the report stays here and will be sent again",
         )
-    if reason := _collector_reason(response):
+    if reason := collector_reason(response):
         return reason, (
-            f"the collector did not accept the report now ({reason}); it stays here and will be sent again"
+            f"the collector did not accept the report now ({reason}): {describe_reason(reason)}; the report "
+            "stays here and will be sent again"
         )
     return TransportError.reason, (
         f"the response with HTTP status {response.status} is not from a collector: it may be from a proxy or "
@@ -68,13 +87,18 @@ def explain_failure(response: Response | None) -> tuple[str, str]:
 
 def describe_response(response: Response) -> str:
     """Return a response for the log: status, the collector's reason, and the pause that it asked for."""
-    reason = _collector_reason(response) or response.entry("status")
+    reason = collector_reason(response) or response.entry("status")
     known = isinstance(reason, str) and reason in (*Reason, "recorded", "duplicate")
     pause = f", Retry-After {response.retry_after:g} s" if response.retry_after is not None else ""
     return f"HTTP status {response.status}, {reason if known else 'not from the collector'}{pause}"
 
 
-def _collector_reason(response: Response) -> str:
+def describe_reason(reason: str) -> str:
+    """Return the cause behind a collector's reason, as the end of a sentence about the collector."""
+    return _CAUSES.get(Reason(reason), f"its reason is {reason}")
+
+
+def collector_reason(response: Response) -> str:
     """Return the reason in a collector's response, or an empty string if it is not a collector's."""
     reason = response.entry("reason")
     return reason if isinstance(reason, str) and reason in list(Reason) else ""

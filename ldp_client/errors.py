@@ -4,14 +4,18 @@
 
     LdpError
     ├── RowError, TokenError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
-    └── ClientError                           (.reason)
+    └── ClientError
         ├── BudgetError        the plan spends more epsilon than this client allows
         ├── ClosedError        the client was closed; nothing was drawn
         ├── ConsentError       the person has not agreed, or this device's environment forbids reports
         ├── ExpiredError       the collector has closed the survey
         ├── JournalError       the journal cannot be used; nothing was spent
+        ├── OptionError        an option of the client cannot be used: a mistake of the application
         ├── PlanError          not the plan that this device, or the application, is bound to
-        └── TransportError     the collector cannot be reached, or the response is not a collector's
+        └── TransportError     the collector cannot be reached, or does not send the survey's plan
+
+Every error has a `reason`, the stable word that receipts have too. The reason of a mistake of the application
+is :data:`BAD_OPTION`, also where an error's class says which option it is about.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ __all__ = [
     "ExpiredError",
     "JournalError",
     "LdpError",
+    "OptionError",
     "PlanError",
     "PrivacyError",
     "ReportError",
@@ -44,15 +49,11 @@ __all__ = [
     "TransportError",
 ]
 
+BAD_OPTION = "bad-option"
+
 
 class ClientError(LdpError):
-    """Base of the client's own errors.
-
-    Attributes
-    ----------
-    reason : str
-        A stable word, as in receipts.
-    """
+    """Base of the client's own errors."""
 
     reason = "client-error"
 
@@ -84,9 +85,13 @@ class JournalError(ClientError, reason="journal-unavailable"):
     """The journal cannot be read or written; no report was made, so nothing was spent."""
 
 
+class OptionError(ClientError, reason=BAD_OPTION):
+    """An option of a client cannot be used: a mistake of the application, not of a device."""
+
+
 class PlanError(ClientError, reason="plan-changed"):
     """The plan is not the one that this device or the application is bound to; nothing was drawn."""
 
 
 class TransportError(ClientError, reason="collector-unreachable"):
-    """The collector cannot be reached, or the response is not a collector's."""
+    """The collector cannot be reached, or does not send the survey's plan."""

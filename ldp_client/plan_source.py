@@ -11,8 +11,8 @@ from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
-from ldp_client.collector_response import is_survey_closed
-from ldp_client.errors import ExpiredError, PlanError, TransportError
+from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
+from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
 from ldp_client.transport import HttpTransport, Transport
 
 _TIMEOUT_SECONDS = 10.0
@@ -68,6 +68,16 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
         raise ExpiredError("the collector has closed the survey")
     if response.entry("reason") == Reason.NO_SIGNATURE:
         raise SignatureError("the collector has no signature of the plan")
+    reason = collector_reason(response)
+    if reason == Reason.UNKNOWN_SURVEY:
+        survey = url.rpartition("/surveys/")[2].partition("/")[0]
+        raise TransportError(
+            f"the collector does not serve {survey!r}: check the URL, or ask the operator whether it is "
+            "served yet",
+            reason,
+        )
+    if reason:
+        raise TransportError(f"the collector did not send {what}: {describe_reason(reason)}", reason)
     if response.status != 200:
         raise TransportError(f"the collector responds with HTTP status {response.status} instead of {what}")
     return response.body
@@ -84,12 +94,32 @@ def find_survey_url(
         If there is no URL of a survey.
     PlanError
         If `public_key` is given together with a `Plan` object.
+    OptionError
+        If the plan's file cannot be read.
     """
     if url is None and not is_url(source):
-        raise TransportError("give the url of the survey at its collector: https://host/v1/surveys/ID")
+        raise TransportError(
+            "give the url of the survey at its collector: https://host/v1/surveys/ID", BAD_OPTION
+        )
     if public_key is not None and isinstance(source, Plan):
-        raise PlanError("a Plan object has no signature to check: give its file, or no public_key")
+        raise PlanError(
+            "a Plan object has no signature to check: give its file, or no public_key", BAD_OPTION
+        )
+    if not isinstance(source, Plan) and not is_url(source):
+        _require_file(source)
     return check_survey_url(str(source) if url is None else url)
+
+
+def _require_file(file: str | os.PathLike[str]) -> None:
+    """Raise OptionError unless a file of the application can be read; it is read when the plan is needed."""
+    if not isinstance(file, (str, os.PathLike)):
+        raise OptionError("survey must be a URL, a Plan, or the path of a file of a plan")
+    try:
+        with open(file, "rb"):
+            pass
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        cause = (isinstance(error, OSError) and error.strerror) or "not a path"
+        raise OptionError(f"{os.fspath(file)} cannot be read: {cause}") from error
 
 
 def check_survey_url(url: str) -> tuple[str, str]:
@@ -103,13 +133,14 @@ def check_survey_url(url: str) -> tuple[str, str]:
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
+    except (ValueError, AttributeError):
         good = False
     if not good or parts.query or parts.fragment:
-        raise TransportError("a survey's URL looks like https://host/v1/surveys/ID")
-    survey = parts.path.rstrip("/").rpartition("/")[2]
-    if not is_survey_id(survey):
-        raise TransportError("a survey's URL ends with its id: https://host/v1/surveys/ID")
+        raise TransportError("a survey's URL looks like https://host/v1/surveys/ID", BAD_OPTION)
+    path = parts.path.rstrip("/")
+    survey = path.rpartition("/")[2]
+    if not is_survey_id(survey) or path.endswith("/v1/surveys"):
+        raise TransportError("a survey's URL ends with its id: https://host/v1/surveys/ID", BAD_OPTION)
     return url.rstrip("/"), survey
 
 

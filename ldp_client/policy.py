@@ -6,9 +6,13 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from encoders.errors import SignatureError
 from encoders.survey.signature import read_public_key
-from ldp_client.errors import BudgetError, PlanError
+from ldp_client.errors import BAD_OPTION, BudgetError, PlanError
 from ldp_client.journal.table import JournalEntry
+
+MAX_EPSILON = 2.0
+"""The default of `max_epsilon`."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,10 @@ class ClientPolicy:
         BudgetError, PlanError, SignatureError
             If a limit is not a positive number, or the digest or the key is malformed.
         """
-        if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+        if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-fA-F]{64}", digest)):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
         if public_key is not None:
-            read_public_key(public_key)
+            _check_public_key(public_key)
         return cls(
             max_epsilon=_parse_limit(max_epsilon, "max_epsilon"),
             max_total_epsilon=(
@@ -86,5 +90,14 @@ def _parse_limit(epsilon: float, name: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         limit = Fraction(0)
     if limit <= 0:
-        raise BudgetError(f"{name} must be a finite number above 0")
+        raise BudgetError(f"{name} must be a finite number above 0", BAD_OPTION)
     return limit
+
+
+def _check_public_key(public_key: str) -> None:
+    try:
+        read_public_key(public_key if isinstance(public_key, str) else "")
+    except SignatureError as error:
+        mistake = SignatureError(f"public_key is {error.why}")
+        mistake.reason = BAD_OPTION
+        raise mistake from error

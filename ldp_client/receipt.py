@@ -9,10 +9,9 @@ from functools import wraps
 from itertools import count
 from typing import Any, TypeVar, cast
 
-from encoders.errors import SignatureError, TokenError
+from encoders.errors import TokenError
 from ldp_client.debug_log import error_type, log, log_report
 from ldp_client.errors import (
-    ClientError,
     ClosedError,
     ConsentError,
     ExpiredError,
@@ -127,16 +126,13 @@ class Receipt:
         if isinstance(error, RowError):
             problems = tuple((each.field, each.why) for each in error.problems)
             return cls(
-                state, survey, reason="invalid-row", field=error.field, why=error.why, problems=problems
+                state, survey, reason=error.reason, field=error.field, why=error.why, problems=problems
             )
         if isinstance(error, TokenError):
             problems = (("token", error.why),)
-            return cls(state, survey, reason="invalid-token", field="token", why=error.why, problems=problems)
-        if isinstance(error, ClientError):
-            return cls(state, survey, reason=error.reason, why=str(error))
+            return cls(state, survey, reason=error.reason, field="token", why=error.why, problems=problems)
         if isinstance(error, LdpError):
-            reason = "bad-signature" if isinstance(error, SignatureError) else "invalid-plan"
-            return cls(state, survey, reason=reason, why=str(error))
+            return cls(state, survey, reason=error.reason, why=str(error))
         # not ours, so its text may quote anything, the row too
         why = f"an unexpected {type(error).__name__}; a strict client raises it"
         return cls(State.UNAVAILABLE, survey, reason="internal-error", why=why)

@@ -110,6 +110,8 @@ class Recorder:
             raise TransportError("no response from the collector: offline")
         survey, _, page = url.partition("/v1/surveys/")[2].partition("/")
         if survey not in self._served:
+            if method == "GET":  # not as a collector responds, so that the test shows the mistake
+                raise TransportError(self._describe_mistake(survey), Reason.UNKNOWN_SURVEY)
             return _json_response(404, {"reason": Reason.UNKNOWN_SURVEY})
         plan, signature = self._served[survey]
         if self._behaviour == "slow":
@@ -124,6 +126,11 @@ class Recorder:
             signed = signature and Response(200, signature_text(signature).encode())
             return signed or _json_response(404, {"reason": Reason.NO_SIGNATURE})
         return Response(200, plan.json)
+
+    def _describe_mistake(self, survey: str) -> str:
+        if not self._served:
+            return "ldp_recorder serves no survey: call ldp_recorder.serve(plan) first"
+        return f"ldp_recorder serves {', '.join(self._served)}, not {survey}"
 
     def _wait(self, timeout: float) -> None:
         """Wait as a slow collector makes a client wait; raise TransportError when the client gives up."""

@@ -40,7 +40,7 @@ LAYERS = {
     ],
     "ldp_client": [
         {"errors", "report_maker", "retry_after", "survey_identity", "traceback_redaction"},
-        {"debug_log"},
+        {"debug_log", "options"},
         {"opt_out", "receipt", "transport"},
         {"collector_response", "journal"},
         {"plan_source", "policy"},

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from ldp_client.errors import JournalError
+from ldp_client.errors import BAD_OPTION, JournalError
 from ldp_client.journal.table import upgrade_schema
 
 _LOCK_TIMEOUT_SECONDS = 10.0
@@ -49,9 +49,14 @@ class JournalFile:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, person: str | None = None) -> None:
-        self._path = "" if path is None else os.fsdecode(path)
+        try:
+            self._path = "" if path is None else os.fsdecode(path)
+        except TypeError as error:
+            raise JournalError("journal must be the path of a file, or a Journal", BAD_OPTION) from error
         if path is not None and not self._path:
-            raise JournalError("the journal needs a path: with an empty one, every report would be forgotten")
+            raise JournalError(
+                "the journal needs a path: with an empty one, every report would be forgotten", BAD_OPTION
+            )
         self._person = check_person(person, path)
         self._memory: sqlite3.Connection | None = None
         self._number = next(_memory_numbers)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,17 @@ from encoders.survey import Plan
 from ldp_client import (
     BudgetError,
     Client,
+    LdpError,
+    OptionError,
     PlanError,
+    PrivacyError,
+    ReportError,
     Response,
+    RowError,
+    SignatureError,
     State,
+    SurveyError,
+    TokenError,
     TransportError,
 )
 from ldp_client.testing import Recorder
@@ -46,6 +56,33 @@ def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | Tra
     assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.epsilon) == (State.NO_CONSENT, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        (404, "unknown-survey", "the collector does not serve 'sleep': check the URL"),
+        (403, "survey-not-open", "the survey is not open yet"),
+        (429, "too-many-requests", "too many requests"),
+        (404, "no-such-page", "no page at this URL"),
+        (503, "at 10.0.0.7", "HTTP status 503"),
+    ],
+)
+def test_a_refused_plan_has_the_collector_s_reason(
+    client: Build, status: int, reason: str, words: str
+) -> None:
+    response = Response(status, json.dumps({"reason": reason}).encode())
+    receipt = client(FakeTransport(response), URL, granted=False).grant()
+    is_known = "10.0.0.7" not in reason
+    assert (receipt.state, receipt.reason) == (
+        State.UNAVAILABLE,
+        reason if is_known else "collector-unreachable",
+    )
+    assert words in receipt.why
+    assert "10.0.0.7" not in str(receipt)
+    with pytest.raises(TransportError) as raised:
+        client(FakeTransport(response), URL, granted=False, strict=True, journal=":memory:").grant()
+    assert raised.value.reason == receipt.reason
 
 
 def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
@@ -86,8 +123,9 @@ def test_configure_and_report_are_the_short_form(
     ],
 )
 def test_invalid_url_is_refused_at_once(plan: Plan, url: str) -> None:
-    with pytest.raises(TransportError):
+    with pytest.raises(TransportError) as raised:
         Client(plan, url)
+    assert raised.value.reason == "bad-option"
 
 
 def test_a_closed_client_names_a_later_configure_as_the_cause(
@@ -122,8 +160,69 @@ def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch:
 
 @pytest.mark.parametrize("cap", [0, -1, float("nan"), "much", None])
 def test_invalid_epsilon_limit_is_refused_at_once(plan: Plan, cap: object) -> None:
-    with pytest.raises(BudgetError):
+    with pytest.raises(BudgetError, match="max_epsilon") as raised:
         Client(plan, URL, max_epsilon=cap, journal=":memory:")  # type: ignore[arg-type]
+    assert raised.value.reason == "bad-option"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("spread", -1),
+        ("spread", "x"),
+        ("spread", None),
+        ("spread", float("nan")),
+        ("spread", float("inf")),
+        ("on_outcome", "print"),
+        ("transport", "http://proxy.example"),
+        ("token", 12),
+        ("journal", 12),
+        ("digest", 12),
+        ("public_key", 12),
+        ("public_key", "x"),
+        ("max_total_epsilon", "x"),
+        ("person", 12),
+        ("url", 12),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_named_at_once(plan: Plan, option: str, value: object) -> None:
+    with pytest.raises(LdpError, match="URL" if option == "url" else option) as raised:
+        Client(URL if option != "url" else plan, **{option: value})  # type: ignore[arg-type]
+    assert raised.value.reason in ("bad-option", "bad-digest", "bad-person")
+
+
+def test_an_unknown_option_is_a_type_error(plan: Plan) -> None:
+    with pytest.raises(TypeError, match="colour"):
+        ldp_client.configure(plan, url=URL, colour="red")
+
+
+def test_a_plan_file_that_cannot_be_read_is_refused_at_once(tmp_path: Path, plan: Plan) -> None:
+    for survey in (tmp_path / "nofile.toml", str(tmp_path / "nofile.toml"), tmp_path):
+        with pytest.raises(OptionError, match="cannot be read") as raised:
+            Client(survey, URL)
+        assert str(survey) in str(raised.value)
+    with pytest.raises(OptionError, match="the path of a file"):
+        Client(12, URL)  # type: ignore[arg-type]
+    (tmp_path / "plan.json").write_bytes(plan.json)
+    assert Client(tmp_path / "plan.json", URL, journal=":memory:").plan == plan
+
+
+def test_every_error_has_a_reason() -> None:
+    assert RowError("age", "is missing").reason == "invalid-row"
+    assert TokenError("is missing").reason == "invalid-token"
+    assert SignatureError("is missing").reason == "bad-signature"
+    assert SurveyError("is no plan").reason == PrivacyError("spends more").reason == "invalid-plan"
+    errors = [getattr(ldp_client, name) for name in ldp_client.__all__ if name.endswith("Error")]
+    assert all(each.reason for each in errors if each is not ReportError)
+
+
+def test_a_strict_client_s_error_has_the_reason_of_the_receipt(client: Build) -> None:
+    wrong_row = {"age": "older", "hours": 7.5}
+    receipt = client(FakeTransport(RECORDED)).report(wrong_row, "no")
+    with pytest.raises(RowError) as raised:
+        client(FakeTransport(RECORDED), strict=True).report(wrong_row, "no")
+    assert raised.value.reason == receipt.reason == "invalid-row"
+    assert tuple((each.field, each.why) for each in raised.value.problems) == receipt.problems
 
 
 def test_deeply_nested_plan_is_refused(client: Build) -> None:
@@ -159,11 +258,25 @@ def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://h/v1/surveys/SLEEP", "https://h/", "https://h/v1/surveys/sleep/reports/x%20"]
+    "url",
+    [
+        "https://h/v1/surveys/SLEEP",
+        "https://h/",
+        "https://h/v1/surveys/sleep/reports/x%20",
+        "https://h/v1/surveys",
+        "https://h/v1/surveys/",
+        "https://h/proxy/v1/surveys//",
+    ],
 )
 def test_a_url_that_names_no_survey_is_refused_at_once(plan: Plan, url: str) -> None:
-    with pytest.raises(TransportError, match="its id"):
+    with pytest.raises(TransportError, match="its id") as raised:
         Client(plan, url)
+    assert raised.value.reason == "bad-option"
+
+
+def test_a_survey_may_be_called_surveys(plan: Plan) -> None:
+    url = "https://h/v1/surveys/surveys"
+    assert Client(replace(plan, id="surveys"), url, journal=":memory:").survey == "surveys"
 
 
 def test_status_without_consent_creates_no_journal(client: Build, tmp_path: Path) -> None:

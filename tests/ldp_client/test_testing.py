@@ -53,6 +53,15 @@ def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan)
     assert ldp_client.Client("https://elsewhere.example/v1/surveys/diet").grant().state is State.UNAVAILABLE
 
 
+def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder: Recorder, plan: Plan) -> None:
+    with Client("https://collector.example/v1/surveys/sleep-2027") as client:
+        receipt = client.grant()
+        assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "unknown-survey")
+        assert receipt.why == "ldp_recorder serves no survey: call ldp_recorder.serve(plan) first"
+        ldp_recorder.serve(plan)
+        assert client.grant().why == "ldp_recorder serves sleep, not sleep-2027"
+
+
 def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
     ldp_recorder: Recorder, plan: Plan
 ) -> None:

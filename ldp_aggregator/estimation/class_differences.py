@@ -133,7 +133,7 @@ def _limits(classes: IntArray, level: float) -> FloatArray:
 def _fit(contrasts: Contrasts, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the squared lengths at r, and the least-squares r at this covariance with its standard error."""
     top, both, bottom = contrasts.products(r)
-    bottom_known = np.maximum(bottom, np.finfo(np.float64).tiny)
+    bottom_known = np.where(bottom > 0, bottom, np.inf)  # below 0 where noise makes the covariance indefinite
     return top - 2 * r * both + r**2 * bottom, both / bottom_known, 1 / np.sqrt(bottom_known)
 
 

@@ -179,7 +179,7 @@ def test_a_download_that_fails_is_reported(visit: Visits) -> None:
     seen.page.route("**/estimates.csv", responding(503, "store-unavailable", "the store cannot be used now"))
     seen.page.get_by_role("button", name="Download table (CSV)").click()
     expect(seen.page.locator("#problem")).to_contain_text("the store cannot be used now")
-    seen.complaints.clear()  # the browser logs the status
+    seen.errors.clear()  # the browser logs the status
 
 
 def test_margins_with_more_reports_are_smaller(visit: Visits) -> None:

@@ -36,14 +36,9 @@ _TEXT_TABLES = ("about", "texts")
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
 _ORDERED_HINT = "the order of values is not used; if the steps are numbers, range = [low, high] uses it"
 _MULTIPLE_HINT = "for several answers, write one feature for each answer, with values = [true, false]"
-_FEATURE_HINTS = {
-    "ordered": _ORDERED_HINT,
-    "ordinal": _ORDERED_HINT,
-    "scale": _ORDERED_HINT,
-    "multiple": _MULTIPLE_HINT,
-    "multi": _MULTIPLE_HINT,
-    "several": _MULTIPLE_HINT,
-}
+_FEATURE_HINTS = dict.fromkeys(("ordered", "ordinal", "scale"), _ORDERED_HINT) | dict.fromkeys(
+    ("multiple", "multi", "several"), _MULTIPLE_HINT
+)
 """What to write instead of keys that authors may expect from other survey tools."""
 _LABEL_HINTS = {"missing": 'add a value such as "unknown", which becomes a class'}
 _INPUT_KEYS = {"range", "missing"}

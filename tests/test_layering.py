@@ -66,10 +66,10 @@ LAYERS = {
     ],
     "ldp_aggregator.estimation": [
         {"discrete", "numeric.delta_method", "numeric.variance_floor"},
-        {"intervals", "numeric.moments"},
+        {"class_differences", "intervals", "numeric.moments"},
         {"bayes", "class_prior"},
         {"numeric.number"},
-        {"numeric.gaussians", "raw_estimates"},
+        {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"estimators", "relevance"},
         {"feature_result", "number_result", "validation_result"},
         {"poisoning"},

@@ -13,6 +13,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
 from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
 
 
@@ -99,7 +100,7 @@ class NumberResult:
             variances=variances,
             deviations=_root(variances),
             missing=missing,
-            distinguishable_entries=raw.find_differences(),
+            distinguishable_entries=find_differing_statistics(raw),
             relevance=estimate_number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
             width=feature.width,

@@ -8,16 +8,13 @@ the error of the prior.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.class_differences import LEVEL, Contrasts, detect_differences
-from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.intervals import (
     PROBABILITY,
@@ -29,27 +26,8 @@ from ldp_aggregator.estimation.intervals import (
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
 
-_SOURCES = 7
+SOURCES = 7
 """s, M and G of the mean question, the same of the square question, and the prior from other questions."""
-
-
-@dataclass(frozen=True)
-class ClassRatio:
-    """A ratio of two estimates for each class.
-
-    Attributes
-    ----------
-    top, bottom : Quantity
-    informative : (k,) bool array
-        Which classes are compared.
-    extra : (k,) array
-        Variance of the ratio beyond the delta method.
-    """
-
-    top: Quantity
-    bottom: Quantity
-    informative: BoolArray
-    extra: FloatArray
 
 
 @dataclass(frozen=True)
@@ -74,37 +52,13 @@ class ClassMoments:
     def noise(self) -> FloatArray:
         """Covariance of the sources, (7, 7, k); questions have different reporters, so they do not covary."""
         rest = self.prior.estimate.stderr**2
-        noise = np.zeros((_SOURCES, _SOURCES, len(rest)))
+        noise = np.zeros((SOURCES, SOURCES, len(rest)))
         for place, moments in ((0, self.mean_question), (3, self.square_question)):
             if moments is not None:
                 noise[place : place + 3, place : place + 3] = moments.covariance
-                rest = rest - self._weight(moments) ** 2 * moments.covariance[2, 2]
+                rest = rest - self.weight_of(moments) ** 2 * moments.covariance[2, 2]
         noise[6, 6] = np.maximum(rest, 0.0)
         return noise
-
-    @cached_property
-    def class_factors(self) -> tuple[FloatArray, FloatArray]:
-        """Factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of different classes.
-
-        Source i of class c and source j of another class d covary as the sum over f of
-        signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each, the prior from
-        other questions has two. Its covariance constant + linear (P(c) + P(d)) - product P(c) P(d), see
-        :class:`ClassCovariance`, is -p(c) p(d) + constant + linear^2 / product, with
-        p = sqrt(product) P - linear / sqrt(product).
-        """
-        rest, factors = self.prior.between, np.zeros((4, _SOURCES, self.k))
-        for factor, place, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
-            if moments is not None:
-                factors[factor, place : place + 3] = moments.class_factor
-                own = ClassCovariance.from_offset(moments.class_offset, moments.n)
-                rest += own.times(-(self._weight(moments) ** 2))
-        constant = 0.0
-        if rest.product > 0:
-            root = math.sqrt(rest.product)
-            factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
-            constant = rest.constant + rest.linear**2 / rest.product
-            factors[3, 6] = math.sqrt(abs(constant))
-        return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
 
     @property
     def k(self) -> int:
@@ -116,16 +70,17 @@ class ClassMoments:
         """The moments of the questions that have reports."""
         return [each for each in (self.mean_question, self.square_question) if each is not None]
 
-    def _weight(self, moments: Moments) -> float:
+    def weight_of(self, moments: Moments) -> float:
+        """Return the weight of a question's estimate in the pooled prior."""
         return self.prior.weights.get(moments.question.index, 0.0)
 
     @cached_property
     def class_share(self) -> Quantity:
         """The pooled prior P(c)."""
-        slopes = np.zeros((_SOURCES, self.k))
+        slopes = np.zeros((SOURCES, self.k))
         slopes[6] = 1.0
         for place, moments in ((2, self.mean_question), (5, self.square_question)):
-            slopes[place] = 0.0 if moments is None else self._weight(moments)
+            slopes[place] = 0.0 if moments is None else self.weight_of(moments)
         return Quantity(self.prior.estimate.value, slopes)
 
     def _corrected(self, moments: Moments | None, part: int, place: int) -> Quantity | None:
@@ -135,11 +90,11 @@ class ClassMoments:
         """
         if moments is None:
             return None
-        raw = Quantity.from_source(moments.raw[part], place + part, _SOURCES)
+        raw = Quantity.from_source(moments.raw[part], place + part, SOURCES)
         if not moments.estimates_prior:
             return raw
         slope = moments.covariance[part, 2] / moments.covariance[2, 2]
-        surplus = Quantity.from_source(moments.raw[2], place + 2, _SOURCES) - self.class_share
+        surplus = Quantity.from_source(moments.raw[2], place + 2, SOURCES) - self.class_share
         return raw - surplus.times(slope)
 
     @cached_property
@@ -260,56 +215,6 @@ class ClassMoments:
             bounds=bounds,
         )
         return IntervalEstimate(value, np.sqrt(variance), *intervals)
-
-    def find_differences(self) -> dict[str, bool]:
-        """Return whether any two classes differ significantly in their means, variances and missing shares.
-
-        The level holds for all of them together (Bonferroni). A statistic without reports does not differ. Of
-        the variances, only those of classes with a known mean are compared.
-        """
-        compared = self.compared_ratios()
-        differ = {"means": False, "variances": False} | ({"missing": False} if self.can_be_missing else {})
-        if compared:
-            found = detect_differences(self.contrasts(list(compared.values())), LEVEL / len(compared))
-            differ |= zip(compared, found.tolist(), strict=True)
-        return differ
-
-    def compared_ratios(self) -> dict[str, ClassRatio]:
-        """Return the ratios that are equal in equal classes; without those that have no reports."""
-        if not self.prior.known:
-            return {}
-        compared = {}
-        every, none = np.ones(self.k, dtype=bool), np.zeros(self.k)
-        if self.first is not None:
-            compared["means"] = ClassRatio(self.first, self.present, every, none)
-        if self.squared_deviation is not None:
-            mean_known, extra = np.isfinite(self.raw_mean[0]), self.second_order_variance
-            compared["variances"] = ClassRatio(self.squared_deviation, self.present, mean_known, extra)
-        if self.missing is not None:
-            compared["missing"] = ClassRatio(self.missing, self.class_share, every, none)
-        return compared
-
-    def contrasts(self, ratios: Sequence[ClassRatio]) -> Contrasts:
-        """Return the contrasts top - r bottom, with a row for each of the ratios."""
-        factors, signs = self.class_factors
-        own_noise = self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
-        known = np.array([each.informative for each in ratios])
-        extra = np.where(known, [each.extra for each in ratios], 0.0)
-        pairs = [[each.top for each in ratios], [each.bottom for each in ratios]]
-        values = np.where(known, [[each.value for each in row] for row in pairs], 0.0)
-        slopes = np.where(known[:, None], [[each.slopes for each in row] for row in pairs], 0.0)
-        own = np.einsum("utik,ijk,vtjk->uvtk", slopes, own_noise, slopes)
-        top_factors, bottom_factors = np.einsum("utik,fik->utfk", slopes, factors)
-        return Contrasts(
-            top=values[0],
-            bottom=values[1],
-            own=np.array([own[0, 0] + extra * values[1] ** 2, -2 * own[0, 1], own[1, 1]]),
-            growth=np.zeros_like(values[0]),
-            top_factors=top_factors,
-            bottom_factors=bottom_factors,
-            signs=signs,
-            informative=known,
-        )
 
     def likely_population(self) -> Population:
         """Return the population that these estimates describe; without a prior, the uniform one.

@@ -25,6 +25,11 @@ from ldp_aggregator.estimation.class_differences import (
     value_contrasts,
 )
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
+from ldp_aggregator.estimation.numeric.number_differences import (
+    compared_ratios,
+    find_differing_statistics,
+    ratio_contrasts,
+)
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
@@ -237,8 +242,8 @@ def test_contrasts_of_numbers_have_the_stated_covariance(mechanism: str) -> None
     products, stated = [], []
     for seed in range(300):
         number = compute_raw_estimates(world.snapshot(8000, seed)).numbers[0]
-        compared = number.compared_ratios()
-        contrasts = number.contrasts([compared["means"], compared["missing"]])
+        compared = compared_ratios(number)
+        contrasts = ratio_contrasts(number, [compared["means"], compared["missing"]])
         # each class has a ratio of its own, so the covariance is assembled by rows
         off = contrasts.top - np.array(truth) * contrasts.bottom
         products.append([np.outer(each, each) for each in off])
@@ -311,7 +316,7 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
         codes = plan.features[1].code_array(np.where(rng.random(users) < 0.2, np.nan, rng.random(users)))
         rows = np.column_stack([rng.integers(0, 5, users), codes])
         number = compute_raw_estimates(simulate_reports(plan, rows, labels, FastStream([seed, 8]))).numbers[0]
-        alarms += any(number.find_differences().values())
+        alarms += any(find_differing_statistics(number).values())
     assert alarms <= most_alarms(60)
 
 
@@ -358,7 +363,7 @@ def test_without_reports_nothing_is_distinguishable() -> None:
 def test_few_reports_are_compared_without_an_error(mechanism: str, users: int) -> None:
     number = compute_raw_estimates(number_world(mechanism, epsilon=1).snapshot(users, 1)).numbers[0]
     with np.errstate(divide="raise", invalid="raise", over="raise"):
-        found = number.find_differences()
+        found = find_differing_statistics(number)
     assert list(found) == ["means", "variances", "missing"]
 
 

@@ -1,0 +1,116 @@
+"""Tests of whether classes differ in the mean, the variance or the missing share of a number.
+
+Each of them is a ratio, which has the same value in all classes if the classes are equal. The contrasts of
+:mod:`class_differences` need the covariance between classes, which :class:`ClassMoments` does not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.class_differences import LEVEL, Contrasts, detect_differences
+from ldp_aggregator.estimation.class_prior import ClassCovariance
+from ldp_aggregator.estimation.numeric.delta_method import Quantity
+from ldp_aggregator.estimation.numeric.number import SOURCES, ClassMoments
+
+
+@dataclass(frozen=True)
+class ClassRatio:
+    """A ratio of two estimates for each class.
+
+    Attributes
+    ----------
+    top, bottom : Quantity
+    informative : (k,) bool array
+        Which classes are compared.
+    extra : (k,) array
+        Variance of the ratio beyond the delta method.
+    """
+
+    top: Quantity
+    bottom: Quantity
+    informative: BoolArray
+    extra: FloatArray
+
+
+def find_differing_statistics(number: ClassMoments) -> dict[str, bool]:
+    """Return whether any two classes differ significantly in their means, variances and missing shares.
+
+    The level holds for all of them together (Bonferroni). A statistic without reports does not differ.
+    """
+    ratios = compared_ratios(number)
+    differ = {"means": False, "variances": False} | ({"missing": False} if number.can_be_missing else {})
+    if ratios:
+        found = detect_differences(ratio_contrasts(number, list(ratios.values())), LEVEL / len(ratios))
+        differ |= zip(ratios, found.tolist(), strict=True)
+    return differ
+
+
+def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
+    """Return the ratios that are equal in equal classes, without those that have no reports.
+
+    Of the variances, only those of classes with a known mean are compared.
+    """
+    if not number.prior.known:
+        return {}
+    ratios = {}
+    every, none = np.ones(number.k, dtype=bool), np.zeros(number.k)
+    if number.first is not None:
+        ratios["means"] = ClassRatio(number.first, number.present, every, none)
+    if number.squared_deviation is not None:
+        known, extra = np.isfinite(number.raw_mean[0]), number.second_order_variance
+        ratios["variances"] = ClassRatio(number.squared_deviation, number.present, known, extra)
+    if number.missing is not None:
+        ratios["missing"] = ClassRatio(number.missing, number.class_share, every, none)
+    return ratios
+
+
+def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contrasts:
+    """Return the contrasts top - r bottom, with a row for each of the ratios."""
+    factors, signs = class_factors(number)
+    own_noise = number.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
+    known = np.array([each.informative for each in ratios])
+    extra = np.where(known, [each.extra for each in ratios], 0.0)
+    pairs = [[each.top for each in ratios], [each.bottom for each in ratios]]
+    values = np.where(known, [[each.value for each in row] for row in pairs], 0.0)
+    slopes = np.where(known[:, None], [[each.slopes for each in row] for row in pairs], 0.0)
+    own = np.einsum("utik,ijk,vtjk->uvtk", slopes, own_noise, slopes)
+    top_factors, bottom_factors = np.einsum("utik,fik->utfk", slopes, factors)
+    return Contrasts(
+        top=values[0],
+        bottom=values[1],
+        own=np.array([own[0, 0] + extra * values[1] ** 2, -2 * own[0, 1], own[1, 1]]),
+        growth=np.zeros_like(values[0]),
+        top_factors=top_factors,
+        bottom_factors=bottom_factors,
+        signs=signs,
+        informative=known,
+    )
+
+
+def class_factors(number: ClassMoments) -> tuple[FloatArray, FloatArray]:
+    """Return factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of different classes.
+
+    Source i of class c and source j of another class d covary as the sum over f of
+    signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
+    other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
+    is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
+    """
+    rest, factors = number.prior.between, np.zeros((4, SOURCES, number.k))
+    for factor, place, moments in ((0, 0, number.mean_question), (1, 3, number.square_question)):
+        if moments is not None:
+            factors[factor, place : place + 3] = moments.class_factor
+            own = ClassCovariance.from_offset(moments.class_offset, moments.n)
+            rest += own.times(-(number.weight_of(moments) ** 2))
+    constant = 0.0
+    if rest.product > 0:
+        root = math.sqrt(rest.product)
+        factors[2, 6] = root * np.clip(number.prior.estimate.value, 0.0, 1.0) - rest.linear / root
+        constant = rest.constant + rest.linear**2 / rest.product
+        factors[3, 6] = math.sqrt(abs(constant))
+    return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])

@@ -17,22 +17,17 @@ _FINAL_REASONS = {
 """Reasons that reject the bytes of a report permanently; any other reason may be temporary."""
 
 
-_CAUSES = {
-    Reason.INCOMPLETE: "the request did not arrive complete",
-    Reason.INTERNAL: "it has an error of its own",
-    Reason.LENGTH_REQUIRED: "a proxy, or a transport of the application, removed Content-Length",
+_CAUSES: dict[str, str] = {
+    Reason.LENGTH_REQUIRED: "Content-Length was removed on the way",
     Reason.NOT_AUTHORISED: "the gateway's token is wrong or missing",
     Reason.NOT_ENROLLED: "it does not know the invitation",
-    Reason.NO_SUCH_PAGE: "it has no page at this URL",
     Reason.STORE_UNAVAILABLE: "it cannot use its store",
     Reason.SURVEY_NOT_OPEN: "the survey is not open yet",
-    Reason.TOO_MANY_REPORTS: "a transport of the application sent several reports in one request",
     Reason.TOO_MANY_REQUESTS: "too many requests come from this network address",
-    Reason.UNKNOWN_SURVEY: "it does not serve this survey, or not yet",
-    Reason.UNSUPPORTED_MEDIA_TYPE: "a proxy, or a transport of the application, changed Content-Type",
+    Reason.UNKNOWN_SURVEY: "it does not serve this survey, or not yet; check the URL",
+    Reason.UNSUPPORTED_MEDIA_TYPE: "Content-Type was changed on the way",
     Reason.WRONG_PLAN: "it serves another plan of this survey than the one that the person agreed to",
 }
-"""Why a collector does not accept a request now, as the end of a sentence about the collector."""
 
 
 def parse_outcome(response: Response) -> tuple[State, str] | None:
@@ -94,8 +89,8 @@ def describe_response(response: Response) -> str:
 
 
 def describe_reason(reason: str) -> str:
-    """Return the cause behind a collector's reason, as the end of a sentence about the collector."""
-    return _CAUSES.get(Reason(reason), f"its reason is {reason}")
+    """Return the cause of a collector's reason, as the end of a sentence about the collector."""
+    return _CAUSES.get(reason, f"its reason is {reason}")
 
 
 def collector_reason(response: Response) -> str:

@@ -8,6 +8,8 @@ URL may be a secret too. Nothing is printed unless the application configures lo
 from __future__ import annotations
 
 import logging
+import re
+import sys
 from contextlib import suppress
 
 from ldp_client.survey_identity import SurveyIdentity
@@ -32,9 +34,18 @@ def log_debug(message: str) -> None:
             log.debug("%s", message)
 
 
-def error_type(error: BaseException) -> str:
-    """Return the name of an error's type, or that of its cause: its text may contain anything."""
-    return type(error.__cause__ or error).__name__
+def describe_error(error: BaseException) -> str:
+    """Return the name of an error's type, or that of its cause: its text may contain anything.
+
+    For an error of TLS, OpenSSL's word for the cause is added.
+    """
+    error = error.__cause__ or error
+    name, ssl = type(error).__name__, sys.modules.get("ssl")  # without the module there is no error of TLS
+    if not (ssl and isinstance(error, ssl.SSLError)):
+        return name
+    message = getattr(error, "verify_message", "").partition(",")[0]  # a host's name may follow
+    cause = message or str(error.reason).replace("_", " ").lower()
+    return f"{name} ({cause})" if re.fullmatch("[A-Za-z0-9 ()-]+", cause) else name
 
 
 def is_debugging() -> bool:

@@ -27,19 +27,11 @@ def active_opt_out() -> str:
     return next(filter(is_variable_set, OPT_OUT_VARIABLES), "")
 
 
-def find_prohibition() -> tuple[str, str]:
-    """Return why a client that does not rehearse may draw and send nothing now.
-
-    Returns
-    -------
-    reason : str
-        A stable word, as in receipts; empty if no variable forbids a report.
-    why : str
-        A sentence for people.
-    """
+def find_prohibition(is_rehearsal: bool = False) -> tuple[str, str]:
+    """Return why nothing may be drawn or sent: a stable word (reason) and a sentence; empty if it may."""
     if name := active_opt_out():
         return "do-not-track", f"the environment variable {name} is set: nothing is drawn or sent"
-    if is_variable_set(REHEARSAL_VARIABLE):
+    if not is_rehearsal and is_variable_set(REHEARSAL_VARIABLE):
         return "rehearsal", (
             f"the environment variable {REHEARSAL_VARIABLE} is set: nothing is drawn or sent. This client "
             "was made before and does not rehearse; a client that is made now does"
@@ -47,15 +39,8 @@ def find_prohibition() -> tuple[str, str]:
     return "", ""
 
 
-def require_no_opt_out() -> None:
-    """Raise ConsentError if an environment variable forbids reports, and rehearsals too."""
-    reason, why = find_prohibition()
-    if reason == "do-not-track":
-        raise ConsentError(why, reason)
-
-
-def require_no_prohibition() -> None:
-    """Raise ConsentError if an environment variable forbids the reports of clients that do not rehearse."""
-    reason, why = find_prohibition()
+def require_permission(is_rehearsal: bool = False) -> None:
+    """Raise ConsentError if an environment variable forbids reports, or this client's reports."""
+    reason, why = find_prohibition(is_rehearsal)
     if reason:
         raise ConsentError(why, reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import inf, nan
 
 from ldp_client.errors import OptionError
 
@@ -11,18 +11,12 @@ SPREAD_SECONDS = 2.0
 
 
 def parse_spread(spread: object) -> float:
-    """Return the option `spread` as a number of seconds.
-
-    Raises
-    ------
-    OptionError
-        If it is not a finite number of at least 0.
-    """
+    """Return the option `spread` as a number of seconds; raise OptionError if it is none."""
     try:
         seconds = float(spread)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
+        seconds = nan
+    if not 0 <= seconds < inf:
         raise OptionError("spread must be a number of seconds, 0 or more, for example spread=2")
     return seconds
 
@@ -32,9 +26,6 @@ def check_options(*, on_outcome: object, transport: object, token: object) -> No
     if on_outcome is not None and not callable(on_outcome):
         raise OptionError("on_outcome must be a function of one argument, the receipt")
     if transport is not None and not callable(getattr(transport, "request", None)):
-        raise OptionError(
-            "transport must be an object with a method request(method, url, body, timeout), as "
-            "ldp_client.HttpTransport() is"
-        )
+        raise OptionError("transport must have a method request(method, url, body, timeout)")
     if token is not None and not isinstance(token, str):
         raise OptionError("token must be a text, as `ldp-collector tokens create` prints it")

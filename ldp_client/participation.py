@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
@@ -19,7 +20,7 @@ from ldp_client.errors import ConsentError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import require_no_prohibition
+from ldp_client.opt_out import require_permission
 from ldp_client.plan_source import is_url, load_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.receipt import Receipt, State
@@ -53,6 +54,7 @@ class Participation:
     policy: ClientPolicy
     journal: Journal
     transport: Transport
+    is_rehearsal: ClassVar[bool] = False
     _plan: Plan | None = field(default=None, init=False)
 
     @property
@@ -60,13 +62,9 @@ class Participation:
         """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
         return self._plan or self._load_plan(self.journal.find(self.identity))
 
-    def require_permission(self) -> None:
-        """Raise ConsentError if an environment variable forbids reports."""
-        require_no_prohibition()
-
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered already."""
-        self.require_permission()
+        require_permission(self.is_rehearsal)
         entry = self.journal.find(self.identity)
         if not (entry and entry.is_answered):
             read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
@@ -74,7 +72,7 @@ class Participation:
 
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer and write it to the journal, unless the survey is answered already."""
-        self.require_permission()
+        require_permission(self.is_rehearsal)
         entry = self.find_entry()
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
@@ -107,7 +105,7 @@ class Participation:
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or that of a repeated answer."""
         if entry is None or not entry.is_answered:
-            self.require_permission()
+            require_permission(self.is_rehearsal)
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
         is_other_round = entry.survey != self.identity.survey
@@ -134,7 +132,7 @@ class Participation:
         elif entry and entry.plan and public_key in ("", entry.signer):
             plan = Plan.from_json(entry.plan)
         elif may_fetch:
-            self.require_permission()
+            require_permission(self.is_rehearsal)
             plan = load_plan(self.url, self.transport, public_key or None)
         else:
             raise ConsentError(

@@ -53,9 +53,13 @@ def load_plan(
         return plan
     url, survey = check_survey_url(str(source))
     transport = transport or HttpTransport()
-    data = _fetch(transport, url, "the survey's plan")
+    data = _fetch(transport, url, f"the plan of {survey!r}")
     if public_key is not None:
-        verify(data, read_signature(_fetch(transport, f"{url}/signature", "its signature")), public_key)
+        verify(
+            data,
+            read_signature(_fetch(transport, f"{url}/signature", f"the signature of {survey!r}")),
+            public_key,
+        )
     plan = Plan.from_json(data)
     if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey", "id")
@@ -68,16 +72,8 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
         raise ExpiredError("the collector has closed the survey")
     if response.entry("reason") == Reason.NO_SIGNATURE:
         raise SignatureError("the collector has no signature of the plan")
-    reason = collector_reason(response)
-    if reason == Reason.UNKNOWN_SURVEY:
-        survey = url.rpartition("/surveys/")[2].partition("/")[0]
-        raise TransportError(
-            f"the collector does not serve {survey!r}: check the URL, or ask the operator whether it is "
-            "served yet",
-            reason,
-        )
-    if reason:
-        raise TransportError(f"the collector did not send {what}: {describe_reason(reason)}", reason)
+    if reason := collector_reason(response):
+        raise TransportError(f"the collector does not send {what}: {describe_reason(reason)}", reason)
     if response.status != 200:
         raise TransportError(f"the collector responds with HTTP status {response.status} instead of {what}")
     return response.body
@@ -90,12 +86,9 @@ def find_survey_url(
 
     Raises
     ------
-    TransportError
-        If there is no URL of a survey.
-    PlanError
-        If `public_key` is given together with a `Plan` object.
-    OptionError
-        If the plan's file cannot be read.
+    TransportError, PlanError, OptionError
+        If there is no URL of a survey, if `public_key` is given together with a `Plan` object, or if the
+        plan's file cannot be read.
     """
     if url is None and not is_url(source):
         raise TransportError(
@@ -112,14 +105,13 @@ def find_survey_url(
 
 def _require_file(file: str | os.PathLike[str]) -> None:
     """Raise OptionError unless a file of the application can be read; it is read when the plan is needed."""
-    if not isinstance(file, (str, os.PathLike)):
-        raise OptionError("survey must be a URL, a Plan, or the path of a file of a plan")
     try:
-        with open(file, "rb"):
+        with Path(file).open("rb"):
             pass
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
-        cause = (isinstance(error, OSError) and error.strerror) or "not a path"
-        raise OptionError(f"{os.fspath(file)} cannot be read: {cause}") from error
+    except OSError as error:
+        raise OptionError(f"{file} cannot be read: {error.strerror}") from error
+    except (TypeError, ValueError) as error:
+        raise OptionError("survey must be a URL, a Plan, or the path of a file of a plan") from error
 
 
 def check_survey_url(url: str) -> tuple[str, str]:

@@ -50,7 +50,11 @@ class ClientPolicy:
         if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-fA-F]{64}", digest)):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
         if public_key is not None:
-            _check_public_key(public_key)
+            try:
+                read_public_key(public_key if isinstance(public_key, str) else "")
+            except SignatureError as error:
+                error.reason = BAD_OPTION
+                raise
         return cls(
             max_epsilon=_parse_limit(max_epsilon, "max_epsilon"),
             max_total_epsilon=(
@@ -92,12 +96,3 @@ def _parse_limit(epsilon: float, name: str) -> Fraction:
     if limit <= 0:
         raise BudgetError(f"{name} must be a finite number above 0", BAD_OPTION)
     return limit
-
-
-def _check_public_key(public_key: str) -> None:
-    try:
-        read_public_key(public_key if isinstance(public_key, str) else "")
-    except SignatureError as error:
-        mistake = SignatureError(f"public_key is {error.why}")
-        mistake.reason = BAD_OPTION
-        raise mistake from error

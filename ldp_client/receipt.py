@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, TypeVar, cast
 
 from encoders.errors import TokenError
-from ldp_client.debug_log import error_type, log, log_report
+from ldp_client.debug_log import describe_error, log, log_report
 from ldp_client.errors import (
     ClosedError,
     ConsentError,
@@ -181,7 +181,7 @@ def return_errors(method: Method) -> Method:
             receipt = _mark(method(self, *arguments, **named), self.rehearsal)
         except Exception as error:
             receipt = _mark(Receipt.from_error(error, self.survey), self.rehearsal)
-            log_report(self.identity, f"{name}: {_describe(receipt)}; {error_type(error)}")
+            log_report(self.identity, f"{name}: {_describe(receipt)}; {describe_error(error)}")
             if self._strict:
                 raise
             return receipt

@@ -1,7 +1,7 @@
 """Rehearsals: a client takes every step of a report up to its bytes, and sends and keeps nothing.
 
-A rehearsal uses a journal in memory that no other client reads, a transport that only fetches plans, and a
-sender without a thread. The real journal is neither read nor written.
+It uses a journal in memory that no other client reads, a transport that only fetches plans, and a sender
+without a thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import count
 from ldp_client.debug_log import log
 from ldp_client.errors import JournalError, TransportError
 from ldp_client.journal.journal import Journal
-from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set, require_no_opt_out
+from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.participation import Participation
 from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient
@@ -73,9 +73,7 @@ class RehearsalJournal(Journal):
 class RehearsalParticipation(Participation):
     """A participation that may be repeated. Its journal is a :class:`RehearsalJournal`."""
 
-    def require_permission(self) -> None:
-        """Raise ConsentError if an environment variable forbids rehearsals too."""
-        require_no_opt_out()
+    is_rehearsal = True
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, after a withdrawal too."""

@@ -7,8 +7,7 @@ In its ``conftest.py``: ``pytest_plugins = ["ldp_client.testing"]``. Then::
         run_the_application()
         assert len(ldp_recorder.reports) == 1
 
-It also records the clients that the application made while it was imported. It does not reach other
-processes: an application that a test starts as a process would send real reports.
+It does not reach other processes: an application that a test starts as a process would send real reports.
 """
 
 from __future__ import annotations
@@ -72,10 +71,8 @@ class Recorder:
             "normal" accepts reports, as at first. "busy" responds to reports with 429 and Retry-After.
             "closed" has closed every survey. "rejected" refuses every report for good. "plan-changed" serves
             a changed plan, and refuses reports of the first one. "slow" responds after some seconds.
-        retry_after : float
-            Seconds that a busy collector asks for.
-        seconds : float
-            How long a slow collector takes; the next call of `respond` ends it.
+        retry_after, seconds : float
+            Seconds that a busy collector asks for, or that a slow one takes until the next `respond`.
 
         Raises
         ------
@@ -180,8 +177,8 @@ class UnrecordedRequestError(Exception):
 def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     """Give each client without a transport a Recorder, and each client without a journal the test's journal.
 
-    Clients that were made before, for example while the application was imported, are included; after the
-    test they are as before. A client that was given a journal or a transport keeps it.
+    Clients that were made before, for example while the application was imported, are included, and are
+    restored after the test. A client that was given a journal or a transport keeps it.
 
     Raises
     ------

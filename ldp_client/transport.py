@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
-from ldp_client.debug_log import error_type, log, log_report
+from ldp_client.debug_log import describe_error, log, log_report
 from ldp_client.errors import TransportError
 from ldp_client.retry_after import parse_retry_after
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
@@ -78,7 +78,7 @@ def post_report(
     try:
         return transport.request("POST", url, report, timeout)
     except TransportError as error:
-        log_report(survey, f"the collector is out of reach: {error_type(error)}")
+        log_report(survey, f"the collector is out of reach: {describe_error(error)}")
         return None
     except Exception as error:  # an injected transport may raise anything, and the sender's thread must live
         log.warning("the transport raised %s instead of a TransportError", type(error).__name__)
@@ -121,7 +121,7 @@ class HttpTransport:
                 )
                 return Response(response.status, data, pause)
         except (OSError, http.client.HTTPException, ValueError, RuntimeError) as error:
-            raise TransportError(f"no response from the collector: {type(error).__name__}") from error
+            raise TransportError(f"no response from the collector: {describe_error(error)}") from error
 
     def _headers(self, url: str, body: bytes | None) -> dict[str, str]:
         headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
@@ -149,8 +149,8 @@ def _connection(parts: SplitResult) -> tuple[HTTPConnection, Callable[[socket.so
 class _Deadline:
     """The time at which one exchange of request and response must end.
 
-    A socket's own timeout is for each call: a server that sends its response byte by byte would hold the
-    caller for hours. No other thread watches the time, since some Pythons start none while they exit.
+    A socket's own timeout is for each call: a server that sends byte by byte would hold the caller for hours.
+    No other thread watches the time, since some Pythons start none while they exit.
     """
 
     def __init__(self, seconds: float) -> None:

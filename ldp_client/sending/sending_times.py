@@ -2,16 +2,15 @@
 
 The schedule has no thread, network or journal of its own: clock and random source are arguments.
 
-- A report that this run made is first sent at a random time, uniform within its `spread`.
+- A report of this run is first sent at a random time, uniform within its `spread`.
 - A report that waits alone for its collector is tried again after a random pause that grows with every
   failure.
-- All other reports wait for independent, exponentially distributed times: reports of an earlier run, reports
-  that wait with others for a collector that failed, and reports whose pauses have reached their limit. Such
-  times are memoryless: after a failure, the time of a report depends neither on the time of another report
-  nor on when this device last tried.
+- All other reports wait for independent, exponential times: reports of an earlier run, reports that wait with
+  others for a collector that failed, and reports whose pauses have reached their limit. Such times are
+  memoryless: they depend neither on another report nor on the device's last attempt.
 
-The mean of the exponential grows with the number of reports that wait for the same collector. So a device
-with many reports tries no more often than a device with one.
+The mean of the exponential grows with the number of reports that wait for the same collector, so a device
+with many reports tries no more often than one with a single report.
 """
 
 from __future__ import annotations

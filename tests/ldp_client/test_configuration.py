@@ -61,10 +61,14 @@ def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | Tra
 @pytest.mark.parametrize(
     ("status", "reason", "words"),
     [
-        (404, "unknown-survey", "the collector does not serve 'sleep': check the URL"),
+        (
+            404,
+            "unknown-survey",
+            "the plan of 'sleep': it does not serve this survey, or not yet; check the URL",
+        ),
         (403, "survey-not-open", "the survey is not open yet"),
         (429, "too-many-requests", "too many requests"),
-        (404, "no-such-page", "no page at this URL"),
+        (404, "no-such-page", "its reason is no-such-page"),
         (503, "at 10.0.0.7", "HTTP status 503"),
     ],
 )
@@ -186,7 +190,7 @@ def test_invalid_epsilon_limit_is_refused_at_once(plan: Plan, cap: object) -> No
     ],
 )
 def test_an_option_that_cannot_be_used_is_named_at_once(plan: Plan, option: str, value: object) -> None:
-    with pytest.raises(LdpError, match="URL" if option == "url" else option) as raised:
+    with pytest.raises(LdpError, match="URL" if option == "url" else option.replace("_", ".")) as raised:
         Client(URL if option != "url" else plan, **{option: value})  # type: ignore[arg-type]
     assert raised.value.reason in ("bad-option", "bad-digest", "bad-person")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import logging
+import re
 import socket
 import ssl
 import sys
@@ -20,6 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ldp_client import HttpTransport, TransportError
+from ldp_client.survey_identity import SurveyIdentity, origin_of_url
+from ldp_client.transport import post_report
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -240,14 +244,26 @@ def test_server_without_a_trusted_certificate_gets_nothing(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, handler = secured("another.test")  # trusted, but another host's
-    with pytest.raises(TransportError, match="SSLCertVerificationError"):
+    with pytest.raises(TransportError, match=r"SSLCertVerificationError \(Hostname mismatch\)$"):
         HttpTransport().request("POST", f"https://localhost:{port}/", b"body", 5.0)
     port, _ = secured("localhost")
     (tmp_path / "nobody.pem").touch()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nobody.pem"))
-    with pytest.raises(TransportError, match="SSLCertVerificationError"):
+    with pytest.raises(TransportError, match=r"SSLCertVerificationError \(self.signed certificate\)$"):
         HttpTransport().request("POST", f"https://localhost:{port}/", b"body", 5.0)
     assert handler.seen == []
+
+
+def test_https_to_a_port_without_tls_has_another_cause_than_a_certificate(
+    server: tuple[str, type[_Handler]], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "ldp_client")
+    url = server[0].replace("http://", "https://")
+    survey = SurveyIdentity("sleep", origin_of_url(url))
+    assert post_report(HttpTransport(), survey, f"{url}/v1/a-secret-path/reports", b"body", 5.0) is None
+    [line] = [record.getMessage() for record in caplog.records]
+    assert re.fullmatch(r"sleep at \S+: the collector is out of reach: SSLError \([a-z ]+\)", line)
+    assert "certificate" not in line
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -16,7 +16,7 @@ from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
 from encoders.survey.projection import Component, Projection
 from encoders.survey.survey import Survey
-from encoders.survey.table_entries import NO_HINTS, EntryReader, Mistake, Path, Table
+from encoders.survey.table_entries import EntryReader, Mistake, Path, Table
 from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
@@ -34,13 +34,6 @@ _TABLE_KEYS = {
 }
 _TEXT_TABLES = ("about", "texts")
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
-_ORDERED_HINT = "the order of values is not used; if the steps are numbers, range = [low, high] uses it"
-_MULTIPLE_HINT = "for several answers, write one feature for each answer, with values = [true, false]"
-_FEATURE_HINTS = dict.fromkeys(("ordered", "ordinal", "scale"), _ORDERED_HINT) | dict.fromkeys(
-    ("multiple", "multi", "several"), _MULTIPLE_HINT
-)
-"""What to write instead of keys that authors may expect from other survey tools."""
-_LABEL_HINTS = {"missing": 'add a value such as "unknown", which becomes a class'}
 _INPUT_KEYS = {"range", "missing"}
 _ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
 
@@ -62,7 +55,7 @@ class _SurveyReader(EntryReader):
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
         self.check_keys(self.document, {*tables, *_TEXT_TABLES}, ())
         for name, known in _TABLE_KEYS.items():
-            self.check_keys(tables[name], known, (name,), _LABEL_HINTS if name == "label" else NO_HINTS)
+            self.check_keys(tables[name], known, (name,))
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
         if label.name in tables["features"]:
@@ -170,7 +163,7 @@ class _SurveyReader(EntryReader):
         if not isinstance(entry, dict):
             self.note(path, f"must be a table: [features.{name}]")
             return None
-        self.check_keys(entry, _FEATURE_KEYS, path, _FEATURE_HINTS)
+        self.check_keys(entry, _FEATURE_KEYS, path)
         missing = self.read_missing(entry, path)
         kinds = [key for key in ("values", "range", "edges") if key in entry]
         if len(kinds) != 1:

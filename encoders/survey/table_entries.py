@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
@@ -13,7 +12,18 @@ from encoders.survey.plan_checks import MAX_WEIGHT, text_fault
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
-NO_HINTS: Mapping[str, str] = MappingProxyType({})
+_ORDERED_HINT = "the order of values is not used; if the steps are numbers, range = [low, high] uses it"
+_MULTIPLE_HINT = "for several answers, write one feature for each answer, with values = [true, false]"
+_HINTS = {
+    ("features", "ordered"): _ORDERED_HINT,
+    ("features", "ordinal"): _ORDERED_HINT,
+    ("features", "scale"): _ORDERED_HINT,
+    ("features", "multiple"): _MULTIPLE_HINT,
+    ("features", "multi"): _MULTIPLE_HINT,
+    ("features", "several"): _MULTIPLE_HINT,
+    ("label", "missing"): 'add a value such as "unknown", which becomes a class',
+}
+"""What to write instead of an unknown key, by the first table of its path and its name."""
 
 
 class Mistake(NamedTuple):
@@ -34,13 +44,11 @@ class EntryReader:
         """Note a mistake."""
         self.mistakes.append(Mistake(path, why, value))
 
-    def check_keys(
-        self, table: Table, known: Iterable[str], path: Path, hints: Mapping[str, str] = NO_HINTS
-    ) -> None:
-        """Note every unknown key of a table; `hints` state for some of them what to write instead."""
+    def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
+        """Note every unknown key of a table."""
         for key in table:
             if key not in known:
-                hint = hints.get(key) or f"known: {', '.join(sorted(known))}"
+                hint = _HINTS.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
     def check_name(self, name: str, path: Path) -> None:

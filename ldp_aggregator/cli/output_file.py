@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -50,3 +50,13 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
         path = str(each).removeprefix("sqlite:///")
         if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):
             raise click.UsageError(f"{output} is an input of this command too; give another output file")
+
+
+def require_distinct(outputs: Mapping[str, Path | None]) -> None:
+    """Raise UsageError if two options name the same file; the keys are the options."""
+    option_of: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path and (other := option_of.setdefault(path.resolve(), option)) != option:
+            raise click.UsageError(
+                f"{other} and {option} are the same file, {path}: give two different files"
+            )

@@ -7,19 +7,23 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from encoders.errors import LdpError
 from encoders.mechanisms import check_name
+from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
+from ldp_aggregator.simulation.row_reports import make_row_reports
 from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_aggregator.simulation.variants import (
     AS_AUTHORED,
@@ -30,7 +34,9 @@ from ldp_aggregator.simulation.variants import (
 )
 
 
-def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
+def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[Decimal]:
+    if text is None:
+        return []
     try:
         return [Decimal(part.strip()) for part in text.split(",")]
     except InvalidOperation:
@@ -65,7 +71,10 @@ def _names_parser(
 @click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--epsilon", "epsilons", callback=_parse_epsilons, required=True, help="Values, for example 0.5,1,2."
+    "--epsilon",
+    "epsilons",
+    callback=_parse_epsilons,
+    help="Values, for example 0.5,1,2; by default the survey's epsilon.",
 )
 @click.option(
     "--mechanism",
@@ -114,6 +123,14 @@ def _names_parser(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
+@click.option(
+    "--reports",
+    "reports_file",
+    type=OutputFile(),
+    help="Write one randomised report of each row to this file too, under the survey as written, for "
+    "ldp-train. The operating system's generator draws them; --seed does not apply. Only for rows that are "
+    "made up or public: the report of a private row spends epsilon of its person.",
+)
 @version_option
 def main(
     survey: Path,
@@ -126,21 +143,28 @@ def main(
     validate: bool,
     as_json: bool,
     plot: Path | None,
+    reports_file: Path | None,
     **options: Any,
 ) -> None:
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. The accuracies of
     the same model without privacy and of always guessing the most frequent label are printed too.
+
+    The header of ROWS names the features and the label. An empty cell is a missing answer.
     """
-    require_no_input(plot, [survey, rows])
+    outputs = {"--plot": plot, "--reports": reports_file}
+    require_distinct(outputs)
+    for each in outputs.values():
+        require_no_input(each, [survey, rows])
     try:
         if plot:
             require_plot(plot)
         parsed = read_survey(survey.read_text("utf-8"))
         columns = read_typed_columns(rows, parsed.entries)
+        reports = make_row_reports(parsed, columns, SystemEntropy()) if reports_file else []
         grid = SimulationGrid(
-            epsilons=epsilons,
+            epsilons=epsilons or [parsed.epsilon],
             mechanisms=mechanisms,
             numeric=numeric,
             projections=projections,
@@ -153,8 +177,20 @@ def main(
         click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed))
         if plot:
             plot_simulation(result, plot, title=parsed.id)
+        if reports_file:
+            write_atomically(reports_file, b"".join(reports))
+            click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
     except (LdpError, OSError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _describe_reports(count: int, path: Path, survey: Path) -> str:
+    train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
+    return (
+        f"wrote {path}: {count:,} {'report' if count == 1 else 'reports'}, one of each row; train on them:\n"
+        f"  {train}\n"
+        "Nothing distinguishes these reports from those of people: delete the file before the survey starts."
+    )
 
 
 _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ import click
 from encoders.errors import LdpError, Reason
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, estimate_snapshot
@@ -81,7 +80,7 @@ def main(
     memory for one archive.
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
-    _require_distinct(outputs)
+    require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file])
     try:
@@ -110,16 +109,6 @@ def main(
         raise click.ClickException(str(error)) from error
     *others, last = [str(path) for path in outputs.values() if path]
     click.echo(f"\nwrote {', '.join(others)}{' and ' if others else ''}{last}")
-
-
-def _require_distinct(outputs: Mapping[str, Path | None]) -> None:
-    """Refuse two options that name the same file."""
-    option_of: dict[Path, str] = {}
-    for option, path in outputs.items():
-        if path and (other := option_of.setdefault(path.resolve(), option)) != option:
-            raise click.UsageError(
-                f"{other} and {option} are the same file, {path}: give two different files"
-            )
 
 
 def _require_reports(snapshot: Snapshot) -> None:

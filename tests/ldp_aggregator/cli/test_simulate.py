@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import split
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ldp_aggregator.cli.simulate import main
+from ldp_aggregator.cli.survey import main as author
+from ldp_aggregator.cli.train import main as train
 from tests.support.surveys import TEA
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "size-and-epsilon.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -109,7 +115,6 @@ def test_without_matplotlib_the_extra_is_named_before_simulating(
         (["--epsilon", "0"], "epsilon: needs a number above 0"),
         (["--epsilon", "1", "--mechanism", "MAGIC"], "choose one of"),
         (["--epsilon", "1", "--repeats", "0"], "repeats"),
-        ([], "--epsilon"),
     ],
 )
 def test_mistakes_are_explained(run: Callable[..., Result], arguments: Sequence[object], why: str) -> None:
@@ -131,3 +136,81 @@ def test_booleans_in_csv_are_read_in_other_spellings(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         texts.append(result.stdout)
     assert texts[0] == texts[1] == texts[2]
+
+
+def test_epsilon_is_that_of_the_survey_by_default(run: Callable[..., Result]) -> None:
+    result = run("--repeats", 1, "--json")
+    assert [row["epsilon"] for row in json.loads(result.stdout)["rows"]] == [1.0]
+
+
+# -- --reports ----------------------------------------------------------------------------------
+
+
+def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result], tmp_path: Path) -> None:
+    archive, model, table = tmp_path / "made up.reports", tmp_path / "model.json", tmp_path / "estimates.csv"
+    result = run("--repeats", 1, "--json", "--reports", archive)
+    assert result.exit_code == 0
+    json.loads(result.stdout)  # what --reports prints is not part of the result
+    assert f"wrote {archive}: 120 reports, one of each row" in result.stderr
+    (command,) = [line for line in result.stderr.splitlines() if line.startswith("  ldp-train ")]
+    arguments = split(command)[1:]
+    assert arguments[:3] == [str(archive), "--plan", str(tmp_path / "survey.toml")]
+    trained = CliRunner().invoke(train, [*arguments[:3], "-o", str(model), "--csv", str(table)])
+    assert trained.exit_code == 0, trained.stderr
+    assert trained.stdout.startswith("tea: 120 reports, epsilon 1")
+    assert table.read_text().startswith("feature,statistic,value,class,estimate")
+
+
+def test_reports_differ_although_the_seed_is_equal(run: Callable[..., Result], tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for archive in (first, second):
+        assert run("--repeats", 1, "--seed", 5, "--reports", archive).exit_code == 0
+    assert first.read_bytes() != second.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["survey.toml", "rows.csv"])
+def test_reports_do_not_replace_an_input(run: Callable[..., Result], tmp_path: Path, name: str) -> None:
+    result = run("--repeats", 1, "--reports", tmp_path / name)
+    assert result.exit_code == 2
+    assert f"{tmp_path / name} is an input of this command too" in result.stderr
+    assert (tmp_path / "survey.toml").read_text() == TEA
+
+
+def test_reports_and_plot_need_different_files(run: Callable[..., Result], tmp_path: Path) -> None:
+    result = run("--repeats", 1, "--reports", tmp_path / "out.png", "--plot", tmp_path / "out.png")
+    assert result.exit_code == 2
+    assert "--plot and --reports are the same file" in result.stderr
+
+
+def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    with (tmp_path / "rows.csv").open("a") as file:
+        file.write("mint,3,yes\n")
+    result = run("--repeats", 1, "--reports", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: tea: row 121: ")
+    assert "mint" not in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_example_of_the_documentation_simulates_trains_and_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = PAGE.partition("## Try it on made-up answers")[2].partition("\n## ")[0]
+    (survey,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    (script,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    commands = [split(each) for each in re.findall(r"^    (ldp-.*)", section, re.MULTILINE)]
+    monkeypatch.chdir(tmp_path)
+    Path("survey.toml").write_text(survey)
+    exec(script, {})
+    programs = {"ldp-simulate": main, "ldp-train": train, "ldp-survey": author}
+    assert [name for name, *_ in commands] == list(programs)
+    simulated, trained, sized = (
+        CliRunner().invoke(programs[name], arguments) for name, *arguments in commands
+    )
+    for result in (simulated, trained, sized):
+        assert result.exit_code == 0, result.stderr
+    assert "wrote made-up.reports: 20,000 reports" in simulated.stderr
+    assert trained.stdout.startswith("sti-2026: 20000 reports, epsilon 1")
+    assert "People are as the pilot of 20,000 reports describes them" in " ".join(sized.stdout.split())

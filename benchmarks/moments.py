@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
-from encoders.survey.encode_table import encode_table
+from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation.numeric.moments import mechanism_of
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates

@@ -51,7 +51,7 @@ def simulate_reports(
     ----------
     plan : Plan
     codes : (m, n) int array
-        Encoded rows, see :func:`encoders.survey.encode_table.encode_table`.
+        Encoded rows, see :func:`ldp_aggregator.encode_table.encode_table`.
     labels : (m,) int array
         Codes of the labels.
     rng : RandomSource

@@ -15,9 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from encoders.arrays import FloatArray, np
 from encoders.errors import SurveyError
-from encoders.survey.encode_columns import encode_columns
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import row_entry
@@ -94,30 +92,6 @@ class Projection:
             for weights, offset in self.millionths
         )
         return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
-
-    def columns(self, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
-        """Return the components of the rows of a table, the same as `apply` returns for each row.
-
-        Parameters
-        ----------
-        columns : mapping from input name to m values
-
-        Returns
-        -------
-        dict from component name to float64 array, shape (m,)
-            NaN where `apply` gives None.
-
-        Raises
-        ------
-        RowError
-            If a row does not fit; with the name of the input and the number, from 1, of the first such row.
-        """
-        codes = encode_columns(self.inputs, columns)
-        weights = np.array([weights for weights, _ in self.millionths], dtype=np.int64)
-        offsets = np.array([offset for _, offset in self.millionths], dtype=np.int64)
-        projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
-        projected[(codes > 2 * GRID).any(axis=1)] = np.nan
-        return {each.name: projected[:, place] for place, each in enumerate(self.components)}
 
     def clipped_inputs(self, row: Mapping[str, object]) -> tuple[str, ...]:
         """Return the names of a row's inputs that are outside their bounds."""

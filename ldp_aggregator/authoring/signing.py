@@ -8,8 +8,9 @@ from pathlib import Path
 
 from encoders.errors import SignatureError
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
-from encoders.survey.signature import make_keys, public_key_of, sign, signature_text
+from encoders.survey.signature import signature_text
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.authoring.author_key import make_keys, public_key_of, sign
 
 _PUBLIC_MODE = 0o644
 

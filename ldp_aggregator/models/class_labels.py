@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.survey import Label
-from encoders.survey.encode_columns import encode_values
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.boolean_values import read_boolean
+from ldp_aggregator.encode_columns import encode_values
 
 _MAX_INTEGER = 2**63
 

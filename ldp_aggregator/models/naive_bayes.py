@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
-from encoders.survey.encode_table import encode_table
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.boolean_values import read_boolean_columns
+from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels, to_typed_labels

@@ -10,8 +10,8 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
-from encoders.survey.encode_table import encode_table
 from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.scoring import LogProbabilities

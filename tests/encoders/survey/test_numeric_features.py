@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError
-from encoders.survey.encode_table import encode_table
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_survey
+from ldp_aggregator.encode_table import encode_table
 from tests.support import reference
 from tests.support.surveys import PROJECTED
 

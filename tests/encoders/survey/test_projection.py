@@ -22,6 +22,7 @@ from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
+from ldp_aggregator.encode_table import project_columns
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "-2000.5", "200000", "category")
@@ -88,7 +89,7 @@ def test_device_table_and_definition_agree_to_the_last_bit(
     projection = Projection((AGE, INCOME, HOURS), named)
     projection.check()
     names = ("age", "income", "hours")
-    table = projection.columns(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    table = project_columns(projection, dict(zip(names, zip(*rows, strict=True), strict=True)))
     for place, values in enumerate(rows):
         row = dict(zip(names, values, strict=True))
         found = projection.apply(row)
@@ -110,7 +111,7 @@ def test_the_largest_sums_are_exact() -> None:
     for row in ({"age": 1e9, "income": -1e9, "hours": 99}, {"age": 99.9, "income": -1e9, "hours": 11.9}):
         assert same(projection.apply(row)["most"], by_definition(projection, row)[0])
         assert same(
-            projection.columns({name: [value] for name, value in row.items()})["most"][0],
+            project_columns(projection, {name: [value] for name, value in row.items()})["most"][0],
             by_definition(projection, row)[0],
         )
 
@@ -128,7 +129,7 @@ def test_the_largest_sums_are_exact() -> None:
 )
 def test_every_kind_of_column_is_read_alike(kind: Callable[[list[float]], Any]) -> None:
     cells = {"age": [20.5, 30.0], "income": [1000.0, 1e9], "hours": [0.5, 7.25]}
-    found = PROJECTION.columns({name: kind(values) for name, values in cells.items()})
+    found = project_columns(PROJECTION, {name: kind(values) for name, values in cells.items()})
     for row in range(2):
         expected = PROJECTION.apply({name: values[row] for name, values in cells.items()})
         assert {name: column[row] for name, column in found.items()} == expected
@@ -136,8 +137,8 @@ def test_every_kind_of_column_is_read_alike(kind: Callable[[list[float]], Any]) 
 
 def test_whole_numbers_and_masks_of_an_array_keep_their_meaning() -> None:
     masked = np.ma.array([5.0, 6.0], mask=[False, True])
-    found = PROJECTION.columns(
-        {"age": np.array([1, 2]), "income": masked, "hours": np.array([3, 4], np.uint8)}
+    found = project_columns(
+        PROJECTION, {"age": np.array([1, 2]), "income": masked, "hours": np.array([3, 4], np.uint8)}
     )
     assert same(found["one"][0], PROJECTION.apply({"age": 1, "income": 5, "hours": 3})["one"])
     assert np.isnan(found["one"][1])
@@ -157,7 +158,7 @@ def test_numbers_beyond_the_bounds_are_clipped_and_named() -> None:
 def test_a_missing_input_makes_every_component_missing() -> None:
     row = {"age": 50, "income": None, "hours": 6}
     assert PROJECTION.apply(row) == {"one": None, "two": None}
-    table = PROJECTION.columns({name: [value] for name, value in row.items()})
+    table = project_columns(PROJECTION, {name: [value] for name, value in row.items()})
     assert all(np.isnan(column).all() for column in table.values())
 
 
@@ -183,14 +184,14 @@ def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(
     for each, value in changed.items():
         table[each][1] = value
     with pytest.raises(RowError, match=f"row 2: .*{why}") as caught:
-        PROJECTION.columns(table)
+        project_columns(PROJECTION, table)
     assert caught.value.field == name
     assert "s3cret" not in str(caught.value)
 
 
 def test_a_gap_in_an_array_is_refused_by_its_row() -> None:
     with pytest.raises(RowError, match="age: row 2: is missing"):
-        PROJECTION.columns({"age": np.array([1, math.nan]), "income": [1, 2], "hours": [1, 2]})
+        project_columns(PROJECTION, {"age": np.array([1, math.nan]), "income": [1, 2], "hours": [1, 2]})
 
 
 def test_an_absent_input_is_named() -> None:
@@ -198,12 +199,12 @@ def test_an_absent_input_is_named() -> None:
         with pytest.raises(RowError, match="hours: the row has no such entry"):
             act({"age": 50, "income": 1})
     with pytest.raises(RowError, match="hours: the table has no such column"):
-        PROJECTION.columns({"age": [50], "income": [1]})
+        project_columns(PROJECTION, {"age": [50], "income": [1]})
 
 
 def test_columns_of_other_lengths_are_refused() -> None:
     with pytest.raises(RowError, match="income: has 2 rows, but the first column has 1"):
-        PROJECTION.columns({"age": [50], "income": [1, 2], "hours": [1]})
+        project_columns(PROJECTION, {"age": [50], "income": [1, 2], "hours": [1]})
 
 
 # -- projections of a plan ----------------------------------------------------------------------

@@ -20,10 +20,10 @@ from encoders.explain.preview import explain_report, preview
 from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
-from encoders.survey.encode_table import encode_labels, encode_table
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
+from ldp_aggregator.encode_table import encode_labels, encode_table
 from tests.support.surveys import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,11 +13,11 @@ import pytest
 import ldp_aggregator.authoring
 from encoders.errors import RowError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
-from encoders.survey.encode_table import encode_table
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.projection_toml import ProjectionError
 from ldp_aggregator.authoring.toml_edit import LayoutError
+from ldp_aggregator.encode_table import encode_table, project_columns
 from reduction.errors import FitError
 from reduction.fit import fit
 
@@ -149,7 +149,7 @@ def test_the_devices_components_are_centred_and_within_their_ranges() -> None:
     survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2))
     columns = {name: list(map(float, TABLE[name])) for name in ("hours", "cups [a day]")}
     for feature, column in zip(
-        survey.features[1:3], survey.projection.columns(columns).values(), strict=True
+        survey.features[1:3], project_columns(survey.projection, columns).values(), strict=True
     ):
         assert column.mean() == pytest.approx(0, abs=1e-5)
         assert column.std() == pytest.approx(1, abs=1e-5)

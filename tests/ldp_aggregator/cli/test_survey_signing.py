@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from encoders.survey import read_survey
-from encoders.survey.signature import public_key_of, read_signature, verify
+from encoders.survey.signature import read_signature, verify
+from ldp_aggregator.authoring.author_key import public_key_of
 from ldp_aggregator.cli.survey import main
 from tests.support.surveys import TEA
 

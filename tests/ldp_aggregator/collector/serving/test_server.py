@@ -18,7 +18,8 @@ import pytest
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from encoders.survey.signature import make_keys, read_signature, sign, signature_text, verify
+from encoders.survey.signature import read_signature, signature_text, verify
+from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY

@@ -23,6 +23,7 @@ from ldp_client.transport import Response
 
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
+    from encoders.survey.display_texts import DisplayTexts
 
 Result = TypeVar("Result")
 
@@ -83,10 +84,14 @@ class AsyncClient:
         """Await :attr:`Client.plan`."""
         return await self._call(lambda: self.client.plan)
 
+    async def texts(self, language: str = "") -> DisplayTexts:
+        """Await :meth:`Client.texts`."""
+        return await self._call(lambda: self.client.texts(language))
+
     @redact_traceback_async
-    async def preview(self, row: Mapping[str, object], label: object) -> Preview:
+    async def preview(self, row: Mapping[str, object], label: object, language: str = "") -> Preview:
         """Await :meth:`Client.preview`."""
-        return await self._call(lambda: self.client.preview(row, label))
+        return await self._call(lambda: self.client.preview(row, label, language))
 
     async def grant(self) -> Receipt:
         """Await :meth:`Client.grant`."""

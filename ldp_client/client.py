@@ -7,9 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
 from ldp_client.errors import ClosedError
 from ldp_client.journal.file import check_person
@@ -22,18 +20,16 @@ from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
+from ldp_client.survey_display import SurveyDisplay
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
-
-if TYPE_CHECKING:
-    from encoders.explain.preview import Preview
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 """The clients of this process, for `ldp_client.testing`."""
 
 
-class Client:
+class Client(SurveyDisplay):
     """Answers one survey for the person at this device.
 
     Nothing is drawn or sent before :meth:`grant` has recorded that the person agrees. From then on the
@@ -144,21 +140,6 @@ class Client:
             transport=self.transport,
         )
 
-    @property
-    def plan(self) -> Plan:
-        """The survey's plan: given to the client, pinned on this device, or fetched; checked on first use.
-
-        Raises
-        ------
-        SurveyError, PrivacyError
-            If it is not a plan, or would spend more than its epsilon.
-        PlanError
-            If it is not the plan that this client, or this device, is bound to.
-        TransportError
-            If it has to be fetched and the collector cannot be reached.
-        """
-        return self._participation.plan
-
     @return_errors
     def grant(self) -> Receipt:
         """Record that the person agrees to answer this survey with its present plan.
@@ -190,27 +171,6 @@ class Client:
             reason, why = self._sender.explain_wait(entry.identity)
             return replace(receipt, reason=reason, why=why) if reason else receipt
         return receipt
-
-    @redact_traceback
-    def preview(self, row: Mapping[str, object], label: object) -> Preview:
-        """Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
-
-        `row` and `label` are as in :meth:`report`. Every call draws again: the bytes are an example.
-
-        Returns
-        -------
-        Preview
-            `str` returns it as text. It contains the true answer: show it only to the person.
-
-        Raises
-        ------
-        LdpError
-            If the row or the token does not fit the survey, or the plan cannot be fetched.
-        """
-        from encoders.explain.preview import preview
-
-        shown = preview(self.plan, row, label, SystemEntropy(), token=self._token)
-        return replace(shown, rehearsal=self.rehearsal)
 
     @redact_traceback
     def report(self, row: Mapping[str, object], label: object) -> Receipt:

@@ -21,6 +21,7 @@ _CAUSES: dict[str, str] = {
     Reason.LENGTH_REQUIRED: "Content-Length was removed on the way",
     Reason.NOT_AUTHORISED: "the gateway's token is wrong or missing",
     Reason.NOT_ENROLLED: "it does not know the invitation",
+    Reason.NO_TEXTS: "it does not have the texts of the survey",
     Reason.STORE_UNAVAILABLE: "it cannot use its store",
     Reason.SURVEY_NOT_OPEN: "the survey is not open yet",
     Reason.TOO_MANY_REQUESTS: "too many requests come from this network address",

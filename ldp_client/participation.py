@@ -21,7 +21,7 @@ from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import require_permission
-from ldp_client.plan_source import is_url, load_plan
+from ldp_client.plan_source import fetch_texts, is_url, load_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.receipt import Receipt, State
 from ldp_client.survey_identity import SurveyIdentity
@@ -61,6 +61,14 @@ class Participation:
     def plan(self) -> Plan:
         """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
         return self._plan or self._load_plan(self.journal.find(self.identity))
+
+    def load_texts(self) -> Plan:
+        """Return the plan with its texts, which are fetched on first use, if it has any."""
+        plan = self.plan
+        if plan.texts_digest and not plan.texts:
+            require_permission(self.is_rehearsal)
+            plan = self._plan = fetch_texts(plan, self.url, self.transport)
+        return plan
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered already."""

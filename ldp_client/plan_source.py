@@ -66,6 +66,23 @@ def load_plan(
     return plan
 
 
+def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
+    """Return a plan with its texts, fetched from the survey's URL.
+
+    Raises
+    ------
+    PlanError
+        If these are not the texts of the plan.
+    TransportError, ExpiredError
+        As for :func:`load_plan`, or if the collector does not have the texts.
+    """
+    data = _fetch(transport, f"{url}/texts", "the survey's texts")
+    try:
+        return plan.with_texts(data)
+    except SurveyError as error:
+        raise PlanError(f"the collector does not send the texts of the agreed plan: {error.why}") from error
+
+
 def _fetch(transport: Transport, url: str, what: str) -> bytes:
     response = transport.request("GET", url, None, _TIMEOUT_SECONDS)
     if is_survey_closed(response):

@@ -100,7 +100,7 @@ class RehearsalSender(Sender):
 
 
 class PlanTransport:
-    """A transport that fetches plans and signatures, and refuses every other request.
+    """A transport that fetches plans, texts and signatures, and refuses every other request.
 
     Parameters
     ----------

@@ -122,6 +122,9 @@ class Recorder:
         if page == "signature":
             signed = signature and Response(200, signature_text(signature).encode())
             return signed or _json_response(404, {"reason": Reason.NO_SIGNATURE})
+        if page == "texts":
+            texts = plan.texts and Response(200, plan.texts.json)
+            return texts or _json_response(404, {"reason": Reason.NO_TEXTS})
         return Response(200, plan.json)
 
     def _describe_mistake(self, survey: str) -> str:

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.explain.text import format_answer, wrap_text
+from encoders.explain.text import wrap_text
+from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import odds, percent
@@ -19,14 +20,14 @@ _MAX_LISTED_ANSWERS = 16
 """Number of possible answers that are listed; of a larger domain the likeliest are listed."""
 
 
-def describe_payload(question: Question, payload: bytes) -> list[str]:
+def describe_payload(question: Question, payload: bytes, wording: Wording) -> list[str]:
     """Return the content of a payload as lines of text."""
     cells, mechanism = question.mechanism.contribution(payload), question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return _describe_numeric_payload(question, mechanism, cells)
     assert isinstance(mechanism, FrequencyOracle)
     if isinstance(mechanism, DE):
-        return [format_answer(question.meaning(cells.index(1)))]
+        return [wording.answer(question.meaning(cells.index(1)))]
     if isinstance(mechanism, SHE):
         return [f"a noisy number for each of the {len(cells)} possible answers"]
     return [f"yes to {sum(cells)} of the {len(cells)} possible answers"]
@@ -47,7 +48,9 @@ def _describe_numeric_payload(
     return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in counted], "<>")
 
 
-def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: Any = None) -> list[str]:
+def describe_likelihoods(
+    plan: Plan, question: Question, payload: bytes, wording: Wording, truth: Any = None
+) -> list[str]:
     """Return the probability of a payload for each true answer, as lines of text; `truth` is marked."""
     chances = _compute_likelihoods(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
@@ -61,7 +64,7 @@ def describe_likelihoods(plan: Plan, question: Question, payload: bytes, truth: 
             '"belief" is the probability of that answer after this report, if all of them were equally '
             "likely before."
         ),
-        *_likelihood_table(question, payload, chances, shown, truth),
+        *_likelihood_table(question, payload, chances, shown, truth, wording),
         *rest,
         *_describe_bound(plan, question, chances),
     ]
@@ -101,14 +104,19 @@ def _sample_values(mechanism: NumericMechanism, truth: Any) -> list[Any]:
 
 
 def _likelihood_table(
-    question: Question, payload: bytes, chances: Mapping[Any, Fraction], shown: Sequence[Any], truth: Any
+    question: Question,
+    payload: bytes,
+    chances: Mapping[Any, Fraction],
+    shown: Sequence[Any],
+    truth: Any,
+    wording: Wording,
 ) -> list[str]:
     total = sum(chances.values(), Fraction(0))
     rows = [["  true answer", "chance", "belief", ""]]
     for value in shown:
         mark = "<- the truth" if value == truth else ""
         believed = percent(chances[value] / total)
-        rows.append([f"  {format_answer(question.meaning(value))}", odds(chances[value]), believed, mark])
+        rows.append([f"  {wording.answer(question.meaning(value))}", odds(chances[value]), believed, mark])
     if not question.moment:  # a counter of a question about a number belongs to more than one answer
         for row, observed in zip(rows, ["sent", *_observed_values(question, payload, shown)], strict=True):
             row.insert(1, observed)

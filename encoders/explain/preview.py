@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.explain.plausible import describe_likelihoods, describe_payload
-from encoders.explain.text import format_answer, wrap_text
+from encoders.explain.text import wrap_text
+from encoders.explain.wording import Wording
 from encoders.randomness import RandomSource
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
@@ -32,12 +33,15 @@ class Preview:
         Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
     rehearsal : bool
         Whether the client that made it rehearses: none of its reports is sent.
+    language : str
+        The language of the texts, if the plan has its texts; empty for the survey's first language.
     """
 
     plan: Plan = field(repr=False)
     randomised: RandomisedReport
     clipped: tuple[str, ...] = field(default=(), repr=False)
     rehearsal: bool = False
+    language: str = field(default="", repr=False)
 
     @property
     def answer(self) -> RandomisedReport:
@@ -84,6 +88,7 @@ def preview(
     rng: RandomSource,
     question_name: str | None = None,
     token: str | None = None,
+    language: str = "",
 ) -> Preview:
     """Make a report of a row by the steps of a device, and send nothing.
 
@@ -97,6 +102,8 @@ def preview(
         Name of the question to preview, in place of a drawn one.
     token : str, optional
         The invitation. Without one, a preview of a survey by invitation draws the question.
+    language : str
+        See :class:`Preview`.
 
     Raises
     ------
@@ -109,25 +116,28 @@ def preview(
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
-    return Preview(plan, randomise(plan, row, label, rng, question_name, token), plan.clipped_names(row))
+    randomised = randomise(plan, row, label, rng, question_name, token)
+    return Preview(plan, randomised, plan.clipped_names(row), language=language)
 
 
 def explain(shown: Preview) -> str:
     """Return the text of a preview. It contains the true answer, so only the person may see it."""
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
+    wording = Wording.from_plan(plan, shown.language)
     clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
     return _paragraphs(
         ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else [],
-        _describe_questions(plan, question, "is"),
+        _describe_questions(plan, question, "is", wording),
         _describe_validation(plan),
-        ["The true answer, which stays on the device:", f"  {format_answer(shown.truth)}", *clipped],
+        ["The true answer, which stays on the device:", f"  {wording.titled_answer(shown.truth)}", *clipped],
         [
             f"The device sends a random answer instead, drawn by the mechanism {question.mechanism.name}:",
             *wrap_text(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
-        _describe_bytes(report, "What would be sent") + _describe_randomised_answer(question, payload),
+        _describe_bytes(report, "What would be sent")
+        + _describe_randomised_answer(question, payload, wording),
         _describe_invitation(plan),
-        describe_likelihoods(plan, question, payload, truth),
+        describe_likelihoods(plan, question, payload, wording, truth),
     )
 
 
@@ -140,13 +150,13 @@ def explain_report(plan: Plan, report: bytes) -> str:
         If these bytes cannot be a report for this plan.
     """
     read = read_report(plan, report)
-    question = plan.questions[read.question]
+    question, wording = plan.questions[read.question], Wording.from_plan(plan)
     return _paragraphs(
-        _describe_questions(plan, question, "was"),
+        _describe_questions(plan, question, "was", wording),
         _describe_validation(plan),
-        _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload),
+        _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload, wording),
         _describe_invitation(plan),
-        describe_likelihoods(plan, question, read.payload),
+        describe_likelihoods(plan, question, read.payload, wording),
     )
 
 
@@ -154,7 +164,7 @@ def _paragraphs(*parts: list[str]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _describe_questions(plan: Plan, asked: Question, tense: str) -> list[str]:
+def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wording) -> list[str]:
     if plan.by_invitation:
         how, chances = "chosen by the invitation", ["" for _ in plan.questions]
     else:
@@ -164,7 +174,10 @@ def _describe_questions(plan: Plan, asked: Question, tense: str) -> list[str]:
         [f"  {each.name}", chance, "<- this one" if each is asked else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
-    return [f"One question {tense} asked, {how}:", *format_table(rows, "<><")]
+    titles = wording.titles([*(feature.name for feature in asked.asked_features), asked.label.name])
+    displayed = [line for name, title in titles.items() for line in wrap_text(f"{name}: {title}", "  ")]
+    heading = ["Its texts:"] if displayed else []
+    return [f"One question {tense} asked, {how}:", *format_table(rows, "<><"), *heading, *displayed]
 
 
 def _describe_validation(plan: Plan) -> list[str]:
@@ -194,9 +207,9 @@ def _describe_bytes(report: bytes, head: str) -> list[str]:
     return [f"{head}, {len(report)} bytes:", *(f"  {line}" for line in lines)]
 
 
-def _describe_randomised_answer(question: Question, payload: bytes) -> list[str]:
+def _describe_randomised_answer(question: Question, payload: bytes, wording: Wording) -> list[str]:
     last = "byte" if len(payload) == 1 else f"{len(payload)} bytes"
     return [
         f"The last {last}: the answer, randomised by {question.mechanism.name}. Decoded:",
-        *(f"  {line}" for line in describe_payload(question, payload)),
+        *(f"  {line}" for line in describe_payload(question, payload, wording)),
     ]

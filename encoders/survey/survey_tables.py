@@ -32,7 +32,6 @@ _TABLE_KEYS = {
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
 }
-_TEXT_TABLES = ("about", "texts")
 _FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
 _INPUT_KEYS = {"range", "missing"}
 _ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
@@ -53,7 +52,7 @@ class _SurveyReader(EntryReader):
 
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
-        self.check_keys(self.document, {*tables, *_TEXT_TABLES}, ())
+        self.check_keys(self.document, {*tables, "about", "texts"}, ())
         for name, known in _TABLE_KEYS.items():
             self.check_keys(tables[name], known, (name,))
         label = self.read_label(tables["label"])
@@ -84,9 +83,7 @@ class _SurveyReader(EntryReader):
         return survey.with_validation(validation) if validation else survey
 
     def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
-        if not any(name in self.document for name in _TEXT_TABLES):
-            return None
-        from encoders.survey.text_tables import read_texts  # late: most surveys on devices are plans
+        from encoders.survey.text_tables import read_texts  # late: devices seldom read survey files
 
         return read_texts(self, self.document, label, features)
 

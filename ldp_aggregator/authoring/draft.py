@@ -39,6 +39,25 @@ _FEATURES_NOTE = """\
 """
 
 
+_TEXTS = """\
+# What a review board, and the person, read about the survey. Plain text; it is public.
+# [about]
+# title = "..."
+# purpose = "why the data are collected"
+# contact = "name, e-mail or address"
+# ethics = "the board that approved the survey, and the number of its approval"
+# retention = "how long counters and models are kept"
+
+# What people read when they are asked, in each language. Without texts, applications display the names.
+# [texts.en]
+# title = "..."
+# [texts.en.label]
+# title = "..."
+# [texts.en.features.{feature}]
+# title = "..."
+"""
+
+
 class DraftError(LdpError):
     """A sample from which no survey can be drafted."""
 
@@ -78,6 +97,7 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) 
     parts += [
         "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
     ]
+    parts.append(_TEXTS.format(feature=format_key(next(iter(features)))))
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
     return "\n".join(parts)

@@ -61,7 +61,7 @@ def _print_toml(text: str) -> None:
     click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
 
 
-@main.command(short_help="Print a new survey file: an example, or a draft from a sample.")
+@main.command()
 @click.option("--from", "sample", type=_FILE, help="Infer the survey from this PUBLIC sample, a CSV file.")
 @click.option("--label", help="The sample's column to predict.")
 def init(sample: Path | None, label: str | None) -> None:
@@ -80,7 +80,7 @@ def init(sample: Path | None, label: str | None) -> None:
         _print_toml(draft_survey(read_text_columns(sample), label, sample.stem))
 
 
-@main.command(short_help="Print the mistakes in SURVEY, or an overview of it.")
+@main.command()
 @click.argument("survey", type=_FILE)
 def check(survey: Path) -> None:
     """Print every mistake in SURVEY by line and field, or an overview of its questions."""
@@ -92,7 +92,7 @@ def check(survey: Path) -> None:
         raise click.exceptions.Exit(1) from error
 
 
-@main.command("compile", short_help="Write the plan of SURVEY as canonical JSON.")
+@main.command("compile")
 @click.argument("survey", type=_FILE)
 @click.option(
     "-o",
@@ -119,7 +119,7 @@ def compile_(survey: Path, output: Path) -> None:
         click.echo("the survey has texts: -o PLAN.json writes them too, beside the plan", err=True)
 
 
-@main.command("preview", short_help="Show for one row what is asked, sent and revealed.")
+@main.command("preview")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--row",
@@ -133,6 +133,7 @@ def compile_(survey: Path, output: Path) -> None:
 )
 @click.option("--label", help="The label; overrides the label of the row.")
 @click.option("--question", help="Name of the question to show, instead of a drawn one.")
+@click.option("--language", default="", help="Language of the survey's texts, for example de.")
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -140,6 +141,7 @@ def preview_(
     row_number: int,
     label: str | None,
     question: str | None,
+    language: str,
 ) -> None:
     """Show for one row which question is asked, what would be sent, and which answers could have led to it.
 
@@ -156,13 +158,13 @@ def preview_(
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
     label_value = row.get(plan.row_label.name) if label is None else label
-    report_preview = preview(plan, row, label_value, SystemEntropy(), question)
+    report_preview = preview(plan, row, label_value, SystemEntropy(), question, language=language)
     click.echo(str(report_preview))
     if comparison := compare_mechanisms(plan, report_preview.randomised.question):
         click.echo(f"\n{comparison}")
 
 
-@main.command("project", short_help="Print SURVEY with its numbers projected to a few components.")
+@main.command("project")
 @click.argument("survey", type=_FILE)
 @click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
 @click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
@@ -197,7 +199,7 @@ def project_(
     )
 
 
-@main.command("learn", short_help="Learn a projection, and print the survey of the next round.")
+@main.command("learn")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for the first round."
@@ -222,7 +224,7 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     )
 
 
-@main.command("narrow", short_help="Leave out uninformative features, for the next round.")
+@main.command("narrow")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
@@ -237,7 +239,7 @@ def narrow_(survey: Path, pilot: Path) -> None:
     _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
 
 
-@main.command("validate", short_help="Print the survey in which devices validate a model.")
+@main.command("validate")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--model", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
@@ -254,7 +256,7 @@ def validate_(survey: Path, model: Path) -> None:
     _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
 
 
-@main.command(short_help="Make a key pair for signing.")
+@main.command()
 @click.argument("keyfile", type=click.Path(path_type=Path))
 def keygen(keyfile: Path) -> None:
     """Make a key pair for signing: write the private key to KEYFILE, and print the public key.
@@ -265,7 +267,7 @@ def keygen(keyfile: Path) -> None:
     click.echo(write_key(keyfile))
 
 
-@main.command("sign", short_help="Sign the plan of SURVEY.")
+@main.command("sign")
 @click.argument("survey", type=_FILE)
 @click.option("--key", type=_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
 @click.option(

@@ -26,7 +26,7 @@ _at_option = click.option(
 )
 
 
-@click.command(short_help="List the surveys of a store, with their reports.")
+@click.command()
 @store_option
 def status(url: str) -> None:
     """List the surveys of a store: phase, times (UTC), reports, rejected reports, tokens."""

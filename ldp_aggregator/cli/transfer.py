@@ -21,7 +21,7 @@ from ldp_aggregator.training_sources import open_existing_store
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Write a snapshot of SURVEY to a file.")
+@click.command()
 @click.argument("survey")
 @store_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
@@ -34,7 +34,7 @@ def export(survey: str, url: str, output: Path) -> None:
     click.echo(f"{snapshot.total():,} reports of {survey} in {output}")
 
 
-@click.command(short_help="Add SNAPSHOTS of one plan, or of several rounds.")
+@click.command()
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
@@ -50,7 +50,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
 
 
-@click.command("import", short_help="Copy SURVEY to another store.")
+@click.command("import")
 @click.argument("survey")
 @click.option("--from", "source", required=True, help="The old store; it is only read.")
 @click.option("--store", "url", required=True, help="The new store.")

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from encoders.errors import LdpError
-from ldp_aggregator.stores.base import Store
-from ldp_aggregator.stores.failure import StoreError
+from ldp_aggregator.stores.base import Store, StoreError
 
 
 class IncompleteImportError(LdpError):

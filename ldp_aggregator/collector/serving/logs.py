@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import sys
 import threading
@@ -19,8 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
-
-from ldp_aggregator.stores.failure import StoreError, StoreFailure
 
 log = logging.getLogger("ldp.collector")
 
@@ -77,21 +74,18 @@ _last_logged: dict[tuple[str, str], float] = {}
 
 
 class StoreOutage:
-    """Logs each reason of an outage of the store once, and once its end, for any number of requests."""
+    """Logs once that the store is unavailable and once that it is back, for any number of requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
-        self._reasons: set[StoreFailure] = set()
 
-    def record_failure(self, error: StoreError) -> None:
+    def record_failure(self, error: Exception) -> None:
         """Record that the store could not be used."""
         with self._lock:
-            self._failed_at = monotonic()
-            first = error.reason not in self._reasons
-            self._reasons.add(error.reason)
+            first, self._failed_at = self._failed_at is None, monotonic()
         if first:
-            log_store_unavailable(error)
+            log_event("store-unavailable", logging.ERROR, kind=error_kind(error))
 
     def record_success(self) -> None:
         """Record that the store was used."""
@@ -101,15 +95,7 @@ class StoreOutage:
             if self._failed_at is None or monotonic() - self._failed_at < REPEAT_SECONDS:
                 return
             self._failed_at = None
-            self._reasons.clear()
-        log_event("store-back", pid=os.getpid())
-
-
-def log_store_unavailable(error: StoreError) -> None:
-    """Log that this process cannot use the store, and why."""
-    log_event(
-        "store-unavailable", logging.ERROR, reason=error.reason, kind=error_kind(error), pid=os.getpid()
-    )
+        log_event("store-back")
 
 
 def error_kind(error: BaseException) -> str:

@@ -118,6 +118,24 @@ def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files: C
             assert "confirm" in line
 
 
+def without_comment_signs(text: str) -> str:
+    """Return a survey with the comment signs of the tables [about] and [texts] removed."""
+    first = text.index("# [about]")
+    lines = text[first:].partition("# Left out:")[0].splitlines()
+    return text[:first] + "\n".join(line.removeprefix("# ") for line in lines if line[2:3] != "W")
+
+
+def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files: Callable[..., Path]) -> None:
+    sample = files("sample.csv", table([["a b", "c"], ["x", "1"], ["y", "0"], ["", "0"]]))
+    drafts = [run("init").stdout, run("init", "--from", sample, "--label", "c").stdout]
+    for draft, feature in zip(drafts, ("age", "a b"), strict=True):
+        assert read_survey(draft).texts is None
+        texts = read_survey(without_comment_signs(draft)).texts
+        assert texts
+        assert set(texts.about) == {"title", "purpose", "contact", "ethics", "retention"}
+        assert list(texts.languages["en"]["features"]) == [feature]
+
+
 def test_a_draft_warns_of_private_samples(files: Callable[..., Path]) -> None:
     sample = files("sample.csv", table([["a", "b"], ["x", "1"], ["y", "0"]]))
     draft = run("init", "--from", sample, "--label", "b").stdout
@@ -475,3 +493,13 @@ def test_an_unknown_question_and_two_rows_are_refused(files: Callable[..., Path]
     path, row = files("survey.toml", SURVEY), files("row.json", json.dumps(ROW))
     assert "the survey asks tea; hours" in run("preview", path, "--question", "coffee").stderr
     assert run("preview", path, "--row", row, "--csv", row).exit_code == 2
+
+
+def test_preview_shows_the_texts_of_a_language(files: Callable[..., Path]) -> None:
+    path = files("survey.toml", SURVEY + TEXTS + '[texts.de.label]\nvalues = { no = "Nein" }\n')
+    row = files("row.json", json.dumps(ROW))
+    shown = preview(path, "--row", row, "--question", "tea", "--language", "de")
+    assert '  tea: "Which tea do you drink?"' in shown
+    assert '"Which tea do you drink?" = "Green", "Are you tired?" = "Nein"' in shown
+    assert 'tea = "Mint", tired = "Yes"' in shown
+    assert '"Are you tired?" = "No"' in preview(path, "--row", row, "--question", "tea")

@@ -1,0 +1,59 @@
+"""The words of a preview: the names of a survey, or its texts in one language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from encoders.explain.text import format_answer
+from encoders.survey.plan import Plan
+
+if TYPE_CHECKING:
+    from encoders.survey.display_texts import EntryTexts
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Displays names and values of a survey.
+
+    Attributes
+    ----------
+    entries : mapping of str to EntryTexts
+        The texts of the label and of the entries of the row, by name; empty without texts.
+    """
+
+    entries: Mapping[str, EntryTexts]
+
+    @classmethod
+    def from_plan(cls, plan: Plan, language: str = "") -> Wording:
+        """Return the wording of a plan, with its texts in a language if they are at hand."""
+        if not plan.texts:
+            return cls({})
+        from encoders.survey.display_texts import display_texts  # late: seldom needed
+
+        texts = display_texts(plan, language)
+        return cls({plan.row_label.name: texts.label, **texts.features})
+
+    def answer(self, answer: Mapping[str, str]) -> str:
+        """Return an answer as ``age = young, paid = no``; texts of values are in quotes."""
+        return format_answer({name: self._value(name, value) for name, value in answer.items()})
+
+    def titled_answer(self, answer: Mapping[str, str]) -> str:
+        """Return an answer with titles in place of names."""
+        titles = self.titles(answer)
+        named = {titles.get(name, name): self._value(name, value) for name, value in answer.items()}
+        return format_answer(named)
+
+    def titles(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the title, in quotes, of each of the names that has one."""
+        return {
+            name: f'"{entry.title}"'
+            for name in names
+            if (entry := self.entries.get(name)) and entry.title != name
+        }
+
+    def _value(self, name: str, value: str) -> str:
+        entry = self.entries.get(name)
+        text = entry.values.get(value, value) if entry else value
+        return value if text == value else f'"{text}"'

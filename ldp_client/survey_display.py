@@ -1,0 +1,96 @@
+"""What an application displays of a survey: its plan, its texts, and previews of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from encoders.randomness import SystemEntropy
+from encoders.survey.plan import Plan
+from ldp_client.participation import Participation
+from ldp_client.traceback_redaction import redact_traceback
+
+if TYPE_CHECKING:
+    from encoders.explain.preview import Preview
+    from encoders.survey.display_texts import DisplayTexts
+
+
+class SurveyDisplay:
+    """The part of a client that displays its survey; these methods always raise their errors."""
+
+    _participation: Participation
+    _token: str | None
+    rehearsal: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The survey's plan: given to the client, pinned on this device, or fetched; checked on first use.
+
+        Raises
+        ------
+        SurveyError, PrivacyError
+            If it is not a plan, or would spend more than its epsilon.
+        PlanError
+            If it is not the plan that this client, or this device, is bound to.
+        TransportError
+            If it has to be fetched and the collector cannot be reached.
+        """
+        return self._participation.plan
+
+    def texts(self, language: str = "") -> DisplayTexts:
+        """Return the texts that a person reads when they are asked, in a language.
+
+        A text that the survey lacks in this language is that of its base language, else that of the survey's
+        first language, else the name. The texts are fetched on first use, and kept in memory, unless they
+        were given to the client with the plan.
+
+        Parameters
+        ----------
+        language : str
+            A language tag, for example "de" or "pt-BR"; empty for the survey's first language.
+
+        Returns
+        -------
+        DisplayTexts
+            Plain text: display it as it is, and never as HTML or Markdown.
+
+        Raises
+        ------
+        LdpError
+            As for :attr:`plan`; also PlanError if the collector sends other texts than those of the plan, and
+            TransportError if it does not have them.
+        """
+        from encoders.survey.display_texts import display_texts  # late: many applications have own texts
+
+        return display_texts(self._participation.load_texts(), language)
+
+    @redact_traceback
+    def preview(self, row: Mapping[str, object], label: object, language: str = "") -> Preview:
+        """Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
+
+        Every call draws again: the bytes are an example.
+
+        Parameters
+        ----------
+        row, label
+            As for :meth:`report`.
+        language : str
+            Show the survey's texts in this language, see :meth:`texts`. Without it, they are shown in the
+            survey's first language if they are at hand.
+
+        Returns
+        -------
+        Preview
+            `str` returns it as text. It contains the true answer: show it only to the person.
+
+        Raises
+        ------
+        LdpError
+            If the row or the token does not fit the survey, or the plan or its texts cannot be fetched.
+        """
+        from encoders.explain.preview import preview
+
+        plan = self._participation.load_texts() if language else self.plan
+        shown = preview(plan, row, label, SystemEntropy(), token=self._token, language=language)
+        return replace(shown, rehearsal=self.rehearsal)

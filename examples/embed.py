@@ -1,4 +1,6 @@
-"""The smallest program with the client: one person answers one survey.
+"""The smallest program with the client: one person answers the survey yrbss-2013, and no other.
+
+Another survey needs another row and label: its values by the names in the survey's file.
 
 LDP_SURVEY_URL=http://127.0.0.1:8000/v1/surveys/yrbss-2013 python examples/embed.py
 """

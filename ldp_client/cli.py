@@ -14,6 +14,7 @@ from encoders.survey.plan import Plan
 from encoders.text_table import format_table
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
+from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out
 from ldp_client.receipt import State
@@ -95,7 +96,10 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
     rows += [[e.survey, e.epsilon, _describe(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
-    return [*lines, "", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
+    lines += ["", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
+    if any(entry.state is State.QUEUED for entry in entries):
+        lines.append("why a report waits: see the log `ldp_client` of the application, at level DEBUG")
+    return lines
 
 
 def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
@@ -128,6 +132,8 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
 
 
 def _describe(entry: JournalEntry) -> str:
+    if entry.reason == CLOSED_ONCE:
+        return "answered, waits; the collector said once that the survey is closed"
     return _STATE_TEXTS[entry.state] + (f" ({entry.reason})" if entry.reason else "")
 
 

@@ -11,7 +11,7 @@ from encoders.explain.text import wrap_text
 from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
-from encoders.mechanisms.probability_text import odds, percent
+from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.text_table import format_table
@@ -112,6 +112,7 @@ def _likelihood_table(
     wording: Wording,
 ) -> list[str]:
     total = sum(chances.values(), Fraction(0))
+    odds = choose_unit([chances[value] for value in shown])
     rows = [["  true answer", "chance", "belief", ""]]
     for value in shown:
         mark = "<- the truth" if value == truth else ""

@@ -123,8 +123,8 @@ def preview(
 def explain(shown: Preview) -> str:
     """Return the text of a preview. It contains the true answer, so only the person may see it."""
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
-    wording = Wording.from_plan(plan, shown.language)
-    clipped = [f"  (clipped to its public range: {', '.join(shown.clipped)})"] if shown.clipped else []
+    wording, names = Wording.from_plan(plan, shown.language), ", ".join(shown.clipped)
+    clipped = [f"  (beyond the survey's range, so the nearest bound replaces it: {names})"] if names else []
     return _paragraphs(
         ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else [],
         _describe_questions(plan, question, "is", wording),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 
 from encoders.probability_tables import WORD
@@ -22,13 +22,24 @@ def percent(share: Fraction) -> str:
     return f"{float(share):.{digits}%}"
 
 
-def odds(share: Fraction) -> str:
-    """Write a probability above 0, however small, as 65.8% or as 1 in 52,600."""
-    if share >= _RARE:
-        return percent(share)
-    if share > Fraction(1, 10**9):
-        return f"1 in {float(f'{float(1 / share):.3g}'):,.0f}"
-    return f"1 in 10^{-_log10(share):.1f}"
+def choose_unit(shares: Collection[Fraction]) -> Callable[[Fraction], str]:
+    """Return a function that writes these probabilities above 0 in one unit, so that their ratios show.
+
+    The smallest one has at least three digits: 0.182%, or 1 in 52,600 below 0.01%.
+    """
+    least = min(shares)
+    if least < Fraction(1, 10_000):
+        return _one_in
+    digits = max(1, -math.floor(_log10(least)))
+    return lambda share: f"{float(share):.{digits}%}"
+
+
+def _one_in(share: Fraction) -> str:
+    if share < Fraction(1, 10**9):
+        exponent = -_log10(share)
+        return f"1 in {10 ** (exponent % 1):.2f} x 10^{math.floor(exponent)}"
+    number = float(f"{float(1 / share):.3g}")
+    return f"1 in {number:,.0f}" if number >= 100 else f"1 in {number:g}"
 
 
 def others_text(count: int) -> str:

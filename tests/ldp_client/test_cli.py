@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import State, TransportError
+from ldp_client import Response, State, TransportError
 from ldp_client.cli import main
 from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 DOWN = TransportError("no network")
+CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
 
 
 @pytest.fixture
@@ -42,6 +43,16 @@ def test_status_shows_the_state_of_each_survey(
     assert run("status").splitlines()[-1] == "epsilon spent in all: 1"
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     assert "DO_NOT_TRACK is set: nothing is drawn or sent" in run("status")
+
+
+def test_status_says_how_to_see_why_a_report_waits(run: Callable[..., str], client: Build) -> None:
+    one = client(FakeTransport(CLOSED))
+    assert "DEBUG" not in run("status")
+    one.report(ROW, "no")
+    one.flush()
+    shown = run("status")
+    assert "answered, waits; the collector said once that the survey is closed" in shown
+    assert "at level DEBUG" in shown.splitlines()[-1]
 
 
 def test_preview_shows_the_bytes_of_the_queued_report(run: Callable[..., str], client: Build) -> None:

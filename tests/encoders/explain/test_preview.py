@@ -74,7 +74,7 @@ def test_preview_has_the_attributes_that_applications_show() -> None:
     assert seen.truth == {"hours": "12", "rested": "no"}
     assert seen.epsilon == 1.0
     assert seen.clipped == ("hours",)
-    assert "(clipped to its public range: hours)" in str(seen)
+    assert "(beyond the survey's range, so the nearest bound replaces it: hours)" in str(seen)
 
 
 def test_repr_does_not_contain_the_true_answer() -> None:

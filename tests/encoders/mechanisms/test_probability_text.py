@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms.probability_text import noise_text, odds, others_text, percent
+from encoders.mechanisms.probability_text import choose_unit, noise_text, others_text, percent
 from encoders.probability_tables import WORD
 
 
@@ -29,15 +29,25 @@ def test_percentage_differs_from_zero_and_one_hundred(share: Fraction, words: st
 
 
 @pytest.mark.parametrize(
-    ("share", "words"),
+    ("shares", "words"),
     [
-        (Fraction(1, 3), "33.3%"),
-        (Fraction(1, 3078123), "1 in 3,080,000"),
-        (Fraction(1, 10**400), "1 in 10^400.0"),
+        ([Fraction(1, 3)], ["33.3%"]),
+        ([Fraction(731, 1000), Fraction(269, 1000)], ["73.1%", "26.9%"]),
+        ([Fraction(182, 10**5), Fraction(494, 10**5)], ["0.182%", "0.494%"]),
+        ([Fraction(67, 10**5), Fraction(182, 10**5)], ["0.0670%", "0.1820%"]),
+        ([Fraction(1, 10_000)], ["0.0100%"]),
+        (
+            [Fraction(3, 5), Fraction(1, 3078123), Fraction(1, 1490)],
+            ["1 in 1.67", "1 in 3,080,000", "1 in 1,490"],
+        ),
+        ([Fraction(1, 10**12), Fraction(272, 10**14)], ["1 in 1.00 x 10^12", "1 in 3.68 x 10^11"]),
+        ([Fraction(1, 10**400)], ["1 in 1.00 x 10^400"]),
     ],
 )
-def test_small_odds_are_never_shown_as_zero(share: Fraction, words: str) -> None:
-    assert odds(share) == words
+def test_probabilities_of_one_table_are_in_one_unit_and_never_zero(
+    shares: list[Fraction], words: list[str]
+) -> None:
+    assert list(map(choose_unit(shares), shares)) == words
 
 
 def test_one_other_is_the_other() -> None:

@@ -420,7 +420,7 @@ def test_a_preview_names_the_values_that_were_clipped(files: Callable[..., Path]
     far, near = (
         preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
     )
-    assert "\n  (clipped to its public range: hours)\n" in far
+    assert "\n  (beyond the survey's range, so the nearest bound replaces it: hours)\n" in far
     assert "clipped" not in near
 
 

@@ -11,7 +11,6 @@ from encoders.explain.text import wrap_text
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
-from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
 from ldp_aggregator.results.terminal_tables import LEGEND, format_tables
 from ldp_aggregator.snapshot import Snapshot
@@ -108,9 +107,8 @@ def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: b
         return _feature_row(feature.name, "", "not asked")
     if not used:
         notes.append("not selected")
-    estimate = feature.relevance.estimate
-    relevance = format_relevance(float(estimate.value), float(estimate.low), float(estimate.high))
-    explains = f"explains {relevance} of {label}" if relevance else ""
+    relevance = str(feature.relevance)
+    explains = f"explains {relevance}" if relevance == _UNKNOWN else f"explains {relevance} of {label}"
     return _feature_row(feature.name, reports, names, explains, "; ".join(notes))
 
 

@@ -17,8 +17,15 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import Interaction
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
+from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+
+MAX_NOISE_MARGIN = 1 / 4
+"""An interval is the whole range if noise alone would have a larger margin, as a share of the range.
+
+The margin is 1.96 standard errors at a relevance of 0. It depends on the noise and hardly on the estimate.
+Otherwise, only the few estimates that noise made far too large would have an informative interval.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,14 +38,30 @@ class Relevance:
         Shape (). The mean contribution of noise is subtracted, so the value may be below 0.
     noise : float
         The mean relevance of pure noise, which was subtracted from the value. Infinite without reports.
+    maximum : float
+        The largest possible relevance: below 1 for a number, and for a feature with fewer values than
+        classes.
     """
 
     estimate: IntervalEstimate
     noise: float
+    maximum: float = 1.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the relevance as a dict for JSON; unknown and infinite values become None."""
-        return {**self.estimate.as_dict(), "noise": self.noise if math.isfinite(self.noise) else None}
+        noise = self.noise if math.isfinite(self.noise) else None
+        return {**self.estimate.as_dict(), "noise": noise, "maximum": self.maximum}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the interval excludes any possible relevance."""
+        return bool(self.estimate.low > 0 or self.estimate.high < self.maximum)
+
+    def __str__(self) -> str:
+        """Return the relevance and its interval as text."""
+        return format_relevance(
+            float(self.estimate.value), float(self.estimate.low), float(self.estimate.high), self.maximum
+        )
 
 
 _UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
@@ -88,8 +111,9 @@ def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray)
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
     variance = frequencies.covariance.independent_variance.reshape(-1, k)
     square = _unbiased_square(table, variance, weights, shared, across @ across.T)
-    estimate = _ratio_estimate(square, 1.0, 0.0, maximum=(min(size, k) - 1) / (k - 1), scale=k - 1)
-    return Relevance(estimate, square.expected_noise / (k - 1))
+    maximum = (min(size, k) - 1) / (k - 1)
+    estimate = _ratio_estimate(square, 1.0, 0.0, maximum=maximum, scale=k - 1)
+    return Relevance(estimate, square.expected_noise / (k - 1), maximum)
 
 
 def estimate_number_relevance(
@@ -131,8 +155,8 @@ def estimate_number_relevance(
         simultaneous_high=to_share(ratio.simultaneous_high),
     )
     noise = between.expected_noise / max(within, math.sqrt(within_variance)) / (k - 1)
-    present = Relevance(estimate, noise)
-    return present if missing is None else _add(present, _missing_relevance(missing, prior), 1 / (k - 1))
+    present = Relevance(estimate, noise, 1 / (k - 1))
+    return present if missing is None else _add(present, _missing_relevance(missing, prior))
 
 
 def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
@@ -147,19 +171,24 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
         missing.value[None], missing.stderr[None] ** 2, np.ones(1), np.zeros(1), columns
     )
     estimate = _ratio_estimate(square, 1.0, 0.0, maximum=1 / (k - 1), scale=k - 1)
-    return Relevance(estimate, square.expected_noise / (k - 1))
+    return Relevance(estimate, square.expected_noise / (k - 1), 1 / (k - 1))
 
 
-def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
-    """Return the sum of two relevances; the distances to the ends of the intervals add up in squares."""
+def _add(one: Relevance, other: Relevance) -> Relevance:
+    """Return the sum of two relevances; the distances to the ends of the intervals add up in squares.
+
+    If either interval is the whole range, so is that of the sum.
+    """
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return _UNKNOWN
-    estimates = (one.estimate, other.estimate)
+    estimates, maximum = (one.estimate, other.estimate), one.maximum
     inside = [np.clip(each.value, each.low, each.high) for each in estimates]
     below = np.hypot(*(value - each.low for value, each in zip(inside, estimates, strict=True)))
     above = np.hypot(*(each.high - value for value, each in zip(inside, estimates, strict=True)))
     low = np.asarray(np.clip(sum(inside) - below, 0.0, maximum))
     high = np.asarray(np.clip(sum(inside) + above, 0.0, maximum))
+    if not (one.is_known and other.is_known):
+        low, high = np.zeros(()), np.asarray(maximum)
     total = IntervalEstimate(
         value=np.asarray(one.estimate.value + other.estimate.value),
         stderr=np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr)),
@@ -168,13 +197,13 @@ def _add(one: Relevance, other: Relevance, maximum: float) -> Relevance:
         simultaneous_low=low,
         simultaneous_high=high,
     )
-    return Relevance(total, one.noise + other.noise)
+    return Relevance(total, one.noise + other.noise, maximum)
 
 
-def format_relevance(value: float | None, low: float, high: float) -> str:
-    """Return a relevance as text, clipped to its interval; empty if the interval is the whole range."""
-    if value is None or (low <= 0 and high >= 1):
-        return ""
+def format_relevance(value: float | None, low: float, high: float, maximum: float = 1.0) -> str:
+    """Return a relevance as text, clipped to its interval; "unknown" if the interval is the whole range."""
+    if value is None or not math.isfinite(value) or (low <= 0 and high >= maximum):
+        return "unknown"
     return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"
 
 
@@ -214,7 +243,10 @@ def _unbiased_square(
 def _ratio_estimate(
     square: _UnbiasedSquare, total: float, total_variance: float, *, maximum: float, scale: int
 ) -> IntervalEstimate:
-    """Return square / (total * scale), where the total has the given variance."""
+    """Return square / (total * scale), where the total has the given variance.
+
+    An infinite maximum means odds, whose share odds / (1 + odds) has the range 0 to 1.
+    """
     top = square.value / scale
     intervals = ratio_intervals(
         np.asarray(top),
@@ -228,4 +260,9 @@ def _ratio_estimate(
     total = max(total, math.sqrt(total_variance))  # a smaller total is not distinguishable from this
     value = top / total
     variance = square.noise / scale**2 + square.slope / scale * max(top, 0.0) + value**2 * total_variance
+    noise_margin = Z95 * math.sqrt(square.noise) / scale / total
+    share = noise_margin / maximum if math.isfinite(maximum) else noise_margin / (1 + noise_margin)
+    if share > MAX_NOISE_MARGIN:
+        whole = np.zeros(()), np.asarray(maximum)
+        intervals = (*whole, *whole)
     return IntervalEstimate(np.asarray(value), np.asarray(math.sqrt(variance) / total), *intervals)

@@ -236,6 +236,9 @@ def _check_estimates(estimates: dict[str, Any]) -> None:
         for name in ("value", "stderr", "low", "high", "noise"):
             is_number = type(relevance.get(name)) in (float, type(None)) or _is_count(relevance[name])
             _require(is_number, f"estimates.features.{index}.relevance.{name}: needs a number or null")
+        maximum = relevance.get("maximum", 1.0)
+        is_maximum = type(maximum) is float or _is_count(maximum)
+        _require(is_maximum, f"estimates.features.{index}.relevance.maximum: needs a number")
     validation = estimates.get("validation")
     if validation is not None:
         _require(_is_count(validation["reports"]), "estimates.validation.reports: needs a whole number")

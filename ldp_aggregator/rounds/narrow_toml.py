@@ -222,7 +222,8 @@ def _relevance_rows(
     rows = [["", "explains", "share", "raw", ""] if relevances else ["", "explains", ""]]
     for index in sorted(asked, key=lambda index: -explained[index]):
         entry = entries[index]
-        cells = [format_relevance(entry["value"], entry["low"], entry["high"]) or "unknown"]
+        maximum = entry.get("maximum", 1.0)  # models of older releases lack it
+        cells = [format_relevance(entry["value"], entry["low"], entry["high"], maximum)]
         if relevances:
             cells = [f"{explained[index]:.2f}", f"{explained[index] / total:.0%}", *cells]
         rows.append([model.plan.features[index].name, *cells, "" if index in kept else "left out"])

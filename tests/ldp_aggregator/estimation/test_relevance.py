@@ -184,8 +184,10 @@ def test_a_formatted_relevance_is_inside_its_interval() -> None:
     assert format_relevance(1412.7, 0.1, 1.0) == "1.00 [0.10, 1.00]"
     assert format_relevance(-0.2, 0.0, 0.3) == "0.00 [0.00, 0.30]"
     assert format_relevance(0.27, 0.1, 0.5) == "0.27 [0.10, 0.50]"
-    assert not format_relevance(0.4, 0.0, 1.0)  # the whole range contains no information
-    assert not format_relevance(None, 0.0, 0.5)
+    assert format_relevance(0.4, 0.0, 1.0) == "unknown"  # the whole range contains no information
+    assert format_relevance(0.4, 0.0, 0.5, maximum=0.5) == "unknown"
+    assert format_relevance(None, 0.0, 0.5) == "unknown"
+    assert format_relevance(math.nan, 0.1, 0.5) == "unknown"
 
 
 def test_relevance_is_unknown_without_reports() -> None:
@@ -194,6 +196,53 @@ def test_relevance_is_unknown_without_reports() -> None:
         assert feature["relevance"]["value"] is None
         assert feature["relevance"]["low"] == 0
     assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+HEALTH = """
+[survey]
+id = "health"
+epsilon = 1
+[label]
+name = "diagnosis"
+values = ["yes", "no", "rather not"]
+[mechanism]
+frequency = "SS"
+[features.region]
+values = ["a", "b", "c", "d", "e", "f", "g", "h"]
+[features.insured]
+values = ["yes", "no"]
+"""
+
+
+@pytest.mark.parametrize("people", [8, 40, 100, 300])
+def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: int) -> None:
+    """From so few reports, an interval would be informative only if noise made the estimate too large."""
+    plan = read_survey(HEALTH).compile()
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        labels = rng.choice(3, people, p=[0.12, 0.8, 0.08])
+        codes = np.asfortranarray(np.column_stack([rng.integers(0, 8, people), rng.integers(0, 2, people)]))
+        estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(seed)))
+        for feature in estimates.features:
+            assert not feature.relevance.is_known
+            assert str(feature.relevance) == "unknown"
+            assert feature.relevance.estimate.low == 0
+            assert feature.relevance.estimate.high == feature.relevance.maximum
+
+
+def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes() -> None:
+    estimates = estimate_snapshot(make_snapshot(make_plan(4), 20_000, 1))
+    assert [feature.relevance.maximum for feature in estimates.features] == [1, 1, 1 / 2]
+    plan = read_survey(HEALTH).compile()
+    codes = np.zeros((50, 2), dtype=np.int64, order="F")
+    estimates = estimate_snapshot(simulate_reports(plan, codes, np.zeros(50, dtype=np.int64), FastStream(1)))
+    assert estimates.features[1].as_dict()["relevance"]["maximum"] == 1 / 2
+
+
+def test_relevance_is_known_with_enough_reports() -> None:
+    estimates = estimate_snapshot(make_snapshot(make_plan(4), 20_000, 1))
+    assert all(feature.relevance.is_known for feature in estimates.features[:2])
+    assert str(estimates.features[0].relevance).startswith("0.")
 
 
 @pytest.mark.slow

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import sys
 from io import StringIO
 from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
@@ -32,7 +31,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
     does not use are ignored.
     """
     require_no_input(output, [model, rows])
-    try:
+    with print_errors():
         classifier = load_model(model)
         columns = read_typed_columns(rows, classifier.plan_.entries)
         probabilities = classifier.predict_proba(columns)
@@ -46,8 +45,4 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
         if output:
             write_atomically(output, table.getvalue().encode())
         else:
-            sys.stdout.write(table.getvalue())
-    except BrokenPipeError:
-        raise  # the reader closed the pipe: click exits without a message
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+            click.echo(table.getvalue(), nl=False)

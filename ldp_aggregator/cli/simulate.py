@@ -18,6 +18,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
@@ -157,7 +158,7 @@ def main(
     require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [survey, rows])
-    try:
+    with print_errors():
         if plot:
             require_plot(plot)
         parsed = read_survey(survey.read_text("utf-8"))
@@ -180,8 +181,6 @@ def main(
         if reports_file:
             write_atomically(reports_file, b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
-    except (LdpError, OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _describe_reports(count: int, path: Path, survey: Path) -> str:

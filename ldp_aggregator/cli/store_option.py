@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-from encoders.errors import LdpError
+from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.stores import Store
 from ldp_aggregator.training_sources import open_existing_store
 
@@ -29,11 +29,9 @@ def open_for_command(
     url: str, open_function: Callable[[str], Store] = open_existing_store
 ) -> Iterator[Store]:
     """Open a store, by default an existing one, and close it; print errors without a traceback."""
-    try:
+    with print_errors():
         store = open_function(url)
         try:
             yield store
         finally:
             store.close()
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError, Reason
+from encoders.errors import Reason
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
@@ -83,7 +84,7 @@ def main(
     require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file])
-    try:
+    with print_errors():
         if onnx_file:
             require_onnx()
         plan = load_plan_file(plan_file) if plan_file else None
@@ -105,8 +106,6 @@ def main(
             click.echo(format_summary(estimates, snapshot))
             statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
             click.echo(f"\n{format_privacy(statement)}")
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error
     *others, last = [str(path) for path in outputs.values() if path]
     click.echo(f"\nwrote {', '.join(others)}{' and ' if others else ''}{last}")
 

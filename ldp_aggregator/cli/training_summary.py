@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from encoders.explain.text import wrap_text
+from encoders.survey import NumericFeature, Plan
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
-from ldp_aggregator.results.terminal_tables import LEGEND, format_tables
+from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
 from ldp_aggregator.snapshot import Snapshot
 
 _UNKNOWN = "unknown"
@@ -40,7 +41,7 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
         f"P({estimates.label}), with 95% intervals",
         *_format_prior(table),
         *wrap_text(_INTERVALS, "  "),
-        *_format_conditionals(table, estimates.label),
+        *_format_conditionals(table, snapshot.plan),
     ]
     lines += _format_rejections(snapshot)
     if estimates.poisoning:
@@ -57,20 +58,23 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
 
 
 def format_privacy(statement: Mapping[str, Any]) -> str:
-    """Return a privacy statement as text: the epsilon of one report, and the epsilon of shuffled reports."""
+    """Return a privacy statement as text: the epsilon of one report, and the result of an audit."""
     questions = statement["questions"] + statement.get("validation", {}).get("questions", [])
     spent = max((entry["epsilon"] for entry in questions), key=Decimal)
-    audit, shuffled = statement["audit"], statement["only_if_shuffled"]
+    epsilon, audit = statement["epsilon"], statement["audit"]
     lines = [
-        f"privacy: one report per person, epsilon {statement['epsilon']}, of which {spent} is spent at most"
+        f"privacy: one report per person, epsilon {epsilon}; at most {_round_up(spent, epsilon)} is spent"
     ]
     if audit:
         result = "passed" if audit["passed"] else "FAILED"
         lines.append(f"  audit {result}, {audit['trials']:,} messages of each person compared")
-    if shuffled["epsilon"] < float(statement["epsilon"]):
-        central = f"epsilon {shuffled['epsilon']:.3g} with delta {shuffled['delta']:.1g}"
-        lines.append(f"  only if a trusted shuffler hid who sent what, and when: central {central}")
     return "\n".join(lines)
+
+
+def _round_up(spent: str, epsilon: str) -> str:
+    """Return a bound on epsilon with three decimals, rounded up, but at most `epsilon`."""
+    rounded = Decimal(spent).quantize(Decimal("0.001"), ROUND_CEILING)
+    return format(min(rounded, max(Decimal(epsilon), Decimal(spent))).normalize(), "f")
 
 
 def format_rejection_counts(rejections: Mapping[str, int]) -> str:
@@ -123,10 +127,12 @@ def _format_prior(table: Sequence[Row]) -> list[str]:
     return format_table(rows, "<><<")
 
 
-def _format_conditionals(table: Sequence[Row], label: str) -> list[str]:
+def _format_conditionals(table: Sequence[Row], plan: Plan) -> list[str]:
     """Return one table per feature, and the legend of all."""
-    tables = format_tables(table, label, _ALL_ROWS)
-    return ["", *tables, "", *wrap_text(LEGEND, "  ")] if tables else []
+    widths = {each.name: 2 * each.width for each in plan.features if isinstance(each, NumericFeature)}
+    tables = format_tables(table, plan.label.name, _ALL_ROWS, widths)
+    legend = f"{LEGEND} {INTERVAL_LEGEND}" if widths else LEGEND
+    return ["", *tables, "", *wrap_text(legend, "  ")] if tables else []
 
 
 def _format_rejections(snapshot: Snapshot | None) -> list[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.store_option import durability_option, open_for_command, store_option
 from ldp_aggregator.migrate import migrate_survey
@@ -40,13 +40,11 @@ def export(survey: str, url: str, output: Path) -> None:
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     """Add SNAPSHOTS of one plan, or of a survey's rounds, to one; no report may be in two of them."""
     require_no_input(output, snapshots)
-    try:
+    with print_errors():
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
         pooled = sum_snapshots(map(_read_snapshot, snapshots))
         write_atomically(output, pooled.to_json())
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error
     click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from encoders.text_table import format_table
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, Row
+from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, DEVIATION, Row
 
 MAX_FEATURES = 12
 MAX_VALUES = 12
@@ -16,15 +17,24 @@ _MAX_NAME = 30
 _MAX_CLASS_NAME = 14
 _MARK = "*"
 _UNKNOWN = "unknown"
+_UNINFORMATIVE_SHARE = 0.75
+"""An estimate is printed as unknown if its interval covers at least this share of the possible values."""
 
 LEGEND = (
     "estimate +- half the width of its single 95% interval, before that is cut to possible values. Estimates "
     "are consistent: the shares of a class are at least 0 and add up to 1, and a mean is in its range. "
-    f"{_MARK}: the classes differ significantly in this row, by a test at level 5% for the whole feature."
+    f"{_MARK}: the classes differ significantly in this row, by a test at level 5% for the whole feature. "
+    f"unknown: the interval covers at least {_UNINFORMATIVE_SHARE:.0%} of the possible values."
+)
+INTERVAL_LEGEND = (
+    "a to b, for a standard deviation: the ends of its interval, where the estimate of the variance is not "
+    "above 0."
 )
 
 
-def format_tables(rows: Sequence[Row], label: str, how_to_see_all: str) -> list[str]:
+def format_tables(
+    rows: Sequence[Row], label: str, how_to_see_all: str, widths: Mapping[str, float] | None = None
+) -> list[str]:
     """Return the lines of one table per feature; features without any estimate are left out.
 
     Parameters
@@ -35,6 +45,8 @@ def format_tables(rows: Sequence[Row], label: str, how_to_see_all: str) -> list[
         Name of the label, for the titles.
     how_to_see_all : str
         Completes the line that follows a table that was cut: "... and 3 more values: <how_to_see_all>".
+    widths : mapping of str to float, optional
+        The width of each number's range, by the name of the feature.
     """
     tables = [
         list(group)
@@ -47,13 +59,15 @@ def format_tables(rows: Sequence[Row], label: str, how_to_see_all: str) -> list[
         known.sort(key=lambda table: not any(row["distinguishable"] for row in table))
     lines: list[str] = []
     for table in known[:MAX_FEATURES]:
-        lines += ["", *_format_feature(table, label, how_to_see_all)]
+        lines += ["", *_format_feature(table, label, how_to_see_all, widths or {})]
     if len(known) > MAX_FEATURES:
         lines += ["", f"... and {len(known) - MAX_FEATURES} more features: {how_to_see_all}"]
     return lines[1:]
 
 
-def _format_feature(table: Sequence[Row], label: str, how_to_see_all: str) -> list[str]:
+def _format_feature(
+    table: Sequence[Row], label: str, how_to_see_all: str, widths: Mapping[str, float]
+) -> list[str]:
     classes = list(dict.fromkeys(row["class"] for row in table))
     shown = classes[:MAX_CLASSES]
     name, is_discrete = table[0]["feature"], table[0]["statistic"] == CONDITIONAL
@@ -62,7 +76,7 @@ def _format_feature(table: Sequence[Row], label: str, how_to_see_all: str) -> li
     for group in groups[:MAX_VALUES]:
         title = group[0]["value"] if is_discrete else group[0]["statistic"]
         mark = _MARK if group[0]["distinguishable"] else ""
-        cells = (_format_estimate(row) for row in group[:MAX_CLASSES])
+        cells = (_format_estimate(row, widths.get(name, math.inf)) for row in group[:MAX_CLASSES])
         lines.append([f"  {_shorten(title or '', _MAX_NAME)}", mark, *cells])
     cut = [
         f"{len(all_items) - limit} more {kind}"
@@ -74,12 +88,16 @@ def _format_feature(table: Sequence[Row], label: str, how_to_see_all: str) -> li
     return [heading, *format_table(lines, "<<" + ">" * len(shown)), *more]
 
 
-def _format_estimate(row: Row) -> str:
-    """Return "0.250 +- 0.031"; without a standard error, "0 to 2.5"; "unknown" if any value is possible."""
+def _format_estimate(row: Row, width: float) -> str:
+    """Return "0.250 +- 0.031"; without a standard error, "0 to 2.5"; or "unknown".
+
+    `width` is that of the number's range; a standard deviation is at most half of it.
+    """
     if row["estimate"] is None or row["low"] is None or row["high"] is None:
         return _UNKNOWN
     is_share = row["statistic"].startswith("P(")
-    if is_share and row["high"] - row["low"] >= 1:
+    possible = 1.0 if is_share else width / 2 if row["statistic"] == DEVIATION else width
+    if row["high"] - row["low"] >= _UNINFORMATIVE_SHARE * possible:
         return _UNKNOWN
     if row["stderr"] is None:
         return f"{row['low']:.4g} to {row['high']:.4g}"

@@ -136,6 +136,8 @@ def _format_margin(margin: Margin, uniform: bool) -> str:
     if margin.values:
         share = f"{1 / margin.values:6.1%} " if uniform else ""
         return f"{share}+- {_format_percent(margin.margin)}"
+    if not math.isfinite(margin.margin):
+        return f"mean unknown ({'label too rare' if all(margin.reports) else 'no reports'})"
     return (
         f"mean +- {_format_number(margin.margin)}, standard deviation +- {_format_number(margin.deviation)}"
     )

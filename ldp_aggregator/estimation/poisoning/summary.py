@@ -36,12 +36,32 @@ from ldp_aggregator.snapshot import Snapshot
 FALSE_ALARM_PROBABILITY = 1e-6
 """Probability that any test of any question of an honest survey raises an alarm."""
 
+_MAX_NAMED_QUESTIONS = 3
+"""Questions that cannot be tested are named if they are at most this many."""
+_ESTIMATE_NAMES = {
+    "frequencies": "P(value, {label})",
+    "conditionals": "P(value | {label})",
+    "prior": "P({label})",
+    "means": "the means",
+    "variances": "the variances",
+    "missing": "P(missing | {label})",
+}
+"""What a reader sees instead of the names of :class:`Influence`."""
+
 
 @dataclass(frozen=True)
 class PoisoningSummary:
-    """The poisoning checks of a survey's questions."""
+    """The poisoning checks of a survey's questions.
+
+    Attributes
+    ----------
+    questions : tuple of QuestionCheck
+    label : str
+        Name of the label.
+    """
 
     questions: tuple[QuestionCheck, ...]
+    label: str = "label"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as a dict for JSON."""
@@ -58,6 +78,9 @@ class PoisoningSummary:
         alarms = [each.question for each in tested if each.warning]
         result = f"ALARM at {'; '.join(alarms)}" if alarms else "no alarm" if tested else "nothing to test"
         head = f"poisoning: {result}; {len(tested)} of {len(self.questions)} questions can be tested"
+        others = [each.question for each in self.questions if not isinstance(each.support, SupportTests)]
+        if tested and 0 < len(others) <= _MAX_NAMED_QUESTIONS:
+            head += f", not {', '.join(dict.fromkeys(others))}"
         moves = [
             (float(np.nanmax(each.in_stderrs)), each, check.question)
             for check in self.questions
@@ -68,7 +91,9 @@ class PoisoningSummary:
             return (head,)
         largest, influence, question = max(moves, key=lambda move: move[0])
         share = f"  if {FABRICATED_SHARE:.0%} of the reports at {question} were fabricated"
-        return (head, f"{share}, they could move {influence.estimate} by {largest:.3g} standard errors")
+        name, separator, feature = influence.estimate.partition(" of ")
+        moved = f"{_ESTIMATE_NAMES[name].format(label=self.label)}{separator}{feature}"
+        return (head, f"{share}, they could move {moved} by {largest:.3g} standard errors")
 
 
 def check_poisoning(
@@ -107,7 +132,8 @@ def check_poisoning(
                 influences=tuple(influences[each.index]),
             )
             for each in questions
-        )
+        ),
+        label=snapshot.plan.label.name,
     )
 
 

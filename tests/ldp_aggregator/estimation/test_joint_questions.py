@@ -245,8 +245,8 @@ def test_an_alarm_names_the_values_of_all_features_of_a_question() -> None:
         snapshot = Snapshot(plan, {question.key: total, question.support_key: support})
         return estimate_snapshot(snapshot, poisoning=True).poisoning
 
-    assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested"
+    assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested, not lone"
     check = meter(np.concatenate([honest, fakes]))
-    assert check.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested"
+    assert check.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested, not lone"
     pair = "[three = p, two = v, label = a] with [three = p, two = v, label = b]"
     assert pair in check.questions[0].warning

@@ -48,6 +48,31 @@ def test_a_table_has_a_column_per_class_and_marks_distinguishable_rows() -> None
     ]
 
 
+def make_number_row(statistic: str, low: float, high: float, stderr: float | None = 5.0) -> dict[str, object]:
+    (row,) = make_rows(1, 1, 1)
+    return row | {
+        "statistic": statistic,
+        "value": None,
+        "estimate": low,
+        "stderr": stderr,
+        "low": low,
+        "high": high,
+    }
+
+
+def test_an_estimate_is_unknown_if_its_interval_covers_three_quarters_of_the_possible_values() -> None:
+    def cell(statistic: str, low: float, high: float, stderr: float | None = 5.0) -> str:
+        rows = [make_number_row(statistic, low, high, stderr)]
+        return format_tables(rows, "tired", HOW, {"feature 0": 60.0})[-1].replace(statistic, "").strip(" *")
+
+    assert cell("mean", 0, 45) == "unknown"
+    assert cell("mean", 0, 44) == "0 +- 9.8"
+    assert cell("standard deviation", 0, 22.5) == "unknown"  # it is at most 30
+    assert cell("standard deviation", 0, 22, None) == "0 to 22"
+    assert cell("P(missing | class)", 0.1, 0.85) == "unknown"
+    assert cell("P(missing | class)", 0.1, 0.84) == "0.100 +- 9.800"
+
+
 def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all() -> None:
     lines = format_tables(make_rows(1, MAX_VALUES + 3, MAX_CLASSES + 2), "tired", HOW)
     assert lines[-1] == "  ... and 3 more values and 2 more classes: see them"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from encoders.randomness import FastStream
@@ -60,6 +62,7 @@ def test_honest_reports_raise_no_alarm() -> None:
     head, worst = estimates.poisoning.lines
     assert head == "poisoning: no alarm; 3 of 3 questions can be tested"
     assert worst.startswith("  if 1% of the reports at ")
+    assert re.search(r"they could move P\(.+\) by [0-9.]+ standard errors$", worst)
     assert worst.endswith(" standard errors")
 
 

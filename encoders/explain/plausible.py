@@ -45,7 +45,7 @@ def _describe_numeric_payload(
     if len(counted) > _MAX_LISTED_ANSWERS:
         return [f"numbers other than 0 in {len(counted)} of {len(cells)} places"]
     words = {1: "yes", -1: "no"} if {cell for _, cell in counted} <= {1, -1} else {}
-    return format_table([[f"{name}:", words.get(cell, f"{cell:+d}")] for name, cell in counted], "<>")
+    return format_table([[words.get(cell, f"{cell:+d}"), f"for {name}"] for name, cell in counted], "><")
 
 
 def describe_likelihoods(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from encoders.explain.numbers_text import describe_clipping, describe_square
 from encoders.explain.plausible import describe_likelihoods, describe_payload
 from encoders.explain.text import wrap_text
 from encoders.explain.wording import Wording
@@ -123,12 +124,13 @@ def preview(
 def explain(shown: Preview) -> str:
     """Return the text of a preview. It contains the true answer, so only the person may see it."""
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
-    wording, names = Wording.from_plan(plan, shown.language), ", ".join(shown.clipped)
-    clipped = [f"  (beyond the survey's range, so the nearest bound replaces it: {names})"] if names else []
+    wording = Wording.from_plan(plan, shown.language)
+    clipped = describe_clipping(plan, shown.clipped)
     return _paragraphs(
         ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else [],
         _describe_questions(plan, question, "is", wording),
         _describe_validation(plan),
+        describe_square(question),
         ["The true answer, which stays on the device:", f"  {wording.titled_answer(shown.truth)}", *clipped],
         [
             f"The device sends a random answer instead, drawn by the mechanism {question.mechanism.name}:",
@@ -154,6 +156,7 @@ def explain_report(plan: Plan, report: bytes) -> str:
     return _paragraphs(
         _describe_questions(plan, question, "was", wording),
         _describe_validation(plan),
+        describe_square(question),
         _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload, wording),
         _describe_invitation(plan),
         describe_likelihoods(plan, question, read.payload, wording),

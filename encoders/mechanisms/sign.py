@@ -75,10 +75,17 @@ class Sign(NumericMechanism):
         if code > 2 * GRID:
             rounding = "a missing number stays missing"
         else:
-            up = percent(self._plus_probability(code))
-            rounding = f"the number is rounded to the highest with probability {up}, otherwise to the lowest"
+            rounding = self._describe_rounding(self._plus_probability(code))
         sent = self.oracle.describe_output(label)  # the same text for each of its values
         return f"{rounding}; for the result together with the label, the device sends {sent}"
+
+    def _describe_rounding(self, plus: Fraction) -> str:
+        name = "squared distance" if self.domain.low == 0 else "number"
+        if plus in (0, 1):
+            return f"the {name} is already the {'highest' if plus else 'lowest'} and is not rounded"
+        return (
+            f"the {name} is rounded to the highest with probability {percent(plus)}, otherwise to the lowest"
+        )
 
     def _plus_probability(self, code: int) -> Fraction:
         """Return the probability that a number is rounded up, if it is not missing."""

@@ -206,9 +206,7 @@ class Question:
         x = (code - GRID) / GRID
         if code > 2 * GRID:
             return MISSING_TEXT
-        return (
-            _six_digits(feature.original(x)) if self.moment == MEAN else f"{x:.4f} (normalised and squared)"
-        )
+        return format_number(feature.original(x)) if self.moment == MEAN else f"{x:.4g} (squared distance)"
 
     @property
     def label_texts(self) -> list[str]:
@@ -233,7 +231,7 @@ class Question:
         return entry | ({"moment": self.moment} if self.moment else {"domain": self.domain})
 
 
-def _six_digits(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number as text with six digits, without an exponent for numbers below 10^15."""
     text = f"{number:.6g}"
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e15 else text

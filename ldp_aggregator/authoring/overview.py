@@ -35,11 +35,9 @@ _MECHANISMS = {
 
 def format_overview(plan: Plan) -> str:
     """Return the table of questions, the warnings and the digest."""
-    count = len(plan.questions)
-    asked = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
     head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
-    lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {asked}", ""]
+    lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {count_questions(plan)}", ""]
     lines += format_table([head, *rows], "<>>>>>>")
     mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
     lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
@@ -47,6 +45,26 @@ def format_overview(plan: Plan) -> str:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     lines += ["", *(f"warning: {each}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
+
+
+def count_questions(plan: Plan) -> str:
+    """Return the numbers of features and questions, and why they differ."""
+    count = len(plan.questions)
+    questions = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
+    if plan.validation:
+        return questions
+    features = len({place for question in plan.questions for place in question.feature_indices})
+    reasons = []
+    if any(question.moment for question in plan.questions):
+        reasons.append("a number takes two")
+    if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
+        reasons.append("some ask for several features")
+    if any(not question.feature_indices for question in plan.questions):
+        reasons.append("one asks for the label alone")
+    asked = f"{features} {'feature' if features == 1 else 'features'}, asked in "
+    if reasons:
+        questions = questions.replace(",", f" ({', '.join(reasons)}),", 1)
+    return asked + questions
 
 
 def explain_mechanisms(names: Iterable[str]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
-from encoders.errors import RowError
+from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
@@ -24,14 +25,32 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     return row | {label.name: label.values[_random_below(len(label.values), rng)]}
 
 
-def read_json_row(path: Path) -> dict[str, object]:
-    """Read a row from a JSON file that holds one object."""
+def find_questions(plan: Plan, name: str) -> list[Question]:
+    """Return the question of this name, or all questions that ask for the feature of this name.
+
+    Raises
+    ------
+    LdpError
+        If there is no such question or feature.
+    """
+    found = [each for each in plan.questions if each.name == name] or [
+        each for each in plan.questions if name in [feature.name for feature in each.asked_features]
+    ]
+    if found:
+        return found
+    known = "; ".join(question.name for question in plan.questions)
+    raise LdpError(f"there is no question or feature {name!r}; the survey asks {known}")
+
+
+def read_json_row(path: Path, plan: Plan) -> dict[str, object]:
+    """Read a row from a JSON file that holds one object with an entry for each feature."""
     try:
         row = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise RowError(path.name, "is no JSON") from error
     if not isinstance(row, dict):
         raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
+    map_collecting_errors(lambda feature: _require_entry(row, feature), plan.entries)
     return row
 
 
@@ -71,6 +90,11 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
         *format_table(rows, "<><"),
     ]
     return "\n".join(lines)
+
+
+def _require_entry(row: Mapping[str, object], feature: Feature) -> None:
+    if feature.name not in row:
+        raise RowError(feature.name, "the row has no such entry; write null for a missing value")
 
 
 def _draw_value(feature: Feature, rng: RandomSource) -> object:

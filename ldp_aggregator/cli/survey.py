@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ldp_aggregator.authoring.overview import format_overview
 from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.sample_row import (
     compare_mechanisms,
+    find_questions,
     format_row,
     make_sample_row,
     read_csv_row,
@@ -113,6 +115,9 @@ def compile_(survey: Path, output: Path) -> None:
             write_plan(plan, output)
         except OSError as error:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+        click.echo(f"wrote {output}, digest {plan.digest}")
+        path = shlex.quote(str(output))
+        click.echo(f"next: ldp-survey preview {path}, then ldp-collector serve {path}")
         return
     click.echo(plan.json, nl=False)
     if plan.texts_digest:
@@ -132,7 +137,10 @@ def compile_(survey: Path, output: Path) -> None:
     "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
 )
 @click.option("--label", help="The label; overrides the label of the row.")
-@click.option("--question", help="Name of the question to show, instead of a drawn one.")
+@click.option(
+    "--question",
+    help="Name of the question or feature to show, instead of a drawn one; of a number, both questions.",
+)
 @click.option("--language", default="", help="Language of the survey's texts, for example de.")
 def preview_(
     survey: Path,
@@ -150,18 +158,20 @@ def preview_(
     if row_file and table:
         raise click.UsageError("give --row or --csv, not both")
     plan = load_plan_file(survey)
+    names = [each.name for each in find_questions(plan, question)] if question else [None]
     if row_file:
-        row = read_json_row(row_file)
+        row = read_json_row(row_file, plan)
     elif table:
         row = read_csv_row(table, row_number, plan)
     else:
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
     label_value = row.get(plan.row_label.name) if label is None else label
-    report_preview = preview(plan, row, label_value, SystemEntropy(), question, language=language)
-    click.echo(str(report_preview))
-    if comparison := compare_mechanisms(plan, report_preview.randomised.question):
-        click.echo(f"\n{comparison}")
+    for index, name in enumerate(names):
+        report_preview = preview(plan, row, label_value, SystemEntropy(), name, language=language)
+        click.echo(f"\n{'-' * 80}\n\n" * (index > 0) + str(report_preview))
+        if comparison := compare_mechanisms(plan, report_preview.randomised.question):
+            click.echo(f"\n{comparison}")
 
 
 @main.command("project")

@@ -68,13 +68,46 @@ def test_explained_report_lists_the_likelihood_of_every_answer() -> None:
     assert all(line.split()[-2] == line.split()[-1] for line in lines)  # of d answers one is sent
 
 
+@pytest.mark.parametrize(
+    ("question", "hours", "expected"),
+    [
+        ("hours (mean)", 12, "the number is already the highest and is not rounded;"),
+        ("hours (mean)", 0, "the number is already the lowest and is not rounded;"),
+        ("hours (mean)", 9, "the number is rounded to the highest with probability 75.0%, otherwise to"),
+        ("hours (square)", 0, "the squared distance is already the highest and is not rounded;"),
+        ("hours (square)", 6, "the squared distance is already the lowest and is not rounded;"),
+        ("hours (square)", 9, "the squared distance is rounded to the highest with probability 25.0%,"),
+    ],
+)
+def test_rounding_is_described_only_where_a_number_is_rounded(
+    question: str, hours: int, expected: str
+) -> None:
+    seen = preview(made(), ROW | {"hours": hours}, "no", SystemEntropy(), question_name=question)
+    assert expected in " ".join(str(seen).split())
+
+
+def test_the_square_of_a_number_is_explained_with_and_without_the_truth() -> None:
+    plan = made()
+    seen = preview(plan, ROW, "no", SystemEntropy(), question_name="hours (square)")
+    for text in (str(seen), explain_report(plan, seen.report)):
+        assert "It asks for the squared distance of hours from 6, the middle of its range." in text
+
+
+def test_the_squares_of_several_numbers_are_explained_together() -> None:
+    text = SURVEY.format(frequency="DE", numeric="laplace") + "[features.naps]\nrange = [0, 4]\n"
+    plan = read_survey(text).compile()
+    row = ROW | {"naps": 1}
+    seen = preview(plan, row, "no", SystemEntropy(), question_name="hours, naps (square)")
+    assert "It asks for the squared distances of hours, naps from the middle" in str(seen)
+
+
 def test_preview_has_the_attributes_that_applications_show() -> None:
     seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), question_name="hours (mean)")
     assert seen.question == "hours (mean)"
     assert seen.truth == {"hours": "12", "rested": "no"}
     assert seen.epsilon == 1.0
     assert seen.clipped == ("hours",)
-    assert "(beyond the survey's range, so the nearest bound replaces it: hours)" in str(seen)
+    assert "(hours is outside its range, 0 to 12: the device moves it to the nearest end)" in str(seen)
 
 
 def test_repr_does_not_contain_the_true_answer() -> None:

@@ -86,7 +86,7 @@ def test_value_combines_code_and_label_and_has_the_right_meaning() -> None:
     assert square.value(codes, 0) == (2 * (GRID + GRID // 4), 2 * codes[2])
     assert mean.meaning(mean.value(codes, 1)) == {"hours": "9", "nap": "(missing)", "rested": "no"}
     assert square.meaning(square.value(codes, 0)) == {
-        "hours": "0.2500 (normalised and squared)",
+        "hours": "0.25 (squared distance)",
         "nap": "(missing)",
         "rested": "yes",
     }

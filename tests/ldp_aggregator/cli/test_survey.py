@@ -204,6 +204,42 @@ def test_check_shows_what_every_question_costs(files: Callable[..., Path]) -> No
     assert result.stdout.rstrip().endswith(f"digest {read_survey(SURVEY).compile().digest}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", "2 features, asked in 2 questions"),
+        (
+            "[features.hours]",
+            "[features.height]\nrange = [0, 2]\n[features.hours]",
+            "3 features, asked in 4 questions (a number takes two)",
+        ),
+        (
+            'values = ["yes", "no"]',
+            'values = ["yes", "no"]\nweight = 1',
+            "2 features, asked in 3 questions (one asks for the label alone)",
+        ),
+        (
+            "[features.tea]",
+            "".join(f"[features.{name}]\nvalues = [true, false]\n" for name in "abcd") + "[features.tea]",
+            "6 features, asked in 4 questions (some ask for several features)",
+        ),
+    ],
+    ids=["lists", "number", "label alone", "grouped"],
+)
+def test_check_counts_features_and_questions(
+    files: Callable[..., Path], old: str, new: str, expected: str
+) -> None:
+    text = SURVEY.replace(old, new, 1).replace("epsilon = 1.0", "epsilon = 2.4")
+    first = run("check", files("survey.toml", text)).stdout.splitlines()[0]
+    assert first == f"tea: epsilon 2.4, {expected}, of which each person answers one"
+
+
+def test_check_of_a_survey_with_one_question_counts_it(files: Callable[..., Path]) -> None:
+    text = SURVEY.replace("weight = 3", "weight = 0")
+    first = run("check", files("survey.toml", text)).stdout.splitlines()[0]
+    assert first == "tea: epsilon 1, 1 feature, asked in 1 question"
+
+
 def test_check_names_every_mistake_by_line_and_field(files: Callable[..., Path]) -> None:
     result = run("check", files("survey.toml", BROKEN))
     output = [line.split(": ")[:3] for line in result.stderr.splitlines()]
@@ -307,6 +343,15 @@ def test_a_compiled_plan_is_a_survey_too(files: Callable[..., Path], tmp_path: P
     assert Plan.from_json(plan.read_bytes()) == read_survey(SURVEY).compile()
     assert run("compile", path).stdout_bytes == plan.read_bytes()
     assert run("check", plan).stdout == run("check", path).stdout
+
+
+def test_compile_prints_the_digest_and_the_next_step(files: Callable[..., Path], tmp_path: Path) -> None:
+    plan = tmp_path / "a plan.json"
+    printed = run("compile", files("survey.toml", SURVEY), "-o", plan).stdout
+    assert printed == (
+        f"wrote {plan}, digest {read_survey(SURVEY).compile().digest}\n"
+        f"next: ldp-survey preview '{plan}', then ldp-collector serve '{plan}'\n"
+    )
 
 
 def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files: Callable[..., Path], tmp_path: Path) -> None:
@@ -420,8 +465,36 @@ def test_a_preview_names_the_values_that_were_clipped(files: Callable[..., Path]
     far, near = (
         preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
     )
-    assert "\n  (beyond the survey's range, so the nearest bound replaces it: hours)\n" in far
-    assert "clipped" not in near
+    assert "\n  (hours is outside its range, 0 to 12: the device moves it to the nearest end)\n" in far
+    assert "outside" not in near
+
+
+def test_a_preview_of_a_number_shows_both_of_its_questions(files: Callable[..., Path]) -> None:
+    path = files("survey.toml", SURVEY.replace("bins = 3\n", ""))
+    row = files("row.json", json.dumps({**ROW, "hours": 9}))
+    output = preview(path, "--row", row, "--question", "hours")
+    mean, square = output.split(f"\n{'-' * 80}\n\n")
+    assert "  hours = 9, tired = no\n" in mean
+    assert "squared" not in mean
+    assert "It asks for the squared distance of hours from 6, the middle of its range." in square
+    assert "1 at both ends, 0 and 12." in " ".join(square.split())
+    assert "  hours = 0.25 (squared distance), tired = no\n" in square
+
+
+def test_an_unknown_question_is_an_error_before_a_row_is_made_up(files: Callable[..., Path]) -> None:
+    result = run("preview", files("survey.toml", SURVEY), "--question", "coffee")
+    assert result.exit_code == 1
+    assert not result.stdout
+    assert "there is no question or feature 'coffee'; the survey asks tea; hours" in result.stderr
+
+
+def test_entries_that_a_json_row_lacks_are_named_with_the_value_to_write(files: Callable[..., Path]) -> None:
+    result = run("preview", files("survey.toml", SURVEY), "--row", files("row.json", '{"tired": "no"}'))
+    assert result.exit_code == 1
+    lines = result.stderr.removeprefix("Error: ").splitlines()
+    assert lines == [
+        f"{name}: the row has no such entry; write null for a missing value" for name in ("tea", "hours")
+    ]
 
 
 def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(

@@ -1,0 +1,43 @@
+"""Explains in words what a device does with a number: it moves the number into its range, or squares it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from encoders.explain.text import wrap_text
+from encoders.survey.features import CategoricalFeature
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.plan import Plan
+from encoders.survey.questions import SQUARE, Question, format_number
+
+
+def describe_clipping(plan: Plan, clipped: Sequence[str]) -> list[str]:
+    """Return a line for each entry of a row that is outside its range; `clipped` has their names."""
+    features = {feature.name: feature for feature in (*plan.row_schema.features, *plan.entries)}
+    lines: list[str] = []
+    for name in clipped:
+        feature = features[name]
+        assert not isinstance(feature, CategoricalFeature)
+        low, high = (format_number(float(bound)) for bound in feature.bounds)
+        text = f"({name} is outside its range, {low} to {high}: the device moves it to the nearest end)"
+        lines += wrap_text(text, "  ")
+    return lines
+
+
+def describe_square(question: Question) -> list[str]:
+    """Return what is asked, if it is the squares of numbers, as lines of text; otherwise an empty list."""
+    numbers = [each for each in question.asked_features if isinstance(each, NumericFeature)]
+    if question.moment != SQUARE:
+        return []
+    if len(numbers) > 1:
+        names = ", ".join(each.name for each in numbers)
+        return wrap_text(
+            f"It asks for the squared distances of {names} from the middle of their ranges. A squared "
+            "distance is 0 in the middle of the range and 1 at both ends."
+        )
+    (number,) = numbers
+    low, middle, high = (format_number(number.original(x)) for x in (-1, 0, 1))
+    return wrap_text(
+        f"It asks for the squared distance of {number.name} from {middle}, the middle of its range. The "
+        f"squared distance is 0 at {middle} and 1 at both ends, {low} and {high}."
+    )

@@ -11,26 +11,22 @@ from typing import Any
 
 from encoders.survey import Plan
 from encoders.text_table import format_table
+from ldp_aggregator.results.statements import (
+    METHOD_AUTHORS,
+    METHOD_SOURCE,
+    METHOD_TITLE,
+    MODEL_LIMITS,
+    PRIVACY_LIMITS,
+    cite_survey,
+    describe_audit,
+    describe_beliefs,
+    describe_privacy,
+)
 from ldp_aggregator.results.table import CLASS_PRIOR, build_table
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
-_BELIEFS = (0.01, 0.1, 0.5)
-"""Beliefs of a reader before a report, for examples of what it changes at most."""
-
 _MAX_LISTED = 8
 """Number of features that a description of a few lines names."""
-
-_LIMITS = (
-    "It is not for a decision about one person: a prediction is a probability from noisy estimates.",
-    "It does not explain causes: a feature that predicts the label need not affect it.",
-    "It describes the people who answered, and others only if they resemble them.",
-    "It assumes that features are independent given the class, so its probabilities can be too extreme.",
-    "It does not detect people who lied, nor all fabricated reports (docs/poisoning.md).",
-)
-_METHOD = (
-    "E. Yilmaz, M. Al-Rubaie, J. M. Chang, *Locally Differentially Private Naive Bayes Classification*, "
-    "arXiv:1905.01039, 2019."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +110,7 @@ class ModelDescription:
             "Data": self._describe_data(),
             "Privacy": self._describe_privacy(),
             "How well it predicts": self._describe_accuracy(),
-            "What it is not for": (f"- {limit}" for limit in _LIMITS),
+            "What it is not for": (f"- {limit}" for limit in MODEL_LIMITS),
             "How to cite": self._describe_citation(),
         }
         lines: list[str] = []
@@ -178,24 +174,14 @@ class ModelDescription:
             yield from ("", "Warnings:", "", *(f"- {_escape_markdown(each)}" for each in warnings))
 
     def _describe_privacy(self) -> Iterator[str]:
-        yield (
-            f"Each report is {self.epsilon}-locally differentially private. The person's device randomised "
-            "it, so neither the collector nor anybody else received an answer. Anyone who sees a report can "
-            "change their odds between any two answers of that person by a factor of at most "
-            f"{self.odds_factor:.3g} (e^epsilon)."
+        yield describe_privacy(self.epsilon, self.odds_factor)
+        examples = (
+            f"{before} becomes at most {after}" for before, after in describe_beliefs(self.odds_factor)
         )
-        examples = (f"{belief:.0%} becomes at most {self._update(belief):.1%}" for belief in _BELIEFS)
         yield from ("", f"A belief about a person's answer of {'; of '.join(examples)}.")
-        yield from ("", "This does not hide who took part. A person sends one report per survey.")
+        yield from ("", PRIVACY_LIMITS)
         if self.audit_passed is not None:
-            yield from (
-                "",
-                f"An audit of the plan (`ldp-audit`) {'passed' if self.audit_passed else 'FAILED'}.",
-            )
-
-    def _update(self, belief: float) -> float:
-        odds = belief / (1 - belief) * self.odds_factor
-        return odds / (1 + odds)
+            yield from ("", describe_audit(self.audit_passed, "`ldp-audit`"))
 
     def _describe_accuracy(self) -> Iterator[str]:
         prior = [row for row in build_table(self.estimates) if row["statistic"] == CLASS_PRIOR]
@@ -225,11 +211,9 @@ class ModelDescription:
             )
 
     def _describe_citation(self) -> Iterator[str]:
-        yield f"- Method: {_METHOD}"
-        yield (
-            f"- Model: ldp-bayes, survey {_escape_markdown(self.plan.id)}, plan digest "
-            f"`{self.plan.digest}`, epsilon {self.epsilon}, {self.estimates['reports']:,} reports."
-        )
+        yield f"- Method: {METHOD_AUTHORS}, *{METHOD_TITLE}*, {METHOD_SOURCE}."
+        survey, digest = _escape_markdown(self.plan.id), f"`{self.plan.digest}`"
+        yield f"- Model: {cite_survey(survey, digest, self.epsilon, self.estimates['reports'])}"
 
 
 def _to_plain(label: Any) -> Any:

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from encoders.survey import Question
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.feature_result import FeatureResult
@@ -29,6 +27,7 @@ from ldp_aggregator.estimation.poisoning.influence import (
     moment_prior_influence,
     prior_influence,
 )
+from ldp_aggregator.estimation.poisoning.outcome import summarise_checks
 from ldp_aggregator.estimation.poisoning.question_check import QuestionCheck, SupportTests
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
 from ldp_aggregator.snapshot import Snapshot
@@ -38,15 +37,6 @@ FALSE_ALARM_PROBABILITY = 1e-6
 
 _MAX_NAMED_QUESTIONS = 3
 """Questions that cannot be tested are named if they are at most this many."""
-_ESTIMATE_NAMES = {
-    "frequencies": "P(value, {label})",
-    "conditionals": "P(value | {label})",
-    "prior": "P({label})",
-    "means": "the means",
-    "variances": "the variances",
-    "missing": "P(missing | {label})",
-}
-"""What a reader sees instead of the names of :class:`Influence`."""
 
 
 @dataclass(frozen=True)
@@ -74,26 +64,13 @@ class PoisoningSummary:
     @property
     def lines(self) -> tuple[str, ...]:
         """Lines of text: the alarms, and the largest influence of FABRICATED_SHARE of the reports."""
-        tested = [each for each in self.questions if isinstance(each.support, SupportTests)]
-        alarms = [each.question for each in tested if each.warning]
-        result = f"ALARM at {'; '.join(alarms)}" if alarms else "no alarm" if tested else "nothing to test"
-        head = f"poisoning: {result}; {len(tested)} of {len(self.questions)} questions can be tested"
-        others = [each.question for each in self.questions if not isinstance(each.support, SupportTests)]
-        if tested and 0 < len(others) <= _MAX_NAMED_QUESTIONS:
-            head += f", not {', '.join(dict.fromkeys(others))}"
-        moves = [
-            (float(np.nanmax(each.in_stderrs)), each, check.question)
-            for check in self.questions
-            for each in check.influences
-            if np.isfinite(each.in_stderrs).any()
-        ]
-        if not moves:
-            return (head,)
-        largest, influence, question = max(moves, key=lambda move: move[0])
-        share = f"  if {FABRICATED_SHARE:.0%} of the reports at {question} were fabricated"
-        name, separator, feature = influence.estimate.partition(" of ")
-        moved = f"{_ESTIMATE_NAMES[name].format(label=self.label)}{separator}{feature}"
-        return (head, f"{share}, they could move {moved} by {largest:.3g} standard errors")
+        outcome = summarise_checks(self.as_dict(), self.label)
+        alarms = f"ALARM at {'; '.join(outcome.alarms)}" if outcome.alarms else "no alarm"
+        result = alarms if outcome.tested else "nothing to test"
+        head = f"poisoning: {result}; {outcome.tested} of {outcome.questions} questions can be tested"
+        if outcome.tested and 0 < len(outcome.untested) <= _MAX_NAMED_QUESTIONS:
+            head += f", not {', '.join(dict.fromkeys(outcome.untested))}"
+        return (head, f"  {outcome.largest_influence}") if outcome.largest_influence else (head,)
 
 
 def check_poisoning(

@@ -1,0 +1,58 @@
+"""Sentences about privacy, limits and citation that the model card and the results page share.
+
+They are plain text. The callers escape the names in them for Markdown or HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+BELIEFS = (0.01, 0.1, 0.5)
+"""Beliefs of a reader before a report, for examples of what it changes at most."""
+
+MODEL_LIMITS = (
+    "It is not for a decision about one person: a prediction is a probability from noisy estimates.",
+    "It does not explain causes: a feature that predicts the label need not affect it.",
+    "It describes the people who answered, and others only if they resemble them.",
+    "It assumes that features are independent given the class, so its probabilities can be too extreme.",
+    "It does not detect people who lied, nor all fabricated reports (docs/poisoning.md).",
+)
+"""What a model is not for, and what it does not do."""
+
+PRIVACY_LIMITS = "This does not hide who took part. A person sends one report per survey."
+
+METHOD_AUTHORS = "E. Yilmaz, M. Al-Rubaie, J. M. Chang"
+METHOD_TITLE = "Locally Differentially Private Naive Bayes Classification"
+METHOD_SOURCE = "arXiv:1905.01039, 2019"
+
+
+def update_belief(belief: float, odds_factor: float) -> float:
+    """Return the largest probability that a belief can become if a report multiplies its odds by a factor."""
+    odds = belief / (1 - belief) * odds_factor
+    return odds / (1 + odds)
+
+
+def describe_privacy(epsilon: str, odds_factor: float) -> str:
+    """Return what epsilon means for the person who sent a report."""
+    return (
+        f"Each report is {epsilon}-locally differentially private. The person's device randomised "
+        "it, so neither the collector nor anybody else received an answer. Anyone who sees a report can "
+        "change their odds between any two answers of that person by a factor of at most "
+        f"{odds_factor:.3g} (e^epsilon)."
+    )
+
+
+def describe_beliefs(odds_factor: float) -> Iterator[tuple[str, str]]:
+    """Yield examples of a belief before a report, and the most that the report can make of it."""
+    for belief in BELIEFS:
+        yield f"{belief:.0%}", f"{update_belief(belief, odds_factor):.1%}"
+
+
+def describe_audit(passed: bool, command: str = "ldp-audit") -> str:
+    """Return the result of the audit of a plan; `command` is the marked-up name of the command."""
+    return f"An audit of the plan ({command}) {'passed' if passed else 'FAILED'}."
+
+
+def cite_survey(survey: str, digest: str, epsilon: str, reports: int) -> str:
+    """Return how to cite the results of a survey."""
+    return f"ldp-bayes, survey {survey}, plan digest {digest}, epsilon {epsilon}, {reports:,} reports."

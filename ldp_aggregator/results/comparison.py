@@ -1,0 +1,282 @@
+"""Compares the estimates of two surveys: which of them differ by more than their noise.
+
+Estimates are matched by the names of label, classes, features and values. The test of one pair is two-sided:
+the difference of the raw estimates in units of its standard error, which is the root of the sum of both
+squared standard errors. This assumes that the reports of both surveys are independent, so that nobody's
+report is in both. With m pairs, each is tested at level LEVEL / m (Bonferroni), so if nothing differs, any
+pair is called different in about 5% of comparisons at most.
+
+A standard error is that of a normal approximation. It is poor for a ratio to a rare class. A pair is
+therefore compared only if neither simultaneous interval is the whole possible range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.estimation.intervals import PROBABILITY, SIMULTANEOUS_ERROR, Bounds, simultaneous_z
+from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING
+
+LEVEL = SIMULTANEOUS_ERROR
+"""Probability, at most, that any pair is called different if none is."""
+VARIANCE = "variance"
+
+Json = Mapping[str, Any]
+
+
+class ComparisonError(LdpError):
+    """Two surveys that cannot be compared; the message states why."""
+
+
+class Quantity(NamedTuple):
+    """The name of an estimated quantity: `value` is empty except for P(value | class)."""
+
+    feature: str
+    statistic: str
+    value: str
+    class_name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The difference of one quantity between two surveys.
+
+    Attributes
+    ----------
+    quantity : Quantity
+    first, second : float
+        The raw estimates.
+    stderr : float
+        The standard error of the difference.
+    low, high : float
+        The simultaneous interval of the difference, second minus first, cut to its possible range.
+    differs : bool
+        Whether the difference is significant.
+    """
+
+    quantity: Quantity
+    first: float
+    second: float
+    stderr: float
+    low: float
+    high: float
+    differs: bool
+
+    @property
+    def difference(self) -> float:
+        """The second estimate minus the first."""
+        return self.second - self.first
+
+
+class NotCompared(NamedTuple):
+    """Quantities that were not compared, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All compared quantities of two surveys.
+
+    Attributes
+    ----------
+    differences : tuple of Difference
+        One for each compared quantity, in the order of the first survey.
+    not_compared : tuple of NotCompared
+    """
+
+    differences: tuple[Difference, ...]
+    not_compared: tuple[NotCompared, ...]
+
+    @property
+    def differing(self) -> tuple[Difference, ...]:
+        """The significant differences."""
+        return tuple(each for each in self.differences if each.differs)
+
+
+class _Cell(NamedTuple):
+    """One raw estimate, and what decides whether it can be compared."""
+
+    value: float | None
+    stderr: float | None
+    is_informative: bool
+    bounds: Bounds
+
+
+def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent: bool = False) -> Comparison:
+    """Compare all estimates of two surveys.
+
+    Parameters
+    ----------
+    first, second : SurveyResults
+    independent : bool
+        Whether the caller knows that no report is in both, although both are of one family of rounds.
+
+    Raises
+    ------
+    ComparisonError
+        If one of them is a validation round; if both are of one family and not known to be independent.
+    """
+    for each in (first, second):
+        if each.plan.validation:
+            raise ComparisonError(f"{each.plan.id} is a validation round, which has no estimates to compare")
+    if first.plan.family == second.plan.family and not independent:
+        raise ComparisonError(
+            f"{first.plan.id} and {second.plan.id} are results of one survey or of its rounds, so they may "
+            "contain the same reports, and then the test is not valid; if no report is in both, use "
+            "--independent"
+        )
+    cells = _list_cells(first), _list_cells(second)
+    obstacles: dict[Quantity, str] = {}
+    unknown: dict[Quantity, str] = {}
+    pairs: dict[Quantity, tuple[_Cell, _Cell]] = {}
+    for quantity in dict.fromkeys((*cells[0], *cells[1])):
+        one, other = (each.get(quantity) for each in cells)
+        if obstacle := _find_obstacle(quantity, first, second):
+            obstacles[quantity] = obstacle
+        elif one is None or other is None:
+            obstacles[quantity] = f"it is only in the {'second' if one is None else 'first'} survey"
+        elif reason := _find_missing_information(one, other):
+            unknown[quantity] = reason
+        else:
+            pairs[quantity] = one, other
+    z = simultaneous_z(len(pairs))
+    return Comparison(
+        differences=tuple(_compare(quantity, *pair, z) for quantity, pair in pairs.items()),
+        not_compared=(*_group_obstacles(obstacles), *_group_unknown(unknown)),
+    )
+
+
+def _compare(quantity: Quantity, first: _Cell, second: _Cell, z: float) -> Difference:
+    assert first.value is not None
+    assert second.value is not None
+    assert first.stderr is not None
+    assert second.stderr is not None
+    stderr = math.hypot(first.stderr, second.stderr)
+    difference = second.value - first.value
+    span = first.bounds[1] - first.bounds[0]
+    return Difference(
+        quantity=quantity,
+        first=first.value,
+        second=second.value,
+        stderr=stderr,
+        low=min(max(difference - z * stderr, -span), span),
+        high=max(min(difference + z * stderr, span), -span),
+        differs=abs(difference) > z * stderr,
+    )
+
+
+# -- what can be compared -------------------------------------------------------------------------
+
+
+def _find_obstacle(quantity: Quantity, first: SurveyResults, second: SurveyResults) -> str | None:
+    """Return why a quantity is absent from one of the surveys or means something else there, or None."""
+    one, other = first.plan.label, second.plan.label
+    if one.name != other.name:
+        return f"the labels differ: {one.name} and {other.name}"
+    if quantity.statistic == CLASS_PRIOR:
+        return None if set(one.values) == set(other.values) else "the surveys have different classes"
+    features = [_find_feature(each, quantity.feature) for each in (first, second)]
+    parts = zip(("first", "second"), (one, other), features, strict=True)
+    for name, label, feature in parts:
+        if feature is None:
+            return f"the {name} survey has no feature {quantity.feature}"
+        if quantity.class_name not in label.values:
+            return f"the {name} survey has no class {quantity.class_name}"
+    are_numbers = [isinstance(each, NumericFeature) for each in features]
+    if any(are_numbers) and not all(are_numbers):
+        return "it is a number in one survey, and has a list of values in the other"
+    for name, feature in zip(("first", "second"), features, strict=True):
+        assert feature is not None
+        if not isinstance(feature, NumericFeature) and quantity.value not in feature.texts:
+            return f"the {name} survey has no value {quantity.value}"
+    ranges = [each.bounds for each in features if isinstance(each, NumericFeature)]
+    if len(set(ranges)) > 1:
+        return "the ranges differ, and numbers outside them are clipped"
+    return None
+
+
+def _find_missing_information(first: _Cell, second: _Cell) -> str | None:
+    """Return why a pair has too little information, or None."""
+    for name, cell in (("first", first), ("second", second)):
+        if cell.value is None or cell.stderr is None:
+            return f"the {name} survey has no estimate of it"
+        if not cell.is_informative:
+            return f"the simultaneous interval in the {name} survey is the whole possible range"
+    return None
+
+
+def _find_feature(results: SurveyResults, name: str) -> Feature | None:
+    return next((each for each in results.plan.features if each.name == name), None)
+
+
+def _group_obstacles(reasons: Mapping[Quantity, str]) -> Iterator[NotCompared]:
+    """Yield one entry for each feature, statistic and reason, which names the class or the value."""
+    groups = dict.fromkeys((f"{each.feature}, {each.statistic}", why) for each, why in reasons.items())
+    yield from (NotCompared(what, why) for what, why in groups)
+
+
+def _group_unknown(reasons: Mapping[Quantity, str]) -> Iterator[NotCompared]:
+    """Yield one entry for each feature, statistic and reason, and for all classes with the same values."""
+    values: dict[tuple[str, str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for quantity, reason in reasons.items():
+        values[quantity.feature, quantity.statistic, reason][quantity.class_name].append(quantity.value)
+    for (feature, statistic, reason), by_class in values.items():
+        classes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for class_name, names in by_class.items():
+            classes[tuple(filter(None, names))].append(class_name)
+        for listed_values, group in classes.items():
+            listed = f"value {', '.join(listed_values)}; " if listed_values else ""
+            yield NotCompared(f"{feature}, {statistic}: {listed}class {', '.join(group)}", reason)
+
+
+# -- the estimates of a survey --------------------------------------------------------------------
+
+
+def _list_cells(results: SurveyResults) -> dict[Quantity, _Cell]:
+    """Return the raw estimates of a survey by quantity."""
+    estimates = results.estimates
+    label, classes = estimates["label"], estimates["label"]["values"]
+    cells = dict(_cells(label["prior"], (label["name"], CLASS_PRIOR), [""], classes, PROBABILITY))
+    for feature, entry in zip(results.plan.features, estimates["features"], strict=True):
+        if isinstance(feature, NumericFeature):
+            width = feature.width
+            parts = (
+                (MEAN, "means", feature.bounds),
+                (VARIANCE, "variances", (0.0, width**2)),
+                (MISSING, "missing", PROBABILITY),
+            )
+            for statistic, key, bounds in parts:
+                if entry[key] is not None:
+                    cells |= _cells(entry[key], (feature.name, statistic), [""], classes, bounds)
+        else:
+            name = (feature.name, CONDITIONAL)
+            cells |= _cells(entry["conditionals"], name, entry["values"], classes, PROBABILITY)
+    return cells
+
+
+def _cells(
+    estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds
+) -> Iterator[tuple[Quantity, _Cell]]:
+    """Yield the cells of an estimate of shape (values, classes) or (classes,)."""
+    shape = (len(values), len(classes))
+    simultaneous = estimate["simultaneous"]
+    parts = (estimate["value"], estimate["stderr"], simultaneous["low"], simultaneous["high"])
+    value, stderr, low, high = (np.array(each, dtype=object).reshape(shape) for each in parts)
+    for row, value_name in enumerate(values):
+        for column, class_name in enumerate(classes):
+            place = row, column
+            is_known = low[place] is not None and high[place] is not None
+            is_informative = is_known and (low[place] > bounds[0] or high[place] < bounds[1])
+            cell = _Cell(value[place], stderr[place], is_informative, bounds)
+            yield Quantity(*name, value_name, class_name), cell

@@ -1,0 +1,27 @@
+"""What the pages and comparisons of results are made from: plan, estimates and privacy statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.survey import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyResults:
+    """The results of one survey.
+
+    Attributes
+    ----------
+    plan : Plan
+    estimates : mapping
+        The JSON form, see :meth:`Estimates.as_dict`.
+    privacy : mapping
+        The privacy statement, see :func:`build_privacy_statement`; empty if the file has none.
+    """
+
+    plan: Plan
+    estimates: Mapping[str, Any]
+    privacy: Mapping[str, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from importlib import import_module
 from encoders.errors import LdpError
 
 MODULES = {
-    "train": ("click", "numpy", "sklearn"),
+    "train": ("click", "jinja2", "markupsafe", "numpy", "sklearn"),
     "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
     "audit": ("click", "numpy", "scipy"),
     "plot": ("matplotlib",),
@@ -76,6 +76,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
+ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
 ldp_simulate = _command("ldp-simulate", "ldp_aggregator.cli.simulate", "train")
 ldp_survey = _command("ldp-survey", "ldp_aggregator.cli.survey", "train")
 ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "train")

@@ -23,6 +23,7 @@ EXTRA_OF = {
     "ldp-audit": "audit",
     "ldp-collector": "collector",
     "ldp-predict": "train",
+    "ldp-results": "train",
     "ldp-simulate": "train",
     "ldp-survey": "train",
     "ldp-train": "train",

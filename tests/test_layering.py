@@ -59,7 +59,7 @@ LAYERS = {
         {"estimation", "reports", "simulated_population"},
         {"results"},
         {"authoring", "models", "training_sources"},
-        {"collector", "rounds"},
+        {"collector", "results.page", "rounds"},
         {"migrate", "simulation"},
         {"__init__", "sizing"},
         {"cli"},

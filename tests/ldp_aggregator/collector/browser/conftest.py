@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
+from tests.support.browser import open_chromium
 from tests.support.servers import TOKEN, collector
 
 CLINIC = """
@@ -108,15 +107,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip("needs Chromium (Debian: apt-get install chromium)")
-    arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=arguments)
+    with open_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ldp_aggregator.results.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
+from tests.support.browser import assert_accessible, assert_no_sideways_scroll
 from tests.support.servers import TOKEN
 
 pytestmark = pytest.mark.slow
@@ -48,15 +48,6 @@ def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], 
 def in_words(value: float, low: float, high: float) -> str:
     one, two, three = (f"{100 * x:.1f}%".replace("-0.0", "0.0") for x in (value, low, high))
     return f"{one} ({two} to {three})".replace("-", "\u2212")
-
-
-def assert_accessible(page: Page) -> None:
-    found = Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
-
-
-def assert_no_sideways_scroll(page: Page) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) -> None:

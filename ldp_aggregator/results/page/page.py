@@ -1,0 +1,55 @@
+"""Renders the results page: one HTML file without scripts, other files or requests."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from ldp_aggregator.results.comparison import Comparison
+from ldp_aggregator.results.page.source import ResultsError
+from ldp_aggregator.results.page.view import build_view
+from ldp_aggregator.results.survey_results import SurveyResults
+
+_DAMAGED_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+def render_page(
+    results: SurveyResults, comparison: Comparison | None = None, other: SurveyResults | None = None
+) -> bytes:
+    """Return the results page in UTF-8; the same arguments give the same bytes.
+
+    Parameters
+    ----------
+    results : SurveyResults
+    comparison : Comparison, optional
+        The comparison with another survey.
+    other : SurveyResults, optional
+        The other survey, if there is a comparison.
+
+    Raises
+    ------
+    ResultsError
+        If an entry of the estimates is missing or of a wrong type.
+    """
+    try:
+        text = _load_template().render(build_view(results, comparison, other))
+        return text.encode()
+    except _DAMAGED_ERRORS as error:
+        raise ResultsError(
+            f"{results.plan.id}: the content is inconsistent ({type(error).__name__}: {error}). Restore the "
+            "original or run ldp-train again"
+        ) from error
+
+
+@cache
+def _load_template() -> Template:
+    """Return the template, which escapes all texts."""
+    loader = PackageLoader("ldp_aggregator.results.page")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    style, _, _ = loader.get_source(environment, "style.css")
+    environment.globals["style"] = Markup(style)  # noqa: S704 - a file of this package
+    return environment.get_template("page.html")

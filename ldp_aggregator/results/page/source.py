@@ -1,0 +1,64 @@
+"""Reads the results of a survey from a model file or a snapshot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from encoders.errors import LdpError
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.model_file import FORMAT as MODEL_FORMAT
+from ldp_aggregator.models.model_file import parse_model
+from ldp_aggregator.models.privacy_statement import build_privacy_statement
+from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.snapshot import FORMAT as SNAPSHOT_FORMAT
+from ldp_aggregator.snapshot import Snapshot
+
+
+class ResultsError(LdpError):
+    """A file whose results cannot be shown; the message states why."""
+
+
+def read_results(path: Path) -> SurveyResults:
+    """Read a model file of ldp-train, or a snapshot, whose estimates are computed.
+
+    Raises
+    ------
+    ResultsError
+        If the file cannot be read, or is neither.
+    ModelError
+        See :func:`parse_model`.
+    SnapshotError
+        See :meth:`Snapshot.from_json`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    kind = _find_format(data)
+    if kind == MODEL_FORMAT:
+        model = parse_model(data, str(path))
+        return SurveyResults(plan=model.plan, estimates=model.estimates, privacy=model.privacy)
+    if kind == SNAPSHOT_FORMAT:
+        return estimate_results(Snapshot.from_json(data, str(path)))
+    raise ResultsError(
+        f"{path}: is neither a model file, which ldp-train writes, nor a snapshot of a collector, or it is "
+        "truncated"
+    )
+
+
+def estimate_results(snapshot: Snapshot) -> SurveyResults:
+    """Return the results of a snapshot, with the poisoning check."""
+    estimates = estimate_snapshot(snapshot, poisoning=True)
+    return SurveyResults(
+        plan=snapshot.plan, estimates=estimates.as_dict(), privacy=build_privacy_statement(snapshot)
+    )
+
+
+def _find_format(data: bytes) -> object:
+    """Return the entry `format` of a JSON object; None if the data are something else."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return document.get("format") if isinstance(document, dict) else None

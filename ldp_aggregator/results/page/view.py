@@ -1,0 +1,274 @@
+"""Builds what the results page shows, as plain texts and tables; the template only arranges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from markupsafe import Markup
+
+from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.authoring.overview import explain_mechanisms
+from ldp_aggregator.estimation.intervals import PROBABILITY
+from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.results.card import ModelDescription
+from ldp_aggregator.results.comparison import Comparison
+from ldp_aggregator.results.page.charts import Axis, Mark, draw_mark
+from ldp_aggregator.results.page.checks import (
+    build_poisoning,
+    build_privacy,
+    build_validation,
+    format_epsilon,
+)
+from ldp_aggregator.results.page.compared import build_comparison
+from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent, format_plain, is_known
+from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.results.page.tables import EstimateTable, build_feature_tables, build_prior_table
+from ldp_aggregator.results.statements import (
+    METHOD_AUTHORS,
+    METHOD_SOURCE,
+    METHOD_TITLE,
+    MODEL_LIMITS,
+    cite_survey,
+    update_belief,
+)
+from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
+
+_MAX_NAMED = 6
+_ESTIMATORS = {
+    "default": "All questions together estimate the share of each class.",
+    "paper": "The label question alone estimates the share of each class.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureView:
+    """One feature: its texts and its tables; without reports it has no tables."""
+
+    anchor: str
+    name: str
+    facts: str
+    marked: bool
+    tables: Sequence[EstimateTable]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelevanceRow:
+    """What one feature explains of the label."""
+
+    anchor: str
+    name: str
+    marked: bool
+    chart: Markup
+    text: str
+
+
+def build_view(
+    results: SurveyResults, comparison: Comparison | None = None, other: SurveyResults | None = None
+) -> dict[str, Any]:
+    """Return the variables of the template.
+
+    Parameters
+    ----------
+    results : SurveyResults
+    comparison : Comparison, optional
+        The comparison with another survey.
+    other : SurveyResults, optional
+        The other survey, if there is a comparison.
+    """
+    plan, estimates = results.plan, results.estimates
+    description = ModelDescription(plan=plan, classes=plan.label.values, estimates=estimates)
+    is_validation = plan.validation is not None
+    table = [] if is_validation else build_table(estimates)
+    features = [] if is_validation else list(_build_features(results, table))
+    return {
+        "survey": plan.id,
+        "title": plan.texts.about.get("title") if plan.texts else None,
+        "digest": plan.digest,
+        "label": plan.row_label.name,
+        "classes": plan.row_label.values,
+        "is_validation": is_validation,
+        "summary": list(_summarise(results, description, table)),
+        "facts": list(_list_facts(results, description)),
+        "rejections": _build_rejections(results),
+        "prior": None if is_validation else build_prior_table(table),
+        "equal_share": format_percent(1 / len(plan.label.values)),
+        "features": features,
+        "relevance": [] if is_validation else _build_relevance(results, features),
+        "validation": build_validation(estimates, description),
+        "poisoning": build_poisoning(estimates),
+        "privacy": build_privacy(results, description),
+        "warnings": estimates.get("warnings") or [],
+        "model_limits": MODEL_LIMITS,
+        "method": _build_method(results),
+        "estimator": _describe_estimator(results),
+        "mechanisms": list(explain_mechanisms(question.mechanism.name for question in plan.questions)),
+        "citation": cite_survey(plan.id, plan.digest, description.epsilon, estimates["reports"]),
+        "method_citation": f"{METHOD_AUTHORS}, {METHOD_TITLE}, {METHOD_SOURCE}.",
+        "comparison": build_comparison(comparison, results, other) if comparison and other else None,
+    }
+
+
+# -- the summary ----------------------------------------------------------------------------------
+
+
+def _summarise(results: SurveyResults, description: ModelDescription, table: Sequence[Row]) -> Iterator[str]:
+    """Yield the sentences of the first paragraph."""
+    estimates, plan, factor = results.estimates, results.plan, description.odds_factor
+    reports = estimates["reports"]
+    if not reports:
+        yield "There are no reports yet, so this page contains no estimates."
+        return
+    people = "1 person" if reports == 1 else f"{reports:,} people"
+    task = (
+        "reported whether an earlier model predicts their label correctly"
+        if plan.validation
+        else f"answered one question{'' if reports == 1 else ' each'}"
+    )
+    yield f"{people} {task}. Each answer was randomised on the person's own device before it was sent."
+    yield (
+        f"With epsilon {description.epsilon}, a report changes the odds between any two answers of a person "
+        f"by a factor of at most {factor:.3g}: a belief of 50% becomes at most "
+        f"{update_belief(0.5, factor):.1%}."
+    )
+    if plan.validation:
+        return
+    yield _describe_largest_class(table, plan.label.name)
+    yield _describe_distinguishable(estimates, plan.label.name)
+
+
+def _describe_largest_class(table: Sequence[Row], label: str) -> str:
+    prior = [row for row in table if row["statistic"] == CLASS_PRIOR and is_known(row, PROBABILITY)]
+    if not prior:
+        return f"The reports do not show the shares of the classes of {label}."
+    row = max(prior, key=lambda row: row["estimate"] or 0.0)
+    share, low, high = (format_percent(row[key] or 0.0) for key in ("estimate", "low", "high"))
+    return (
+        f"The label is {label}; its most frequent class is {row['class']}, with an estimated {share} (95% "
+        f"interval {low} to {high})."
+    )
+
+
+def _describe_distinguishable(estimates: Mapping[str, Any], label: str) -> str:
+    features = estimates["features"]
+    names = [entry["name"] for entry in features if entry.get("distinguishable")]
+    if not names:
+        return f"In none of the {len(features)} features are the classes of {label} distinguishable."
+    listed = ", ".join(names[:_MAX_NAMED])
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    count = f"{len(names)} of {len(features)} feature{'s' if len(features) > 1 else ''}"
+    return f"The classes of {label} are distinguishable in {count}: {listed}{more}."
+
+
+def _list_facts(results: SurveyResults, description: ModelDescription) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of the tiles."""
+    rejected = results.privacy.get("rejected")
+    yield "Reports", f"{results.estimates['reports']:,}"
+    if rejected is not None:
+        yield "Rejected", f"{sum(rejected.values()):,}"
+    yield "Questions", f"{len(results.plan.questions):,}"
+    yield "Epsilon", description.epsilon
+    if not results.plan.validation:
+        features = results.estimates["features"]
+        count = sum(bool(entry.get("distinguishable")) for entry in features)
+        yield "Distinguishable", f"{count} of {len(features)}"
+
+
+def _build_rejections(results: SurveyResults) -> PlainTable | None:
+    rejected = results.privacy.get("rejected") or {}
+    rows = [(reason, f"{count:,}") for reason, count in sorted(rejected.items())]
+    if not rows:
+        return None
+    return PlainTable(caption="Rejected reports", head=("Reason", "Reports"), rows=rows, numeric={1})
+
+
+# -- the features ---------------------------------------------------------------------------------
+
+
+def _build_features(results: SurveyResults, table: Sequence[Row]) -> Iterator[FeatureView]:
+    tables = build_feature_tables(table, results.plan)
+    for place, (feature, entry) in enumerate(
+        zip(results.plan.features, results.estimates["features"], strict=True)
+    ):
+        yield FeatureView(
+            anchor=f"feature-{place + 1}",
+            name=feature.name,
+            facts=_describe_feature(feature, entry),
+            marked=bool(entry.get("distinguishable")),
+            tables=tables.get(feature.name, []),
+        )
+
+
+def _describe_feature(feature: Feature, entry: Mapping[str, Any]) -> str:
+    """Return one line on a feature: its kind, its reports and their mechanisms."""
+    if isinstance(feature, NumericFeature):
+        low, high = map(format_plain, feature.bounds)
+        kind, questions = f"number from {low} to {high}", [entry["mean_question"], entry["square_question"]]
+    else:
+        values = len(entry["values"])
+        kind, questions = f"{values} value{'s' if values > 1 else ''}", [entry]
+    asked = [each for each in questions if each["mechanism"]]
+    if not asked:
+        return f"{kind}; the survey does not ask about it"
+    reports = " + ".join(f"{each['n']:,}" for each in asked)
+    mechanisms = " + ".join(dict.fromkeys(each["mechanism"] for each in asked))
+    together = entry.get("asked_with")
+    shared = f"; the same reports as {', '.join(together)}" if together else ""
+    return f"{kind}; {reports} reports by {mechanisms}{shared}"
+
+
+def _build_relevance(results: SurveyResults, features: Sequence[FeatureView]) -> list[RelevanceRow]:
+    """Return what each feature explains of the label, the most relevant first; unknown ones last."""
+    axis = Axis(*PROBABILITY)
+    rows: list[tuple[float, RelevanceRow]] = []
+    for view, entry in zip(features, results.estimates["features"], strict=True):
+        found = entry.get("relevance")
+        if found is None:
+            continue  # the file is of an older release
+        value, low, high = found["value"], found["low"], found["high"]
+        text = "" if low is None or high is None else format_relevance(value, low, high)
+        value = min(max(value, low), high) if text else -1.0
+        mark = Mark(value=value, single=(low, high)) if text else None
+        row = RelevanceRow(
+            anchor=view.anchor,
+            name=view.name,
+            marked=view.marked,
+            chart=draw_mark(axis, mark),
+            text=text or UNKNOWN,
+        )
+        rows.append((value, row))
+    return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+
+
+# -- how it was estimated -------------------------------------------------------------------------
+
+
+def _describe_estimator(results: SurveyResults) -> str:
+    name = results.estimates["estimator"]
+    return f"Estimator: {name}. {_ESTIMATORS.get(name, '')}".rstrip()
+
+
+def _build_method(results: SurveyResults) -> list[PlainTable]:
+    """Return the questions with their mechanism, epsilon and reports; those of a validation round too."""
+    parts = [("Questions", results.privacy), ("Validation round", results.privacy.get("validation", {}))]
+    return [
+        PlainTable(
+            caption=f"{title}: mechanism, exact epsilon and reports",
+            head=("Question", "Mechanism", "Epsilon", "Reports"),
+            rows=[
+                (
+                    entry["question"],
+                    entry["mechanism"],
+                    format_epsilon(Decimal(entry["epsilon"])),
+                    f"{entry['reports']:,}",
+                )
+                for entry in part["questions"]
+            ],
+            numeric={2, 3},
+        )
+        for title, part in parts
+        if part.get("questions")
+    ]

@@ -1,0 +1,86 @@
+"""ldp-results on the command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ldp_aggregator.cli.results import main
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.models.model_file import save_model
+from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
+from tests.ldp_aggregator.results.test_table import simulate
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    snapshot = simulate(2000)
+    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot, poisoning=True))
+    return tmp_path / "model.json"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_the_page_is_written_for_its_owner_alone(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "results.html"
+    found = run(model, "-o", output)
+    assert (found.exit_code, found.stdout) == (0, f"wrote {output}\n")
+    assert output.read_bytes().startswith(b"<!doctype html>")
+    assert os.stat(output).st_mode & 0o777 == 0o600
+
+
+def test_the_output_may_not_be_an_input(model: Path, tmp_path: Path) -> None:
+    before = model.read_bytes()
+    assert "is an input of this command too" in run(model, "-o", model).stderr
+    (tmp_path / "other.json").write_bytes(before)
+    assert "is an input" in run(model, tmp_path / "other.json", "-o", tmp_path / "other.json").stderr
+    assert model.read_bytes() == before
+
+
+def test_a_snapshot_is_compared_with_a_model_of_another_survey(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_bytes(trained(500).to_json())
+    found = run(model, tmp_path / "other.json", "-o", tmp_path / "results.html")
+    assert found.exit_code == 0
+    text = (tmp_path / "results.html").read_text("utf-8")
+    assert "Comparison of two surveys" in text
+    assert "the labels differ: asleep and tired" in text
+
+
+def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(
+    model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other.json").write_bytes(simulate(2000, seed=9).to_json())
+    command = (model, tmp_path / "other.json", "-o", tmp_path / "results.html")
+    found = run(*command)
+    assert found.exit_code == 1
+    assert "results of one survey or of its rounds" in found.stderr
+    assert not (tmp_path / "results.html").exists()
+    assert run(*command, "--independent").exit_code == 0
+    assert "stated that no report is in both" in (tmp_path / "results.html").read_text("utf-8")
+
+
+def test_a_validation_round_is_shown_but_not_compared(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "round.json").write_bytes(validated(2000).to_json())
+    assert run(tmp_path / "round.json", "-o", tmp_path / "results.html").exit_code == 0
+    found = run(model, tmp_path / "round.json", "-o", tmp_path / "results.html")
+    assert "is a validation round, which has no estimates to compare" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "cannot be read"), ("{", "truncated"), ("a,b\n1,2\n", "neither a")],
+)
+def test_a_file_that_is_no_result_is_refused_in_one_line(
+    tmp_path: Path, content: str | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "file").write_text(content)
+    found = run(tmp_path / "file", "-o", tmp_path / "results.html")
+    assert found.exit_code == 1
+    assert reason in found.stderr
+    assert found.stderr.count("\n") == 1

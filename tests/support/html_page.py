@@ -1,0 +1,81 @@
+"""Reads an HTML page in tests: its tags, links, and the texts of its sections and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+_VOID = {"meta", "link", "br", "img", "rect", "line", "circle"}
+
+
+@dataclass
+class Node:
+    """An element with its attributes and content."""
+
+    tag: str
+    attributes: dict[str, str]
+    content: list[Node | str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text in the element, with single spaces."""
+        texts = (each if isinstance(each, str) else each.text for each in self.content)
+        return " ".join("".join(texts).split())
+
+    def find(self, tag: str) -> list[Node]:
+        """Return all elements with a tag below this one."""
+        nodes = [each for each in self.content if isinstance(each, Node)]
+        return [found for each in nodes for found in ([each] if each.tag == tag else []) + each.find(tag)]
+
+    def section(self, name: str) -> Node:
+        """Return the section with an id."""
+        [found] = [each for each in self.find("section") if each.attributes.get("id") == name]
+        return found
+
+    def table(self, caption: str) -> Node:
+        """Return the only table whose caption begins with a text."""
+        [found] = [each for each in self.find("table") if each.find("caption")[0].text.startswith(caption)]
+        return found
+
+    def rows(self) -> list[list[str]]:
+        """Return the texts of the body of a table; a cell that spans rows is repeated in each."""
+        rows: list[list[str]] = []
+        for body in self.find("tbody"):
+            group = ""
+            for row in body.find("tr"):
+                cells = [each for each in row.content if isinstance(each, Node)]
+                texts = [each.text for each in cells]
+                if cells[0].attributes.get("scope") == "rowgroup":
+                    group = texts[0]
+                elif group:
+                    texts.insert(0, group)
+                rows.append(texts)
+        return rows
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = [Node("document", {})]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node = Node(tag, {name: value or "" for name, value in attrs})
+        self.open[-1].content.append(node)
+        if tag not in _VOID:
+            self.open.append(node)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            assert self.open.pop().tag == tag, f"an element is closed by </{tag}>"
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].content.append(data)
+
+
+def parse_page(data: bytes) -> Node:
+    """Return the tree of a page; every element must be closed in order."""
+    reader = _Reader()
+    reader.feed(data.decode())
+    reader.close()
+    assert len(reader.open) == 1
+    return reader.open[0]

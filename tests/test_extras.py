@@ -18,6 +18,9 @@ from tests.test_layering import MAY_IMPORT, every_import, modules_of, top
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+SCRIPTS: dict[str, str] = PROJECT["scripts"]
+"""The entry point of each command, of this source and not of an older installation; see test_wheel.py too."""
 
 EXTRA_OF = {
     "ldp-audit": "audit",
@@ -40,9 +43,8 @@ sys.meta_path.insert(0, Finder)
 COMMAND = (
     WITHOUT
     + """
-sys.argv = sys.argv[1:]
-[found] = importlib.metadata.entry_points(group="console_scripts", name=sys.argv[0])
-found.load()()
+target, sys.argv = sys.argv[1], sys.argv[2:]
+importlib.metadata.EntryPoint(sys.argv[0], target, "console_scripts").load()()
 """
 )
 EVERY = {module for modules in MODULES.values() for module in modules}
@@ -55,22 +57,27 @@ def run(code: str, missing: set[str], *arguments: object) -> subprocess.Complete
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+def run_command(missing: set[str], command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command as its script does, in a process that cannot import some modules."""
+    return run(COMMAND, missing, SCRIPTS[command], command, *arguments)
+
+
 @pytest.mark.parametrize("command", EXTRA_OF)
 def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
     extra = EXTRA_OF[command]
     line = f"{command} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'\n"
     for missing in (EVERY, {*MODULES[extra]} - {"click", "numpy"}):  # the base install; another extra alone
-        found = run(COMMAND, missing, command, "--help")
+        found = run_command(missing, command, "--help")
         assert (found.returncode, found.stdout, found.stderr) == (1, "", line)
 
 
 def test_the_command_of_the_client_needs_no_extra() -> None:
-    found = run(COMMAND, EVERY, "ldp-client", "--help")
+    found = run_command(EVERY, "ldp-client", "--help")
     assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_a_command_names_another_extra_that_one_of_its_sources_needs() -> None:
-    found = run(COMMAND, {"redis"}, "ldp-train", "redis://127.0.0.1:9/0", "-o", "model.json")
+    found = run_command({"redis"}, "ldp-train", "redis://127.0.0.1:9/0", "-o", "model.json")
     assert found.stderr == "ldp-train needs the extra [collector]: pip install 'ldp-bayes[collector]'\n"
     assert found.returncode == 1
 
@@ -98,17 +105,15 @@ def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_command_of_the_package_is_known_here() -> None:
-    scripts = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
-    assert {each.name for each in scripts} == {*EXTRA_OF, "ldp-client"}
+    assert SCRIPTS.keys() == {*EXTRA_OF, "ldp-client"}
 
 
 def test_the_modules_of_each_extra_are_those_that_the_packages_import() -> None:
     homes = importlib.metadata.packages_distributions()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     for extra, modules in MODULES.items():
         required = {
             re.split(r"[^\w.-]", line)[0].replace("_", "-").lower()
-            for line in project["optional-dependencies"][extra]
+            for line in PROJECT["optional-dependencies"][extra]
         }
         installed = {homes[module][0].replace("_", "-").lower() for module in modules if module in homes}
         assert installed - {"werkzeug"} <= required, extra  # which Flask brings

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from ldp_aggregator.estimation.poisoning.summary import summarise_checks
+from ldp_aggregator.estimation.poisoning.outcome import CheckOutcome, summarise_checks
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent
 from ldp_aggregator.results.page.plain_table import PlainTable
@@ -88,7 +88,7 @@ def build_poisoning(estimates: Json) -> dict[str, Any] | None:
     document = estimates.get("poisoning")
     if document is None:
         return None
-    outcome = summarise_checks(document)
+    outcome = summarise_checks(document, estimates["label"]["name"])
     influence = outcome.largest_influence
     return {
         "alarms": [
@@ -97,17 +97,17 @@ def build_poisoning(estimates: Json) -> dict[str, Any] | None:
             if check["support"]
             for finding in check["support"]["findings"]
         ],
-        "result": _describe_tests(outcome.alarms, outcome.tested, outcome.questions),
+        "result": _describe_tests(outcome),
         "influence": f"{influence[0].upper()}{influence[1:]}." if influence else None,
         "untested": list(_list_untested(document)),
     }
 
 
-def _describe_tests(alarms: tuple[str, ...], tested: int, questions: int) -> str:
-    if not tested:
-        return f"None of the {questions} questions can be tested for fabricated reports."
-    tests = f"{tested} of {questions} questions can be tested for fabricated reports"
-    if alarms:
+def _describe_tests(outcome: CheckOutcome) -> str:
+    if not outcome.tested:
+        return f"None of the {outcome.questions} questions can be tested for fabricated reports."
+    tests = f"{outcome.tested} of {outcome.questions} questions can be tested for fabricated reports"
+    if outcome.alarms:
         return f"ALARM: some reports are not what devices send. {tests}. Nothing was corrected."
     return f"No alarm. {tests}."
 

@@ -229,15 +229,16 @@ def _build_relevance(results: SurveyResults, features: Sequence[FeatureView]) ->
         if found is None:
             continue  # the file is of an older release
         value, low, high = found["value"], found["low"], found["high"]
-        text = "" if low is None or high is None else format_relevance(value, low, high)
-        value = min(max(value, low), high) if text else -1.0
-        mark = Mark(value=value, single=(low, high)) if text else None
+        maximum = found.get("maximum", 1.0)
+        known = None not in (value, low, high) and (low > 0 or high < maximum)
+        value = min(max(value, low), high) if known else -1.0
+        mark = Mark(value=value, single=(low, high)) if known else None
         row = RelevanceRow(
             anchor=view.anchor,
             name=view.name,
             marked=view.marked,
             chart=draw_mark(axis, mark),
-            text=text or UNKNOWN,
+            text=format_relevance(value, low, high, maximum) if known else UNKNOWN,
         )
         rows.append((value, row))
     return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]

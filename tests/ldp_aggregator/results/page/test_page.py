@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -131,12 +132,19 @@ def test_the_first_paragraph_states_people_label_odds_and_distinguishable_featur
     assert "distinguishable in 2 of 4 features: tea, hours." in lead.text
 
 
-def test_relevance_is_sorted_and_unknown_relevance_comes_last(page: Node) -> None:
-    rows = page.section("relevance").find("table")[0].rows()
+def test_relevance_is_sorted_and_unknown_relevance_comes_last() -> None:
+    results = estimate_results(simulate(20_000, Decimal(8)))
+    table = parse_page(render_page(results)).section("relevance").find("table")[0]
+    rows = table.rows()
+    known = [row[2] for row in rows if row[2] != "unknown"]
     assert len(rows) == 4
-    assert rows[0][0].startswith("tea")
-    assert re.fullmatch(r"[01]\.\d\d \[0\.\d\d, 1\.00\]", rows[0][2])
-    assert rows[-1][2] == "unknown"
+    assert len(known) >= 2
+    assert [row[2] for row in rows] == [*sorted(known, reverse=True), *["unknown"] * (4 - len(known))]
+    features = {each["name"]: each["relevance"] for each in results.estimates["features"]}
+    for name, _, text in rows[: len(known)]:
+        found = features[name.split(" ●")[0]]
+        assert text == f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+    assert len(table.find("rect")) == len(known)
 
 
 def test_the_privacy_section_contains_beliefs_and_limits(page: Node) -> None:

@@ -11,6 +11,7 @@ from encoders import __version__
 from encoders.errors import LdpError
 from ldp_audit.audit import audit
 from ldp_audit.render import render_html, render_text
+from ldp_audit.served_surveys import describe_served_surveys
 from ldp_client import load_plan
 
 TIMED_REPORTS = 20_000
@@ -43,7 +44,7 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     try:
         result = audit(load_plan(survey), trials, timed=TIMED_REPORTS, progress=_show_progress)
     except LdpError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {error}{describe_served_surveys(survey, error)}", err=True)
         context.exit(2)
     click.echo(json.dumps(result.as_dict(), allow_nan=False) if as_json else render_text(result))
     if page:

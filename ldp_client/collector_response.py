@@ -19,6 +19,7 @@ _FINAL_REASONS = {
 
 _CAUSES: dict[str, str] = {
     Reason.LENGTH_REQUIRED: "Content-Length was removed on the way",
+    Reason.NO_SUCH_PAGE: "it has no such page; a survey's URL looks like https://host/v1/surveys/ID",
     Reason.NOT_AUTHORISED: "the gateway's token is wrong or missing",
     Reason.NOT_ENROLLED: "it does not know the invitation",
     Reason.NO_TEXTS: "it does not have the texts of the survey",

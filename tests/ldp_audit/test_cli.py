@@ -100,6 +100,18 @@ def test_a_survey_of_a_collector_is_audited_by_its_url(survey: Path, tmp_path: P
     assert "passed" in result.stdout
 
 
+@pytest.mark.slow
+def test_a_url_without_a_survey_is_an_error_that_lists_the_surveys_of_the_collector(
+    survey: Path, tmp_path: Path
+) -> None:
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db") as (base, _):
+        unknown, elsewhere = run(f"{base}/v1/surveys/nope"), run(f"{base}/nope")
+    for result, cause in ((unknown, "it does not serve this survey"), (elsewhere, "it has no such page")):
+        assert result.exit_code == 2
+        assert f"the collector does not send the plan of 'nope': {cause}" in result.stderr
+        assert result.stderr.endswith(f"; {base}/v1/surveys lists: audited\n")
+
+
 def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[survey]\n")
     for path, words in ((tmp_path / "absent.toml", "cannot be read"), (tmp_path / "bad.toml", "bad.toml: ")):

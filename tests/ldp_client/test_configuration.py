@@ -68,7 +68,7 @@ def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | Tra
         ),
         (403, "survey-not-open", "the survey is not open yet"),
         (429, "too-many-requests", "too many requests"),
-        (404, "no-such-page", "its reason is no-such-page"),
+        (404, "no-such-page", "it has no such page; a survey's URL looks like https://host/v1/surveys/ID"),
         (503, "at 10.0.0.7", "HTTP status 503"),
     ],
 )

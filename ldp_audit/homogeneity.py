@@ -13,7 +13,7 @@ from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
 from encoders.survey.report_id import INDEX_BYTES
 from ldp_audit.messages import MessagesByPerson
-from ldp_audit.result import HOMOGENEITY, Check
+from ldp_audit.result import HOMOGENEITY, Check, format_p_value
 
 _MAX_MESSAGES = 50_000
 
@@ -122,7 +122,7 @@ def _check_ids(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
 
 
 def _check_p_value(name: str, p: float, limit: float) -> Check:
-    return Check(HOMOGENEITY, name, p >= limit, f"p = {p:.2g}, {limit:.1g} allowed")
+    return Check(HOMOGENEITY, name, p >= limit, f"{format_p_value(p, 2)} (fails below {limit:.1g})")
 
 
 def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:

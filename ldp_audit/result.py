@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any
 
 from encoders.explain.nonresponse import silence_warnings
@@ -37,6 +38,11 @@ class Check:
     finding: str
 
 
+def format_p_value(p: float, digits: int) -> str:
+    """Return a p-value as text; one that is too small for a float is not written as 0."""
+    return f"p = {p:.{digits}g}" if p else "p < 1e-300"
+
+
 @dataclass(frozen=True)
 class BlackBoxResult:
     """The largest leak between two people's messages, for one question or for all.
@@ -54,6 +60,14 @@ class BlackBoxResult:
     question: str
     leak: Leak
     pairs: int
+
+    def exceeds(self, epsilon: Decimal) -> bool:
+        """Return whether the messages prove that epsilon is exceeded."""
+        return self.leak.epsilon_lower_bound > float(epsilon)
+
+    def can_exceed(self, epsilon: Decimal) -> bool:
+        """Return whether this many messages can prove any leak above epsilon."""
+        return self.leak.max_detectable_epsilon > float(epsilon)
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,7 @@ class AuditResult:
     def faults(self) -> list[str]:
         """One sentence per fault, which begins with the layer that found it; empty if there is no fault."""
         unproved = [each.question for each in self.exact if not each.passed]
-        leaks = [each for each in self.black_box if each.leak.epsilon_lower_bound > float(self.plan.epsilon)]
+        leaks = [each for each in self.black_box if each.exceeds(self.plan.epsilon)]
         return [
             *(f"exact: {question}: the tables do not keep epsilon" for question in unproved),
             *(f"black box: {each.question}: {each.leak}" for each in leaks),
@@ -102,7 +116,7 @@ class AuditResult:
             f"black box: {each.question}: with this many messages the test cannot detect a leak above "
             f"{each.leak.max_detectable_epsilon:.2f}; use more trials"
             for each in self.black_box
-            if each.leak.max_detectable_epsilon <= float(self.plan.epsilon)
+            if not each.can_exceed(self.plan.epsilon)
         ]
 
     @property

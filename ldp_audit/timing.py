@@ -21,7 +21,7 @@ from scipy.stats import ks_2samp
 from encoders.survey import Plan
 from ldp_audit.device import Device
 from ldp_audit.people import Person
-from ldp_audit.result import TIMING, Check
+from ldp_audit.result import TIMING, Check, format_p_value
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int
     """Compare the times that `runs` reports of each person take."""
     timing = measure_timing(device, plan, people, runs)
     finding = (
-        f"{timing.relative_difference:.1%} of {timing.median:.1f} microseconds, p = {timing.p:.1g} over "
-        f"{runs:,} runs of each"
+        f"{timing.relative_difference:.1%} of {timing.median:.1f} microseconds, "
+        f"{format_p_value(timing.p, 1)} over {runs:,} runs of each"
     )
     return Check(TIMING, "largest difference of two people's median times", None, finding)
 

@@ -56,12 +56,13 @@ def test_the_tables_show_what_was_proved_and_measured(survey: Path, tmp_path: Pa
     result = run(survey, "--html", tmp_path / "page.html")
     assert result.exit_code == 0
     assert result.stdout.startswith("audited: epsilon 1, 1,000 messages of each person, plan ")
-    assert result.stdout.endswith("\npassed\n")
-    assert "1.00000000000" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("passed: every table keeps epsilon 1 exactly; ")
+    assert "  <= 1 (exact)  " in result.stdout
+    assert "(fails below " in result.stdout
     assert "8 of 8 are different" in result.stdout
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert "<li>passed</li>" in page
+    assert "<li>passed: every table keeps epsilon 1 exactly; " in page
     assert "black box: kind" in result.stderr
 
 

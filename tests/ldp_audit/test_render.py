@@ -1,0 +1,129 @@
+"""The rendered result explains its tables, marks every row, and states what a passed audit covers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from html import escape
+
+import pytest
+
+from benchmarks.buggy_clients import compile_survey
+from encoders.epsilon_proof import realised_epsilon
+from ldp_audit import AuditResult, legend
+from ldp_audit.blackbox import Leak
+from ldp_audit.exact import ExactResult, compute_exact
+from ldp_audit.render import render_html, render_text
+from ldp_audit.result import FRESHNESS, HOMOGENEITY, TIMING, BlackBoxResult, Check, format_p_value
+
+PLAN = compile_survey("SUE", "sign")
+
+
+def make_result(
+    *,
+    exact: tuple[ExactResult, ...] = (),
+    bound: float = 0.5,
+    detectable: float = 4.0,
+    checks: tuple[Check, ...] = (),
+) -> AuditResult:
+    leak = Leak("first, no", "last, yes", "byte 57 is 0", bound, detectable, 1000)
+    return AuditResult(
+        plan=PLAN,
+        trials=1000,
+        alpha=1e-6,
+        exact=exact or tuple(compute_exact(PLAN, question) for question in PLAN.questions),
+        black_box=(BlackBoxResult("kind", leak, 1),),
+        checks=checks,
+    )
+
+
+def row_of(result: AuditResult, start: str) -> str:
+    return next(line for line in render_text(result).splitlines() if line.startswith(start))
+
+
+def unwrap(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_every_table_and_column_is_explained_in_the_terminal_and_on_the_page() -> None:
+    result = make_result()
+    meanings = {
+        **legend.EXACT_COLUMNS,
+        **legend.BLACK_BOX_COLUMNS,
+        "p": legend.explain_p_values(result),
+    }
+    text, page = unwrap(render_text(result)), render_html(result)
+    for explanation in (legend.EXACT, legend.BLACK_BOX, legend.CHECKS):
+        assert explanation in text
+        assert escape(explanation) in page
+    for column, meaning in meanings.items():
+        assert f"{column}: {meaning}" in text
+        assert f"<dt>{escape(column)}</dt><dd>{escape(meaning)}</dd>" in page
+    assert "at most once in 1,000,000 audits" in text
+
+
+def test_the_realised_epsilon_is_a_bound_that_holds_without_rounding() -> None:
+    result = make_result()
+    assert " <= 1 (exact)  " in row_of(
+        result, "size (mean)"
+    )  # ln of the ratio is rounded up to 1.00000000000
+    assert " below 1e-12  " in row_of(result, "size (mean)")
+    sue = result.exact[0]
+    assert f" <= {sue.realised_epsilon}  " in row_of(result, "kind ")
+    assert sue.realised_epsilon < "1"
+
+
+def test_tables_slightly_above_epsilon_are_not_rounded_to_epsilon() -> None:
+    sign = next(each for each in make_result().exact if each.mechanism == "sign")
+    ratio = sign.ratio + Fraction(1, 10**15)
+    above = replace(sign, ratio=ratio, realised_epsilon=str(realised_epsilon(ratio)), passed=False)
+    row = row_of(make_result(exact=(above,)), "size (mean)")
+    assert " > 1 (exact)  " in row
+    assert row.endswith("  FAULT")
+
+
+@pytest.mark.parametrize(
+    ("bound", "detectable", "mark"),
+    [
+        (0.9999, 4.0, "ok"),
+        (1.2, 4.0, "FAULT"),
+        (0.0, 1.5, "ok (shows only leaks far above epsilon)"),
+        (0.0, 1.0, "too few messages to show any leak"),
+    ],
+)
+def test_every_black_box_row_is_marked(bound: float, detectable: float, mark: str) -> None:
+    result = make_result(bound=bound, detectable=detectable)
+    rows = [line for line in render_text(result).splitlines() if "byte 57 is 0" in line]
+    assert rows[0].endswith(f"  {mark}")
+    assert result.passed == (mark != "FAULT")
+    assert bool(result.notes) == mark.startswith("too few")
+
+
+def test_every_check_is_marked_and_timing_is_not_part_of_the_result() -> None:
+    checks = (
+        Check(HOMOGENEITY, "lengths", True, "58 bytes"),
+        Check(FRESHNESS, "retries", False, "2 bodies"),
+        Check(FRESHNESS, "forks", None, "not tested: this system does not fork"),
+        Check(TIMING, "times", None, "1% of 9 microseconds"),
+    )
+    result = make_result(checks=checks)
+    assert row_of(result, "lengths").endswith("  ok")
+    assert row_of(result, "retries").endswith("  FAULT")
+    assert row_of(result, "forks").endswith("  not tested")
+    assert row_of(result, "times").endswith("  not part of the result; see docs/privacy.md, Time")
+
+
+def test_the_last_line_of_a_passed_audit_states_what_it_covers() -> None:
+    expected = (
+        "passed: every table keeps epsilon 1 exactly; no measured bound exceeds it; no check found a fault; "
+        "not covered: docs/privacy.md, What it cannot see"
+    )
+    assert render_text(make_result()).splitlines()[-1] == expected
+    failed = make_result(bound=1.2)
+    assert render_text(failed).splitlines()[-1] == f"FAULT: {failed.faults[0]}"
+    assert "passed" not in render_text(failed)
+
+
+def test_a_p_value_too_small_for_a_float_is_not_written_as_zero() -> None:
+    assert format_p_value(0.0, 2) == "p < 1e-300"
+    assert format_p_value(2.2e-5, 2) == "p = 2.2e-05"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from secrets import token_hex
 
 import numpy as np
@@ -18,7 +18,7 @@ from encoders.errors import LdpError
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.stores import Batch, Store, Total
-from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, unknown_survey_error
+from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
@@ -126,21 +126,39 @@ class _Migration:
                 f"{self._survey} was imported completely already: run its collectors on the target, and "
                 "none on the source"
             )
-        if self._read_totals(self._target) or self._survey in self._target.schedules():
+        totals = self._read_totals(self._target)
+        reports = self._count_reports(self._target)
+        if totals and self._lacks_reports(self._source, self._target):
+            own = sum(self._missing_reports(self._source, self._target))
+            what = f"{own:,} {'report' if own == 1 else 'reports'}" if reports else "tokens"
             raise MigrationError(
-                f"the target collects {self._survey} itself, or has opening times for it: import into a "
-                "store without it"
+                f"the target has {what} of {self._survey} of its own: import into a store without this survey"
             )
+        if totals:
+            raise MigrationError(
+                f"the target holds a finished import of {reports:,} reports of {self._survey}, and the "
+                f"source now has {self._count_reports(self._source):,}: import into a new store, or run "
+                "collectors on the source only"
+            )
+        if self._survey in self._target.schedules():
+            raise MigrationError(
+                f"the target has opening times for {self._survey}: import into a store without this survey"
+            )
+
+    def _count_reports(self, store: Store) -> int:
+        return count_reports(store.totals(self._survey))
 
     def _lacks_reports(self, store: Store, other: Store) -> bool:
         """Return whether `store` lacks reports or tokens of `other`, or has others under their ids."""
-        return any(
-            store.find_recorded(name, {counter: ids})[counter]
-            != dict(zip(byte_rows(ids), byte_rows(marks), strict=True))
-            for (name, counter), total in self._read_totals(other).items()
-            if total.n
-            for ids, marks in other.report_ids(name, counter)
-        )
+        return any(self._missing_reports(store, other))
+
+    def _missing_reports(self, store: Store, other: Store) -> Iterator[int]:
+        """Yield, part by part, how many reports or tokens of `other` are not in `store`."""
+        for (name, counter), total in self._read_totals(other).items():
+            for ids, marks in other.report_ids(name, counter) if total.n else ():
+                entries = zip(byte_rows(ids), byte_rows(marks), strict=True)
+                found = store.find_recorded(name, {counter: ids})[counter]
+                yield sum(found.get(report_id) != mark for report_id, mark in entries)
 
     def _copy_cells(self, totals: TotalsByCounter) -> None:
         """Make the target's cells equal to the source's; numbers of reports grow when ids are recorded."""

@@ -24,6 +24,7 @@ __all__ = [
     "Total",
     "choose_covering_plan",
     "read_stored_plan",
+    "require_different",
     "sum_snapshots",
     "take_snapshot",
 ]
@@ -134,6 +135,23 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
         return -len(plan.questions), plan.id != plan.family, plan.id
 
     return reduce(add, sorted(snapshots, key=rank))
+
+
+def require_different(snapshots: Mapping[str, Snapshot]) -> None:
+    """Raise SnapshotError if two snapshots, given by their names, have the same plan and equal counters.
+
+    Counters without reports are equal without being copies.
+    """
+    names: dict[tuple[str, str], str] = {}
+    for name, snapshot in snapshots.items():
+        counters = {key: (total.n, total.cells.tolist()) for key, total in snapshot.totals.items()}
+        content = snapshot.plan.digest, json.dumps(counters, sort_keys=True)
+        former = names.setdefault(content, name)
+        if former != name and snapshot.total():
+            raise SnapshotError(
+                f"{former} and {name} have the same counters, so one is a copy of the other, and its reports "
+                "would count twice: name one of them"
+            )
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:

@@ -17,7 +17,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, Warn, count_archives
-from ldp_aggregator.snapshot import Snapshot, sum_snapshots, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, require_different, sum_snapshots, take_snapshot
 from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
@@ -79,8 +79,8 @@ def read_training_data(
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
         the sources validate several models, or contain only a validation round.
     SnapshotError
-        If a snapshot is damaged, or the sources' plans are not rounds of one survey, see
-        :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
+        If a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of one
+        survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
     IncompleteImportError
         If the survey's import into its store is not complete.
     """
@@ -89,12 +89,11 @@ def read_training_data(
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise SourceError(f"{twice[0]} is named twice, so its reports would count twice: name it once")
     archives = [source for source in sources if _is_archive(source)]
-    snapshots = [
-        snapshot
-        for source in sources
-        if source not in archives
-        for snapshot in _read_snapshots(source, surveys, token)
-    ]
+    by_source = {
+        source: _read_snapshots(source, surveys, token) for source in sources if source not in archives
+    }
+    require_different({source: each[0] for source, each in by_source.items() if len(each) == 1})
+    snapshots = [snapshot for each in by_source.values() for snapshot in each]
     if archives:
         if plan is None:
             raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from click.core import ParameterSource
 from ldp_aggregator.collector.errors import SettingsError
 
 _ARGUMENTS = "ldp.arguments"
+_SQLITE = "sqlite:///"
 _NOT_IN_FILES = {"config", "show_settings", "help"}
 
 
@@ -77,6 +79,8 @@ def _check_value(
         raise click.BadParameter(f"{path}: {key}: must be {'a list, each ' * is_list}{wanted}")
     if isinstance(parameter.type, click.Path):
         values = [str(path.parent / each) for each in values]
+    if key == "store":
+        values = [resolve_store_path(each, path.parent) for each in values]
     value = values if is_list else values[0]
     try:
         parameter.process_value(context, value)
@@ -85,6 +89,12 @@ def _check_value(
     except click.BadParameter as error:
         raise click.BadParameter(f"{path}: {key}: {error.message}") from error
     return value
+
+
+def resolve_store_path(url: str, folder: Path) -> str:
+    """Return the URL of a store; a relative path of SQLite becomes absolute, as a path in `folder`."""
+    path = url.removeprefix(_SQLITE)
+    return f"{_SQLITE}{(folder / path).absolute()}" if path and path != url else url
 
 
 def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
@@ -112,5 +122,7 @@ def setting_origins(context: click.Context) -> dict[str, str]:
 
 
 def _environment_variable(context: click.Context, parameter: click.Parameter) -> str:
-    own = parameter.envvar
-    return str(own) if own else f"{context.auto_envvar_prefix}_{str(parameter.name).upper()}"
+    automatic = f"{context.auto_envvar_prefix}_{str(parameter.name).upper()}"
+    own = parameter.envvar or automatic
+    names = [own] if isinstance(own, str) else list(own)
+    return next(filter(os.environ.get, names), names[0])

@@ -14,11 +14,17 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.cli import surveys, transfer
-from ldp_aggregator.cli.config import ReloadableCommand, read_config, reload_options, setting_origins
-from ldp_aggregator.cli.store_option import durability_option
+from ldp_aggregator.cli.config import (
+    ReloadableCommand,
+    read_config,
+    reload_options,
+    resolve_store_path,
+    setting_origins,
+)
+from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.tokens import tokens
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE
+from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE, read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
@@ -68,9 +74,11 @@ def main() -> None:
 )
 @click.option(
     "--store",
+    envvar=["LDP_COLLECTOR_SERVE_STORE", STORE_VARIABLE],
     default="sqlite:///ldp.db",
     show_default=True,
-    help="sqlite:///FILE, redis://HOST:PORT/DB, redis+cluster://HOST:PORT or unix:///SOCKET.",
+    help="sqlite:///FILE, redis://HOST:PORT/DB, rediss:// (the same over TLS), redis+cluster://HOST:PORT or "
+    f"unix:///SOCKET; also from {STORE_VARIABLE}, which all commands read.",
 )
 @click.option(
     "--bind",
@@ -185,17 +193,29 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
 
 
 def _print_settings(context: click.Context) -> None:
-    """Print each setting and its source, without secrets."""
+    """Print each setting and its source, without secrets; check that the tokens can be read."""
     for name, origin in setting_origins(context).items():
         value = context.params[name]
         if name == "store":
-            value = _without_password(value)
-        text = " ".join(map(str, value)) if isinstance(value, tuple) else value
+            value = _without_password(resolve_store_path(value, Path.cwd()))
+        text = " ".join(map(_setting_text, value)) if isinstance(value, tuple) else _setting_text(value)
         click.echo(f"{name} = {text}  ({origin})")
+    errors = []
     for owner, variable in (("operator", TOKEN_VARIABLE), ("gateway", GATEWAY_TOKEN_VARIABLE)):
-        if context.params[f"{owner}_token_file"] is None:
-            state = "set" if os.environ.get(variable) else "not set"
-            click.echo(f"the {owner}'s token is {state}  (environment, {variable})")
+        file = context.params[f"{owner}_token_file"]
+        try:
+            state = "set" if read_token(file, variable, os.environ.get(variable), owner) else "not set"
+        except SettingsError as error:
+            errors.append(str(error))
+        else:
+            source = f"file {file}" if file else f"environment, {variable}"
+            click.echo(f"the {owner}'s token is {state}  ({source})")
+    if errors:
+        raise click.ClickException("; ".join(errors))
+
+
+def _setting_text(value: object) -> str:
+    return str(value.absolute() if isinstance(value, Path) else value)
 
 
 for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):

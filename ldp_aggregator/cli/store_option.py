@@ -11,8 +11,17 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.stores import Store
 from ldp_aggregator.training_sources import open_existing_store
 
+STORE_VARIABLE = "LDP_STORE"
+"""The environment variable that all commands read: a password in it is not on the command line."""
+
 store_option = click.option(
-    "--store", "url", default="sqlite:///ldp.db", show_default=True, help="URL of the store."
+    "--store",
+    "url",
+    envvar=STORE_VARIABLE,
+    default="sqlite:///ldp.db",
+    show_default=True,
+    show_envvar=True,
+    help="URL of the store.",
 )
 durability_option = click.option(
     "--durability",

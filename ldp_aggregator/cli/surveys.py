@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime
 
@@ -21,8 +22,25 @@ from ldp_aggregator.stores.schedule import (
 )
 
 _DAY_SECONDS = 86_400
+
+
+def _read_time(_context: click.Context, _parameter: click.Parameter, text: str | None) -> datetime | None:
+    """Return a time in UTC; name a wrong format and a date that does not exist separately."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d)?", text, re.ASCII):
+        raise click.BadParameter(f"{text!r} is not YYYY-MM-DD or YYYY-MM-DDTHH:MM, as 2027-02-15T18:00")
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: this date or time does not exist") from error
+
+
 _at_option = click.option(
-    "--at", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="In UTC; now by default."
+    "--at",
+    callback=_read_time,
+    metavar="TIME",
+    help="YYYY-MM-DD or YYYY-MM-DDTHH:MM in UTC; now by default.",
 )
 
 
@@ -56,7 +74,14 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     """Open SURVEY now or at a time, until it is closed. Its plan is not served before."""
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
+        was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
         _set_schedule(store, survey, Schedule(opens=_seconds(at)))
+        if was_open and _seconds(at) > time.time():
+            reports = count_reports(store.totals(survey))
+            kept = (
+                f"; its {reports:,} {'report is' if reports == 1 else 'reports are'} kept" if reports else ""
+            )
+            click.echo(f"it was open: devices are refused until then{kept}")
         if former.closes is not None:
             click.echo(f"its closing time, {_format_time(former.closes)}, is cancelled: close it again")
 
@@ -96,14 +121,15 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
     states = {
         Phase.WAITING: f"opens {_format_time(schedule.opens)}",
         Phase.OPEN: f"open, closes {_format_time(schedule.closes)}" if schedule.closes else "open",
-        Phase.GRACE: f"closed; reports are accepted for {schedule.grace / _DAY_SECONDS:g} days more",
+        Phase.GRACE: "closed; reports that devices made before are accepted until "
+        + _format_time((schedule.closes or 0) + schedule.grace),
         Phase.CLOSED: "closed",
     }
     click.echo(f"{survey}: {states[phase]}")
 
 
 def _seconds(at: datetime | None) -> int:
-    return int(at.replace(tzinfo=UTC).timestamp()) if at else int(time.time())
+    return int(at.timestamp()) if at else int(time.time())
 
 
 def _format_time(seconds: int | None) -> str:

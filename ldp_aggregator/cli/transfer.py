@@ -11,9 +11,15 @@ import click
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_aggregator.cli.store_option import durability_option, open_for_command, store_option
+from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
 from ldp_aggregator.migrate import migrate_survey
-from ldp_aggregator.snapshot import Snapshot, read_stored_plan, sum_snapshots, take_snapshot
+from ldp_aggregator.snapshot import (
+    Snapshot,
+    read_stored_plan,
+    require_different,
+    sum_snapshots,
+    take_snapshot,
+)
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.training_sources import open_existing_store
@@ -38,28 +44,40 @@ def export(survey: str, url: str, output: Path) -> None:
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
-    """Add SNAPSHOTS of one plan, or of a survey's rounds, to one; no report may be in two of them."""
+    """Add SNAPSHOTS of one plan, or of a survey's rounds, to one; no report may be in two of them.
+
+    Snapshots with equal counters are refused, because they are copies.
+    """
     require_no_input(output, snapshots)
     with print_errors():
         if len({path.resolve() for path in snapshots}) < len(snapshots):
             raise click.ClickException("a snapshot is named twice: its reports would count twice")
-        pooled = sum_snapshots(map(_read_snapshot, snapshots))
+        read = [_read_snapshot(path) for path in snapshots]
+        require_different(dict(zip(map(str, snapshots), read, strict=True)))
+        pooled = sum_snapshots(read)
         write_atomically(output, pooled.to_json())
     click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
 
 
 @click.command("import")
 @click.argument("survey")
-@click.option("--from", "source", required=True, help="The old store; it is only read.")
-@click.option("--store", "url", required=True, help="The new store.")
+@click.option(
+    "--from",
+    "source",
+    envvar="LDP_OLD_STORE",
+    show_envvar=True,
+    required=True,
+    help="The old store; it is only read.",
+)
+@click.option("--store", "url", envvar=STORE_VARIABLE, show_envvar=True, required=True, help="The new store.")
 @durability_option
 def import_(survey: str, source: str, url: str, durability: str) -> None:
     """Copy SURVEY to another store: its plan, texts, times, tokens, counters, and the ids of all its reports.
 
     Stop the collectors of the old store first. This command cannot check that they are stopped, only that the
     totals did not change. Until everything is copied, collectors on the new store refuse reports, and
-    devices send them again later. If the import was interrupted or the old store changed, run the same
-    command again.
+    devices send them again later. If the import was interrupted, or reported that the old store changed
+    meanwhile, run the same command again. After a finished import it does nothing.
     """
     if source == url:
         raise click.ClickException("--from and --store are the same store: nothing to copy")
@@ -68,8 +86,8 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
         with open_for_command(url, open_store) as new:
             reports = _import_survey(old, new, survey, durability)
     click.echo(
-        f"{reports:,} reports of {survey} are in the new store: from now on run collectors on it only, "
-        "not on the old store"
+        f"{reports:,} reports of {survey} are in the new store. Moving: run collectors on the new store "
+        "only. Backup: go on with the old store. Never serve both."
     )
 
 

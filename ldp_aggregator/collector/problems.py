@@ -121,10 +121,16 @@ def register_error_handlers(app: Flask) -> None:
     app.register_error_handler(Exception, handle_unexpected)
 
 
+_HTTP_DETAILS = {
+    404: "there is no such page; GET /openapi.json lists all pages",
+    405: "this page does not take this method; GET /openapi.json lists all pages with their methods",
+}
+
+
 def _handle_http_exception(error: HTTPException) -> Response:
     status = error.code or 500
     reason = Reason.NO_SUCH_PAGE if status < 500 else Reason.INTERNAL
-    response = problem_response(Problem(reason, error.description or "", status))
+    response = problem_response(Problem(reason, _HTTP_DETAILS.get(status, ""), status))
     if isinstance(error, MethodNotAllowed):
         response.allow.update(error.valid_methods or ())
     return response

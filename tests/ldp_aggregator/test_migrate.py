@@ -159,7 +159,7 @@ def test_invitations_move_too() -> None:
     other.publish(plan.id, plan.json)
     (foreign,) = create_tokens(other, plan, 1, SystemEntropy())
     assert take(arrived, foreign) == "not-enrolled"
-    with pytest.raises(MigrationError, match="collects trial itself"):
+    with pytest.raises(MigrationError, match="the target has tokens of trial of its own"):
         migrate_survey(source, other, plan.id)  # its own tokens would be lost
 
 
@@ -280,7 +280,17 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         store.publish(PLAN.id, PLAN.json)
     record(busy, PLAN.id, "counter", OTHER, np.array([1]))
     timed.set_schedule(PLAN.id, Schedule().to_json())
-    for store, why in ((busy, "itself"), (timed, "itself"), (source, "was imported completely already")):
+    copy = MemoryStore()
+    migrate_survey(source, copy, PLAN.id)
+    counter = next(iter(sent.totals))
+    record(source, PLAN.id, counter, OTHER, np.zeros(len(sent.totals[counter].cells), np.int64))
+    held = f"holds a finished import of 3,000 reports of trial, and the source now has {3000 + len(OTHER):,}"
+    for store, why in (
+        (busy, f"the target has {len(OTHER)} reports? of trial of its own"),
+        (timed, "the target has opening times for trial"),
+        (copy, held),
+        (source, "was imported completely already"),
+    ):
         before = store.schedules()
         with pytest.raises(MigrationError, match=why):
             migrate_survey(source, store, PLAN.id)

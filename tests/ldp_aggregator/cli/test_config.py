@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector.access_tokens import read_token
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.stores import open_store
 from tests.ldp_aggregator.collector.conftest import SURVEY
 
 VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"
@@ -58,8 +59,39 @@ def test_paths_in_a_file_are_relative_to_it(folder: Path) -> None:
     (folder / "secret").write_text("hidden\n")
     path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "secret"\n')
     result = show("--config", path)
+    assert result.exit_code == 1  # "hidden" is too short for a token
+    assert "hidden" not in result.output
     assert f"surveys = {folder}/survey.toml  ({path})\n" in result.output
     assert f"operator_token_file = {folder}/secret  ({path})\n" in result.output
+
+
+@pytest.mark.parametrize(
+    ("store", "shown"),
+    [
+        ("sqlite:///data/ldp.db", "sqlite:///{folder}/data/ldp.db"),
+        ("sqlite:////var/ldp.db", "sqlite:////var/ldp.db"),
+        ("redis://host:6379/0", "redis://host:6379/0"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+    ],
+)
+def test_the_path_of_a_store_in_a_file_is_relative_to_it(folder: Path, store: str, shown: str) -> None:
+    path = config(folder, f'surveys = ["survey.toml"]\nstore = "{store}"\n')
+    result = show("--config", path)
+    assert f"store = {shown.format(folder=folder)}  ({path})\n" in result.output
+
+
+def test_all_commands_read_the_store_from_one_variable(folder: Path) -> None:
+    survey, url = folder / "survey.toml", f"sqlite:///{folder}/ldp.db"
+    result = show(survey, LDP_STORE=url)
+    assert f"store = {url}  (environment, LDP_STORE)\n" in result.output
+    result = show(survey, LDP_STORE=url, LDP_COLLECTOR_SERVE_STORE="redis://host/1")
+    assert "store = redis://host/1  (environment, LDP_COLLECTOR_SERVE_STORE)\n" in result.output
+    store = open_store(url)
+    store.publish("sleep", b"{}")
+    store.close()
+    for command in (["status"], ["close", "sleep"], ["open", "sleep"]):
+        result = CliRunner().invoke(main, command, env={"LDP_STORE": url})
+        assert (result.exit_code, "sleep" in result.output) == (0, True), result.output
 
 
 def test_the_environment_can_set_every_option(folder: Path) -> None:
@@ -73,7 +105,7 @@ def test_the_environment_can_set_every_option(folder: Path) -> None:
 
 def test_secrets_are_not_shown(folder: Path) -> None:
     path = config(folder, 'surveys = ["survey.toml"]\nstore = "redis://user:hush-hush@host/1"')
-    result = show("--config", path, LDP_OPERATOR_TOKEN="hush-hush")
+    result = show("--config", path, LDP_OPERATOR_TOKEN="hush-hush-hush-hush")
     assert "store = redis://host/1" in result.output
     assert "the operator's token is set" in result.output
     assert "hush" not in result.output
@@ -183,13 +215,28 @@ def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_ot
     assert f"operator_bind = 127.0.0.1:8001  ({path})\n" in result.output
     assert f"gateway_token_file = {folder}/g  ({path})\n" in result.output
     result = show(
-        folder / "survey.toml", LDP_COLLECTOR_SERVE_OPERATOR_BIND="[::1]:1", LDP_GATEWAY_TOKEN="hush"
+        folder / "survey.toml",
+        LDP_COLLECTOR_SERVE_OPERATOR_BIND="[::1]:1",
+        LDP_GATEWAY_TOKEN="hush-hush-hush-hush",
     )
     assert "operator_bind = [::1]:1  (environment, LDP_COLLECTOR_SERVE_OPERATOR_BIND)\n" in result.output
     assert "the gateway's token is set  (environment, LDP_GATEWAY_TOKEN)\n" in result.output
     assert "hush" not in result.output
     result = show("--config", config(folder, "operator_bind = 'x'"))
     assert "operator_bind: must be HOST:PORT" in result.output
+
+
+def test_a_token_file_is_checked_before_its_token_is_reported_as_set(folder: Path) -> None:
+    path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "op-token"\n')
+    result = show("--config", path)
+    assert result.exit_code == 1
+    assert "Error: the operator's token file cannot be read: No such file" in result.output
+    assert "the operator's token is" not in result.output
+    (folder / "op-token").write_text("long-enough-for-a-token\n")
+    result = show("--config", path)
+    assert result.exit_code == 0
+    assert f"the operator's token is set  (file {folder}/op-token)\n" in result.output
+    assert "long-enough" not in result.output
 
 
 def test_a_token_instead_of_its_file_s_name_is_not_shown(folder: Path) -> None:
@@ -216,7 +263,7 @@ def test_a_token_instead_of_its_file_s_name_is_not_shown(folder: Path) -> None:
         ("redis://:geheim@[::1", "redis://[::1"),
         ("redis://:geheim\u2100x@h/0", "redis://h/0"),
         ("", "(not the URL of a store)"),
-        ("sqlite:///ldp.db", "sqlite:///ldp.db"),
+        ("sqlite:///ldp.db", "sqlite:///{here}/ldp.db"),
         ("unix:///run/redis.sock", "unix:///run/redis.sock"),
     ],
 )
@@ -225,7 +272,7 @@ def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(
 ) -> None:
     command = ["serve", str(folder / "survey.toml"), "--show-settings", "--store", url]
     result = CliRunner().invoke(main, command)
-    assert f"store = {shown}  (" in result.output
+    assert f"store = {shown.format(here=Path.cwd())}  (" in result.output
     assert "heim" not in result.output
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -155,15 +156,16 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_the_commands_open_and_close_a_survey(url: str) -> None:
     assert run("open", "sleep", "--store", url, "--at", "2999-01-01") == (
         0,
-        "sleep: opens 2999-01-01 00:00\n",
+        "sleep: opens 2999-01-01 00:00\nit was open: devices are refused until then\n",
     )
     assert "waiting" in run("status", "--store", url)[1]
     assert run("open", "sleep", "--store", url) == (0, "sleep: open\n")
     _, output = run("close", "sleep", "--store", url, "--at", "2999-01-01T12:30", "--grace", 14)
     assert output == "sleep: open, closes 2999-01-01 12:30\n"
     assert "2999-01-01 12:30  14 days" in run("status", "--store", url)[1]
+    end = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
     assert run("close", "sleep", "--store", url, "--grace", 3)[1].startswith(
-        "sleep: closed; reports are accepted for 3"
+        f"sleep: closed; reports that devices made before are accepted until {end} "
     )
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
     assert "is cancelled" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
@@ -176,18 +178,58 @@ def test_the_commands_open_and_close_a_survey(url: str) -> None:
     assert (code, "no such file" in output) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("2027-02-30", "'2027-02-30': this date or time does not exist"),
+        ("2027-02-03T25:00", "'2027-02-03T25:00': this date or time does not exist"),
+        ("3.2.2027", "'3.2.2027' is not YYYY-MM-DD or YYYY-MM-DDTHH:MM"),
+        ("2027-02-03T10:00+01:00", "is not YYYY-MM-DD or YYYY-MM-DDTHH:MM"),
+    ],
+)
+def test_a_time_that_cannot_be_used_is_named_with_the_reason(url: str, text: str, message: str) -> None:
+    code, output = run("close", "sleep", "--store", url, "--at", text)
+    assert code == 2
+    assert message in " ".join(output.split())
+
+
+def test_a_time_is_accepted_as_status_prints_it(url: str) -> None:
+    run("close", "sleep", "--store", url, "--at", "2999-11-22T19:50")
+    assert "2999-11-22 19:50" in run("status", "--store", url)[1]
+    assert run("close", "sleep", "--store", url, "--at", "2999-11-22 19:50")[0] == 0
+
+
+def test_opening_a_running_survey_later_reports_what_that_means(url: str, plan: Plan) -> None:
+    from ldp_aggregator.collector.intake import Intake
+
+    command = ("open", "sleep", "--store", url, "--at", "2999-01-01")
+    assert run(*command)[1].endswith("it was open: devices are refused until then\n")
+    assert run(*command)[1] == "sleep: opens 2999-01-01 00:00\n"
+    run("open", "sleep", "--store", url)
+    store = open_store(url)
+    Intake(plan, store).record_body(b"".join(make_report(plan, ROW, "yes") for _ in range(3)))
+    store.close()
+    assert run(*command)[1].endswith("devices are refused until then; its 3 reports are kept\n")
+
+
 def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path, web: FlaskClient) -> None:
     from ldp_aggregator.collector.intake import Intake
-    from ldp_aggregator.snapshot import Snapshot
+    from ldp_aggregator.snapshot import Snapshot, take_snapshot
 
     store = open_store(url)
     Intake(plan, store).record_body(b"".join(make_report(plan, ROW, "yes") for _ in range(5)))
     store.close()
     one, both = tmp_path / "one.json", tmp_path / "both.json"
     assert run("export", "sleep", "--store", url, "-o", one)[1].startswith("5 reports of sleep")
-    (tmp_path / "two.json").write_bytes(one.read_bytes())
-    assert run("merge", one, tmp_path / "two.json", "-o", both)[1].startswith("10 reports of sleep")
-    assert Snapshot.from_json(both.read_bytes()).total() == 10
+    other = MemoryStore()
+    other.publish(plan.id, plan.json)
+    Intake(plan, other).record_body(b"".join(make_report(plan, ROW, "yes") for _ in range(6)))
+    (tmp_path / "two.json").write_bytes(take_snapshot(other, plan.id).to_json())
+    assert run("merge", one, tmp_path / "two.json", "-o", both)[1].startswith("11 reports of sleep")
+    assert Snapshot.from_json(both.read_bytes()).total() == 11
+    (tmp_path / "copy.json").write_bytes(one.read_bytes())
+    code, output = run("merge", one, tmp_path / "copy.json", "-o", both)
+    assert (code, "have the same counters" in output) == (1, True)
     code, output = run("merge", one, one, "-o", both)
     assert (code, "named twice" in output) == (1, True)
     code, output = run("merge", one, tmp_path / "two.json", "-o", one)

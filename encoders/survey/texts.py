@@ -71,7 +71,7 @@ def values_with_texts(feature: Feature) -> tuple[str, ...]:
     return (*feature.values, *missing) if isinstance(feature, CategoricalFeature) else missing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SurveyTexts:
     """The texts of a survey, as they are in the survey file.
 
@@ -85,6 +85,12 @@ class SurveyTexts:
 
     about: Mapping[str, str]
     languages: Mapping[str, Mapping[str, Any]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SurveyTexts) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
 
     @cached_property
     def json(self) -> bytes:

@@ -73,6 +73,8 @@ def test_order_of_languages_is_part_of_the_texts() -> None:
     texts = read_survey(reverse).compile().texts
     assert texts
     assert list(texts.languages) == ["de", "en"]
+    assert texts != read_survey(forward).texts
+    assert len({read_survey(reverse), read_survey(forward), read_survey(reverse)}) == 2
     assert read_survey(reverse).compile() != read_survey(forward).compile()
 
 

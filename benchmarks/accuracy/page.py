@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -99,9 +100,11 @@ def draw(results: Results, data: str, path: Path) -> None:
             stderr=stderr,
             non_private=without,
             repeats=results.settings.repeats,
+            balanced_accuracy=math.nan,  # the plot has accuracies only
+            beats_majority=accuracy > majority + 2 * stderr,
         )
         for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS, VALIDATED))
         for accuracy, stderr in [mean_error(results.get(Cell(data, way, epsilon)))]
     ]
     path.parent.mkdir(exist_ok=True)
-    plot_simulation(Simulation(tuple(rows), majority), path, title=data)
+    plot_simulation(Simulation(tuple(rows), majority, "most frequent"), path, title=data)

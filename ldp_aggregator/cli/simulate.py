@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
+from encoders.explain.text import wrap_text
 from encoders.mechanisms import check_name
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
@@ -192,6 +193,7 @@ def _describe_reports(count: int, path: Path, survey: Path) -> str:
     )
 
 
+_MARK = "*"
 _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "epsilon": lambda row: f"{row.epsilon:g}",
     "mechanism": lambda row: row.mechanism,
@@ -200,9 +202,15 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "rounds": lambda row: str(row.rounds),
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
+    "": lambda row: "" if row.beats_majority else _MARK,
+    "balanced": lambda row: f"{row.balanced_accuracy:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
 }
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
+_LEGEND = (
+    "s.e.: standard error of the accuracy. balanced: the accuracy within each class, averaged over classes. "
+    "non-private: the accuracy of the same model without privacy."
+)
 
 
 def _format_table(result: Simulation, survey: Survey) -> str:
@@ -213,12 +221,20 @@ def _format_table(result: Simulation, survey: Survey) -> str:
         hidden = {"numeric", "projection"}
     if {row.rounds for row in result.rows} == {1}:
         hidden.add("rounds")
+    if all(row.beats_majority for row in result.rows):
+        hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
-    lines += ["", "s.e.: standard error of the accuracy. non-private: the same model without privacy."]
+    lines += ["", *wrap_text(_LEGEND)]
+    if "" in columns:
+        lines += wrap_text(
+            f"{_MARK} not better than always predicting {result.majority_class!r}: the accuracy is not more "
+            "than two standard errors above that of the majority class."
+        )
     if result.uncovered:
         lines += ["", UNCOVERED_WARNING]
-    return "\n".join([*lines, "", f"majority class {result.majority:.4f}"])
+    majority = f"majority class {result.majority:.4f} (always predicting {result.majority_class!r})"
+    return "\n".join([*lines, "", majority])

@@ -8,10 +8,12 @@ from pathlib import Path
 import click
 
 from encoders.errors import Reason
+from encoders.explain.text import wrap_text
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
+from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, estimate_snapshot
@@ -106,6 +108,8 @@ def main(
             click.echo(format_summary(estimates, snapshot))
             statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
             click.echo(f"\n{format_privacy(statement)}")
+            if warning := find_useless_model(estimates):
+                click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
     *others, last = [str(path) for path in outputs.values() if path]
     click.echo(f"\nwrote {', '.join(others)}{' and ' if others else ''}{last}")
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Survey
-from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, read_labelled_table, split_rows
+from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
 from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
 from ldp_aggregator.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
 from reduction.class_means import LEARNED_METHOD
@@ -42,6 +42,11 @@ class SimulationRow:
     non_private : float
         Accuracy of the same classifier trained on the rows themselves.
     repeats : int
+    balanced_accuracy : float
+        Mean share of correct predictions on the test rows of each class, averaged over the classes.
+    beats_majority : bool
+        Whether the accuracy exceeds that of the majority class by more than two standard errors of the
+        difference.
     rounds : int
         Number of rounds that the people are divided into.
     validated : bool
@@ -57,26 +62,37 @@ class SimulationRow:
     stderr: float
     non_private: float
     repeats: int
+    balanced_accuracy: float
+    beats_majority: bool
     rounds: int = 1
     validated: bool = False
 
     @classmethod
     def from_accuracies(
-        cls, variant: Variant, accuracies: Sequence[float], encoded: Sequence[EncodedRows]
+        cls,
+        variant: Variant,
+        accuracies: Sequence[float],
+        balanced: Sequence[float],
+        encoded: Sequence[EncodedRows],
     ) -> Self:
         """Average the accuracies of a variant's trials over their repeats."""
         repeats = len(accuracies)
         mean = math.fsum(accuracies) / repeats
+        gains = [accuracy - rows.majority for accuracy, rows in zip(accuracies, encoded, strict=True)]
         if repeats == 1:
-            stderr = math.sqrt(mean * (1 - mean) / len(encoded[0].split.test))
+            stderr = gain_stderr = math.sqrt(mean * (1 - mean) / len(encoded[0].split.test))
         else:
-            stderr = float(np.std(accuracies, ddof=1)) / math.sqrt(repeats)
+            stderr, gain_stderr = (
+                float(np.std(each, ddof=1)) / math.sqrt(repeats) for each in (accuracies, gains)
+            )
         return cls(
             **asdict(variant) | {"epsilon": float(variant.epsilon)},
             accuracy=mean,
             stderr=stderr,
             non_private=math.fsum(rows.non_private for rows in encoded) / repeats,
             repeats=repeats,
+            balanced_accuracy=math.fsum(balanced) / repeats,
+            beats_majority=math.fsum(gains) / repeats > 2 * gain_stderr,
         )
 
 
@@ -90,6 +106,8 @@ class Simulation:
         One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds.
     majority : float
         Accuracy of always predicting the most frequent label.
+    majority_class : str
+        The most frequent label of all rows.
     public_share : float
         Share of the training rows that projections were fitted on. If it is 0, they were fitted on the rows
         that report, which epsilon does NOT cover.
@@ -97,6 +115,7 @@ class Simulation:
 
     rows: tuple[SimulationRow, ...]
     majority: float
+    majority_class: str
     public_share: float = 0.0
 
     @property
@@ -116,6 +135,7 @@ class Simulation:
             "rows": [asdict(row) for row in self.rows],
             "non_private": self.non_private,
             "majority": self.majority,
+            "majority_class": self.majority_class,
             "public_share": self.public_share,
         }
 
@@ -174,23 +194,21 @@ def simulate(
         # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
         if not index or variant.encoding != variants[index - 1].encoding:
             encoded = encode_repeats(table, splits, variant)
-        accuracies = []
+        accuracies, balanced = [], []
         for repeat, encoded_rows in enumerate(encoded):
             # Compile the plan, simulate reports, estimate and train.
             rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, index)))
             trial = run_trial(encoded_rows, variant, rng)
             # Test on the rows that did not report.
             accuracies.append(trial.accuracy)
+            balanced.append(trial.balanced_accuracy)
             if progress:
                 progress(1)
         # Average over the repeats.
-        results.append(SimulationRow.from_accuracies(variant, accuracies, encoded))
-    return Simulation(tuple(results), _compute_majority_accuracy(table, splits), public_share)
-
-
-def _compute_majority_accuracy(table: LabelledTable, splits: Sequence[Split]) -> float:
-    accuracies = []
-    for split in splits:
-        majority = np.bincount(table.labels[split.train]).argmax()
-        accuracies.append(float(np.mean(table.labels[split.test] == majority)))
-    return math.fsum(accuracies) / len(accuracies)
+        results.append(SimulationRow.from_accuracies(variant, accuracies, balanced, encoded))
+    return Simulation(
+        rows=tuple(results),
+        majority=math.fsum(each.majority for each in encoded) / repeats,
+        majority_class=survey.label.values[np.bincount(table.labels).argmax()],
+        public_share=public_share,
+    )

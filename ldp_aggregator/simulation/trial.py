@@ -64,6 +64,18 @@ class EncodedRows:
         """Return the share of test rows whose label the model predicts."""
         return compute_accuracy(model, self.codes, self.table.labels, self.split.test)
 
+    def compute_balanced_accuracy(self, model: LogProbabilities) -> float:
+        """Return the accuracy on the test rows of each class, averaged over the classes."""
+        labels = self.table.labels[self.split.test]
+        is_correct = predict_labels(model, self.codes, self.split.test) == labels
+        return float(np.mean([is_correct[labels == each].mean() for each in np.unique(labels)]))
+
+    @cached_property
+    def majority(self) -> float:
+        """Accuracy on the test rows of always predicting the most frequent label of the training rows."""
+        most_frequent = np.bincount(self.table.labels[self.split.train]).argmax()
+        return float(np.mean(self.table.labels[self.split.test] == most_frequent))
+
     def simulate_reports(self, survey: Survey, people: IntArray, rng: RandomSource) -> Snapshot:
         """Simulate one report of each person; `people` are row numbers."""
         return simulate_reports(compile_survey(survey), self.codes, self.table.labels, rng, users=people)
@@ -81,6 +93,11 @@ class Trial:
     def accuracy(self) -> float:
         """Accuracy of the model on the test rows."""
         return self.rows.compute_accuracy(self.model)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Accuracy of the model on the test rows of each class, averaged over the classes."""
+        return self.rows.compute_balanced_accuracy(self.model)
 
 
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
@@ -141,8 +158,13 @@ def compute_accuracy(
     model: LogProbabilities, codes: IntArray, labels: IntArray, rows: IntArray | None = None
 ) -> float:
     """Return the share of rows, by default all, whose label the model predicts."""
-    predictions = model.compute_scores(codes, rows).argmax(axis=1)
-    return float(np.mean(predictions == (labels if rows is None else labels[rows])))
+    return float(np.mean(predict_labels(model, codes, rows) == (labels if rows is None else labels[rows])))
+
+
+def predict_labels(model: LogProbabilities, codes: IntArray, rows: IntArray | None = None) -> IntArray:
+    """Return the code of the label that the model predicts for each row, by default for all rows."""
+    labels: IntArray = model.compute_scores(codes, rows).argmax(axis=1)
+    return labels
 
 
 def encode_repeats(table: LabelledTable, splits: Sequence[Split], variant: Variant) -> list[EncodedRows]:

@@ -48,7 +48,7 @@ def test_the_table_shows_every_variant_and_the_baselines(run: Callable[..., Resu
 def test_json_is_the_only_thing_printed(run: Callable[..., Result]) -> None:
     result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
     document = json.loads(result.stdout)
-    assert set(document) == {"rows", "non_private", "majority", "public_share"}
+    assert set(document) == {"rows", "non_private", "majority", "majority_class", "public_share"}
     assert document["rows"][0]["estimator"] == "paper"
     assert document["rows"][0]["accuracy"] > 0.8
 
@@ -136,6 +136,34 @@ def test_booleans_in_csv_are_read_in_other_spellings(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         texts.append(result.stdout)
     assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path: Path) -> None:
+    survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
+    survey.write_text(TEA)
+    rows.write_text(
+        "tea,hours,tired\n" + ("black,3,no\ngreen,9,no\n" * 9 + "black,9,yes\ngreen,3,yes\n") * 20
+    )
+    result = CliRunner().invoke(main, [str(survey), str(rows), "--epsilon", "0.5,1", "--repeats", "4"])
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "* not better than always predicting 'no'" in text
+    assert "majority class 0.8" in text or "majority class 0.9" in text
+    assert len([line for line in result.stdout.splitlines() if " * " in line]) == 2
+    document = json.loads(
+        CliRunner().invoke(main, [str(survey), str(rows), "--repeats", "4", "--json"]).stdout
+    )
+    (row,) = document["rows"]
+    assert row["accuracy"] > 0.8
+    assert row["balanced_accuracy"] == pytest.approx(0.5, abs=0.1)
+    assert not row["beats_majority"]
+    assert document["majority_class"] == "no"
+
+
+def test_a_useful_model_is_not_marked(run: Callable[..., Result]) -> None:
+    result = run("--epsilon", "8", "--repeats", 3, "--seed", 3)
+    assert "not better" not in result.stdout
+    assert "balanced: the accuracy within each class" in result.stdout
 
 
 def test_epsilon_is_that_of_the_survey_by_default(run: Callable[..., Result]) -> None:

@@ -23,12 +23,16 @@ def row(projection: str, numeric: str, non_private: float) -> SimulationRow:
         stderr=0.01,
         non_private=non_private,
         repeats=5,
+        balanced_accuracy=0.6,
+        beats_majority=True,
     )
 
 
-ONE = Simulation((row("none", "auto", 0.8),), 0.6)
-MORE = Simulation((row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("learned:1", "auto", 0.9)), 0.6)
-PUBLIC = Simulation(MORE.rows, 0.6, public_share=0.2)
+ONE = Simulation((row("none", "auto", 0.8),), 0.6, "no")
+MORE = Simulation(
+    (row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("learned:1", "auto", 0.9)), 0.6, "no"
+)
+PUBLIC = Simulation(MORE.rows, 0.6, "no", public_share=0.2)
 
 
 def test_non_private_accuracies_are_named_by_their_projection() -> None:

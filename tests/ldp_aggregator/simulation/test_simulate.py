@@ -83,7 +83,7 @@ def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFram
         survey, people, SimulationGrid(epsilons=["0.5", 2], mechanisms=["auto", "OUE"]), repeats=3
     )
     document = json.loads(json.dumps(result.as_dict()))
-    assert list(document) == ["rows", "non_private", "majority", "public_share"]
+    assert list(document) == ["rows", "non_private", "majority", "majority_class", "public_share"]
     assert [(row["epsilon"], row["mechanism"]) for row in document["rows"]] == [
         (0.5, "auto"),
         (0.5, "OUE"),
@@ -91,7 +91,13 @@ def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFram
         (2.0, "OUE"),
     ]
     ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
-    assert set(document["rows"][0]) == ways | {"accuracy", "stderr", "non_private"}
+    assert set(document["rows"][0]) == ways | {
+        "accuracy",
+        "stderr",
+        "non_private",
+        "balanced_accuracy",
+        "beats_majority",
+    }
     assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
 

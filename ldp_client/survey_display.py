@@ -29,12 +29,15 @@ class SurveyDisplay:
 
         Raises
         ------
-        SurveyError, PrivacyError
-            If it is not a plan, or would spend more than its epsilon.
-        PlanError
-            If it is not the plan that this client, or this device, is bound to.
-        TransportError
-            If it has to be fetched and the collector cannot be reached.
+        SurveyError, PrivacyError, SignatureError
+            If it is not a plan, would spend more than its epsilon, or lacks the required signature.
+        PlanError, BudgetError
+            If it is not the plan that this client, or this device, is bound to, or exceeds `max_epsilon`.
+        TransportError, ExpiredError, ConsentError
+            If it has to be fetched, and the collector does not send it, the survey is closed, or the
+            environment forbids requests.
+        JournalError
+            If the journal cannot be read.
         """
         return self._participation.plan
 

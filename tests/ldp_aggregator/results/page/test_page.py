@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +132,7 @@ def test_the_first_paragraph_states_people_label_odds_and_distinguishable_featur
 
 
 def test_relevance_is_sorted_and_unknown_relevance_comes_last() -> None:
-    results = estimate_results(simulate(20_000, Decimal(8)))
+    results = estimate_results(trained(20_000))
     table = parse_page(render_page(results)).section("relevance").find("table")[0]
     rows = table.rows()
     known = [row[2] for row in rows if row[2] != "unknown"]

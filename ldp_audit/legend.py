@@ -18,9 +18,9 @@ EXACT_COLUMNS = {
     ),
     "unused share": "the share of epsilon that the tables do not spend.",
     "payloads enumerated": (
-        "number of payloads whose probabilities were added up and compared; 'by factors': a payload is "
-        "longer than one byte, and the ratio is computed from the factors of its independent parts, or from "
-        "its sets."
+        "number of payloads whose probabilities were added up and compared; 'by factors': there are too many "
+        "payloads, and the ratio is computed from the independent parts of a payload, or from one set among "
+        "many."
     ),
 }
 

@@ -82,6 +82,16 @@ def test_tables_slightly_above_epsilon_are_not_rounded_to_epsilon() -> None:
     assert row.endswith("  FAULT")
 
 
+def test_a_claim_that_the_enumeration_contradicts_is_not_shown_as_a_bound() -> None:
+    sign = next(each for each in make_result().exact if each.mechanism == "sign")
+    claimed = replace(
+        sign, ratio=Fraction(2), realised_epsilon=str(realised_epsilon(Fraction(2))), passed=False
+    )
+    row = row_of(make_result(exact=(claimed,)), "size (mean)")
+    assert " claimed: <= 0.693147180560; the enumeration differs  " in row
+    assert row.endswith("  FAULT")
+
+
 @pytest.mark.parametrize(
     ("bound", "detectable", "mark"),
     [

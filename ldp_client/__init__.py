@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from encoders import __version__
-    from encoders.survey.plan import Plan
+    from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
     from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
     from ldp_client.errors import (
@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient",
     "AsyncTransport",
+    "BinnedFeature",
     "BudgetError",
+    "CategoricalFeature",
     "Client",
     "ClientError",
     "ClosedError",
@@ -65,7 +67,9 @@ __all__ = [
     "Journal",
     "JournalError",
     "LdpError",
+    "NumericFeature",
     "OptionError",
+    "Plan",
     "PlanError",
     "PrivacyError",
     "Receipt",
@@ -86,6 +90,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "encoders.survey": ("BinnedFeature", "CategoricalFeature", "NumericFeature", "Plan"),
     "aio": ("AsyncClient", "AsyncTransport"),
     "client": ("Client",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),
@@ -170,7 +175,7 @@ def __getattr__(name: str) -> object:
         return import_module("encoders").__version__
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"ldp_client.{home}"), name)
+            return getattr(import_module(home if "." in home else f"ldp_client.{home}"), name)
     raise AttributeError(f"module 'ldp_client' has no attribute {name!r}")
 
 

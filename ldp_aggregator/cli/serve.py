@@ -57,7 +57,7 @@ def main() -> None:
     """Collect randomised reports, and count each report exactly once."""
 
 
-@main.command(cls=ReloadableCommand)
+@main.command(cls=ReloadableCommand, short_help="Serve SURVEYS until stopped.")
 @click.argument(
     "surveys",
     nargs=-1,

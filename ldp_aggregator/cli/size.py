@@ -43,7 +43,7 @@ class _Share(click.FloatRange):
             raise click.BadParameter(f"{error.message.rstrip('.')}: write it as in 0.05") from error
 
 
-@click.command()
+@click.command(short_help="Print the expected precision of the estimates of SURVEY.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--users",

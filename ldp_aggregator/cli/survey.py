@@ -63,7 +63,7 @@ def _print_toml(text: str) -> None:
     click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
 
 
-@main.command()
+@main.command(short_help="Print a new survey file: an example, or a draft from a sample.")
 @click.option("--from", "sample", type=_FILE, help="Infer the survey from this PUBLIC sample, a CSV file.")
 @click.option("--label", help="The sample's column to predict.")
 def init(sample: Path | None, label: str | None) -> None:
@@ -82,7 +82,7 @@ def init(sample: Path | None, label: str | None) -> None:
         _print_toml(draft_survey(read_text_columns(sample), label, sample.stem))
 
 
-@main.command()
+@main.command(short_help="Print the mistakes in SURVEY, or an overview of it.")
 @click.argument("survey", type=_FILE)
 def check(survey: Path) -> None:
     """Print every mistake in SURVEY by line and field, or an overview of its questions."""
@@ -94,7 +94,7 @@ def check(survey: Path) -> None:
         raise click.exceptions.Exit(1) from error
 
 
-@main.command("compile")
+@main.command("compile", short_help="Write the plan of SURVEY as canonical JSON.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "-o",
@@ -124,7 +124,7 @@ def compile_(survey: Path, output: Path) -> None:
         click.echo("the survey has texts: -o PLAN.json writes them too, beside the plan", err=True)
 
 
-@main.command("preview")
+@main.command("preview", short_help="Show for one row what is asked, sent and revealed.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--row",
@@ -174,7 +174,7 @@ def preview_(
             click.echo(f"\n{comparison}")
 
 
-@main.command("project")
+@main.command("project", short_help="Print SURVEY with its numbers projected to a few components.")
 @click.argument("survey", type=_FILE)
 @click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
 @click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
@@ -209,7 +209,7 @@ def project_(
     )
 
 
-@main.command("learn")
+@main.command("learn", short_help="Learn a projection, and print the survey of the next round.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for the first round."
@@ -234,7 +234,7 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     )
 
 
-@main.command("narrow")
+@main.command("narrow", short_help="Leave out uninformative features, for the next round.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
@@ -249,7 +249,7 @@ def narrow_(survey: Path, pilot: Path) -> None:
     _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
 
 
-@main.command("validate")
+@main.command("validate", short_help="Print the survey in which devices validate a model.")
 @click.argument("survey", type=_FILE)
 @click.option(
     "--model", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
@@ -266,7 +266,7 @@ def validate_(survey: Path, model: Path) -> None:
     _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
 
 
-@main.command()
+@main.command(short_help="Make a key pair for signing.")
 @click.argument("keyfile", type=click.Path(path_type=Path))
 def keygen(keyfile: Path) -> None:
     """Make a key pair for signing: write the private key to KEYFILE, and print the public key.
@@ -277,7 +277,7 @@ def keygen(keyfile: Path) -> None:
     click.echo(write_key(keyfile))
 
 
-@main.command("sign")
+@main.command("sign", short_help="Sign the plan of SURVEY.")
 @click.argument("survey", type=_FILE)
 @click.option("--key", type=_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
 @click.option(

@@ -44,7 +44,7 @@ _at_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="List the surveys of a store, with their reports.")
 @store_option
 def status(url: str) -> None:
     """List the surveys of a store: phase, times (UTC), reports, rejected reports, tokens."""

@@ -16,7 +16,7 @@ def tokens() -> None:
     """Invite people to a survey with enrolment = "token"."""
 
 
-@tokens.command()
+@tokens.command(short_help="Print new tokens for SURVEY, one per line.")
 @click.argument("survey")
 @store_option
 @click.option(

@@ -27,7 +27,7 @@ from ldp_aggregator.training_sources import open_existing_store
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Write a snapshot of SURVEY to a file.")
 @click.argument("survey")
 @store_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
@@ -40,7 +40,7 @@ def export(survey: str, url: str, output: Path) -> None:
     click.echo(f"{snapshot.total():,} reports of {survey} in {output}")
 
 
-@click.command()
+@click.command(short_help="Add SNAPSHOTS of one plan, or of several rounds.")
 @click.argument("snapshots", nargs=-1, required=True, type=_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
@@ -59,7 +59,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
 
 
-@click.command("import")
+@click.command("import", short_help="Copy SURVEY to another store.")
 @click.argument("survey")
 @click.option(
     "--from",

@@ -1,0 +1,19 @@
+"""The help of the commands."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+import pytest
+from click.testing import CliRunner
+
+
+@pytest.mark.parametrize("module", ["serve", "survey", "tokens"])
+def test_the_list_of_commands_describes_each_by_a_whole_sentence(module: str) -> None:
+    imported = importlib.import_module(f"ldp_aggregator.cli.{module}")
+    group: click.Group = imported.tokens if module == "tokens" else imported.main
+    shown = CliRunner().invoke(group, ["--help"], terminal_width=80).output
+    lines = shown.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in lines] == sorted(group.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)

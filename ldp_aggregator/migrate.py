@@ -14,9 +14,11 @@ from secrets import token_hex
 
 import numpy as np
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
+from encoders.survey import Plan
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
+from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Batch, Store, Total
 from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
@@ -106,7 +108,7 @@ class _Migration:
         former = read_schedule(target, survey)
         if served and not former.import_run:
             self._require_unused_target()
-        target.publish(survey, plan)
+        target.publish(survey, plan, _counter_names(plan))
         target.set_schedule(survey, self._lock.to_json())
         if texts := self._source.texts().get(survey):
             target.set_texts(survey, texts)
@@ -218,6 +220,14 @@ class _Migration:
             f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
             "store without it"
         )
+
+
+def _counter_names(plan: bytes) -> list[str]:
+    """Return the counters of a plan, or none if another version made it."""
+    try:
+        return counter_names(Plan.from_json(plan))
+    except SurveyError:
+        return []
 
 
 def _comparable_totals(totals: TotalsByCounter) -> dict[tuple[str, str], tuple[int, bytes]]:

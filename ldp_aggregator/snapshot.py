@@ -23,6 +23,7 @@ __all__ = [
     "SnapshotError",
     "Total",
     "choose_covering_plan",
+    "counter_names",
     "read_stored_plan",
     "require_different",
     "sum_snapshots",
@@ -182,6 +183,12 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
     """Return the parts of a plan that are the same in all rounds of a family."""
     return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
+
+
+def counter_names(plan: Plan) -> list[str]:
+    """Return the names of all counters of a plan: one per question, and its support counters."""
+    support = [each.support_key for each in plan.questions if each.mechanism.support_counters]
+    return [each.key for each in plan.questions] + support
 
 
 def take_snapshot(store: Store, survey: str) -> Snapshot:

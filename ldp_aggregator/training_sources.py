@@ -177,7 +177,7 @@ def open_existing_store(url: str, read_only: bool = False) -> Store:
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file")
-    return open_store(url, read_only)
+    return open_store(url, read_only, create=False)
 
 
 def _find_only_survey(store: Store) -> str:

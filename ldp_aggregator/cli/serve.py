@@ -163,13 +163,17 @@ def serve(context: click.Context, /, **options: Any) -> None:
     except LdpError as error:
         raise click.ClickException(str(error)) from error
 
+    latest = published
+
     def publish_again() -> PublishedSurveys:
+        nonlocal latest
         new = CollectorSettings.from_options(reload_options(context))
         fixed = {name: getattr(settings, name) for name in _FIXED_SETTINGS}
         for name, value in fixed.items():
             if getattr(new, name) != value:
                 logs.log_event("restart-needed", logging.WARNING, setting=name)
-        return publish_surveys(replace(new, **fixed))
+        latest = publish_surveys(replace(new, **fixed), latest)
+        return latest
 
     run_server(published, publish_again, partial(_print_surveys, published))
 
@@ -187,9 +191,16 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     page = addresses[1] if addresses[1:] else "this address"
     click.echo(f"the operator's page is / of {page}")
     click.echo(f"counting into {_without_password(published.settings.store)}")
+    if published.new_store:
+        click.echo("  a new, empty store")
+    for survey, count in [] if published.new_store else published.report_counts.items():
+        click.echo(f"  {survey}: {count:,} {'report' if count == 1 else 'reports'} so far")
     click.echo(published.guarantee)
     if published.settings.operator_token is None:
-        click.echo(f"estimates and snapshots are closed: set {TOKEN_VARIABLE} to open them with this token")
+        click.echo(
+            f"the operator's pages are closed: no operator token is set ({TOKEN_VARIABLE} or "
+            "--operator-token-file)"
+        )
 
 
 def _print_settings(context: click.Context) -> None:

@@ -22,6 +22,7 @@ from ldp_aggregator.collector.serving.rate_limit import (
     RateLimit,
 )
 from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.group_commit import GroupCommit
 
@@ -40,7 +41,8 @@ def create_app(
         With an `operator_bind`, the operator's pages are served only at the address that the application's
         configuration has under `auth.OPERATOR_ADDRESS`.
     store : Store
-        An open store, used instead of `settings.store`. It holds the plans; see :meth:`Store.publish`.
+        An open store, used instead of `settings.store`. It holds the plans; see :meth:`Store.publish`. If it
+        loses one of them, its reports are refused.
     signatures : mapping of survey id to bytes, optional
         The authors' signatures, served unchecked: the collector does not know which keys apps pin.
     guarantee : str
@@ -55,6 +57,8 @@ def create_app(
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no CORS: scripts of other sites use no page
     app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
     plans = _read_plans(store)
+    for plan in plans.values():
+        store.require_survey(plan.id, counter_names(plan))
     record = GroupCommit(store).record
     app.extensions["ldp"] = Service(
         settings=settings,

@@ -103,7 +103,8 @@ def register_error_handlers(app: Flask) -> None:
 
     def handle_store_error(error: StoreError) -> Response:
         outage.record_failure(error)
-        return problem_response(Problem(Reason.STORE_UNAVAILABLE, "the store cannot be used now"))
+        why = f": {error.reason}" if request.endpoint == "collector.readyz" else ""
+        return problem_response(Problem(Reason.STORE_UNAVAILABLE, f"the store cannot be used now{why}"))
 
     def note_success(response: Response) -> Response:
         if response.status_code == 200 and request.endpoint in _ENDPOINTS_USING_STORE:

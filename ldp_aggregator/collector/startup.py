@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flask import Flask
 
+from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.snapshot import counter_names, read_stored_plan
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.failure import MissingSurveyError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,37 +34,73 @@ class PublishedSurveys:
         The signatures of those surveys that have a signature file beside their files.
     guarantee : str
         What the store guarantees for an acknowledged report.
+    report_counts : mapping of survey id to int
+        The number of reports of each survey in the store, when it was read; also of surveys without a file.
+    new_store : bool
+        Whether the store had no survey before these were published.
     """
 
     settings: CollectorSettings
     plans: list[Plan]
     signatures: dict[str, bytes]
     guarantee: str
+    report_counts: Mapping[str, int] = field(default_factory=dict)
+    new_store: bool = False
 
     def make_app(self) -> Flask:
-        """Make the application, in a worker."""
-        store = open_store(self.settings.store)
+        """Make the application, in a worker.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be used, or lacks a survey; a file that is missing is not created.
+        """
+        store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
+        _require_surveys(store, self.report_counts)
         return create_app(self.settings, store, self.signatures, guarantee)
 
 
-def publish_surveys(settings: CollectorSettings) -> PublishedSurveys:
+def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None = None) -> PublishedSurveys:
     """Read the survey files that the settings name, and publish the surveys.
+
+    Parameters
+    ----------
+    settings : CollectorSettings
+    former : PublishedSurveys, optional
+        The surveys that this collector serves already, for a reload. The store must still have them.
 
     Raises
     ------
     LdpError
-        If a file is not a survey or signature, or the store does not satisfy the settings.
+        If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
+        survey.
     """
     plans = [load_plan_file(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}")
+    signatures = _load_signatures(settings.surveys, plans)
+    store = open_store(settings.store, create=former is None)
+    if isinstance(store, MemoryStore):
+        raise StoreError(
+            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
+        )
+    try:
+        guarantee = store.check_durability(settings.store_policy)
+        _require_surveys(store, former.report_counts if former else ())
+        new_store = not store.plans()
+        _publish(store, plans, former.report_counts if former else ())
+        report_counts = {survey: count_reports(store.totals(survey)) for survey in store.plans()}
+    finally:
+        store.close()
     return PublishedSurveys(
         settings=settings,
         plans=plans,
-        signatures=_load_signatures(settings.surveys, plans),
-        guarantee=_publish(settings, plans),
+        signatures=signatures,
+        guarantee=guarantee,
+        report_counts=report_counts,
+        new_store=new_store,
     )
 
 
@@ -70,23 +112,27 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, 
     return {survey: signature for survey, signature in signatures.items() if signature}
 
 
-def _publish(settings: CollectorSettings, plans: list[Plan]) -> str:
-    """Write the plans and texts to the store; refuse a changed plan; return what the store guarantees."""
-    store = open_store(settings.store)
-    if isinstance(store, MemoryStore):
-        raise StoreError(
-            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
-        )
-    try:
-        guarantee = store.check_durability(settings.store_policy)
-        _require_texts(store, plans)
-        for plan in plans:
-            store.publish(plan.id, plan.json)
-            if plan.texts:
-                store.set_texts(plan.id, plan.texts.json)
-        return guarantee
-    finally:
-        store.close()
+def _require_surveys(store: Store, surveys: Collection[str]) -> None:
+    """Raise MissingSurveyError if the store has lost one of the surveys."""
+    if missing := set(surveys) - store.plans().keys():
+        raise MissingSurveyError(missing)
+
+
+def _publish(store: Store, plans: list[Plan], former: Collection[str]) -> None:
+    """Write the plans and texts to the store; refuse a changed plan.
+
+    All other plans in the store that are new to this collector are published too, so that a cluster marks
+    their counters. Counters of a former survey are not marked again: their server may have lost its data.
+    """
+    _require_texts(store, plans)
+    for plan in plans:
+        store.publish(plan.id, plan.json, () if plan.id in former else counter_names(plan))
+        if plan.texts:
+            store.set_texts(plan.id, plan.texts.json)
+    for survey in store.plans().keys() - {plan.id for plan in plans} - set(former):
+        with suppress(SurveyError):  # a plan of another version is not served
+            plan = read_stored_plan(store, survey)
+            store.publish(survey, plan.json, counter_names(plan))
 
 
 def _require_texts(store: Store, plans: list[Plan]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.stores.base import Batch, MarksById, Store, StoreError, StorePolicy, Total
+from ldp_aggregator.stores.base import Batch, MarksById, Store, StorePolicy, Total
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.memory import MemoryStore
 
 __all__ = [
@@ -11,13 +12,14 @@ __all__ = [
     "MemoryStore",
     "Store",
     "StoreError",
+    "StoreFailure",
     "StorePolicy",
     "Total",
     "open_store",
 ]
 
 
-def open_store(url: str, read_only: bool = False) -> Store:
+def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:
     """Open a store by its URL.
 
     Parameters
@@ -28,11 +30,14 @@ def open_store(url: str, read_only: bool = False) -> Store:
         tests.
     read_only : bool
         Whether SQLite's file must not change. For Redis it has no effect: opening writes nothing.
+    create : bool
+        Whether SQLite's file is created if it does not exist.
 
     Raises
     ------
     StoreError
-        On an unknown scheme, or a store that cannot be opened.
+        On an unknown scheme, or a store that cannot be opened; with FILE_MISSING for a file that does not
+        exist.
     """
     scheme = url.partition(":")[0]
     if scheme == "memory":
@@ -40,12 +45,12 @@ def open_store(url: str, read_only: bool = False) -> Store:
     if scheme == "sqlite" and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
         from ldp_aggregator.stores.sqlite import SQLiteStore
 
-        return SQLiteStore(url.removeprefix("sqlite:///"), read_only)
+        return SQLiteStore(url.removeprefix("sqlite:///"), read_only, create)
     if scheme in ("redis", "rediss", "unix", "redis+cluster"):
         from ldp_aggregator.stores.redis import RedisStore  # late: only users of Redis need its library
 
         return RedisStore(url)
     raise StoreError(
-        "a store is sqlite:///file.db, redis://host:port/0, redis+cluster://host:port, unix:///path.sock or "
-        "memory://"
+        "a store is sqlite:///file.db, redis://host:port/0, rediss://host:port/0 (over TLS), "
+        "redis+cluster://host:port or unix:///path.sock"
     )

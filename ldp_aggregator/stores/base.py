@@ -14,16 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from encoders.errors import LdpError
 from ldp_aggregator.arrays import ByteArray, IntArray
-
-
-class StoreError(LdpError):
-    """The store cannot be used; nothing was recorded."""
-
-
-class CounterError(StoreError):
-    """The batch does not fit its counter; the store itself works."""
+from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +97,16 @@ class StorePolicy:
 class Store(Protocol):
     """Keeps counters, report ids, plans and their texts."""
 
-    def publish(self, survey: str, plan: bytes) -> None:
+    def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Keep a survey's plan permanently; publishing the same bytes again has no effect.
+
+        Parameters
+        ----------
+        survey : str
+        plan : bytes
+            Canonical JSON.
+        counters : sequence of str
+            The counters of the survey. A Redis Cluster marks each of them as published, on its own server.
 
         Raises
         ------
@@ -131,6 +131,17 @@ class Store(Protocol):
 
     def texts(self) -> dict[str, bytes]:
         """Return the texts that are kept, by survey id."""
+        ...
+
+    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
+        """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this survey.
+
+        Parameters
+        ----------
+        survey : str
+        counters : sequence of str
+            The counters with which the survey was published.
+        """
         ...
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
@@ -164,8 +175,8 @@ class Store(Protocol):
         Raises
         ------
         StoreError
-            If the store cannot be reached, or a counter would overflow. Each batch was counted completely
-            or not at all; recording them again is safe.
+            If the store cannot be reached, lacks a required survey, or a counter would overflow. Each batch
+            was counted completely or not at all; recording them again is safe.
         """
         ...
 
@@ -242,7 +253,7 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
         raise CounterError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
     total = cells + tally
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
-        raise CounterError("a counter would overflow 64 bits")
+        raise CounterError("a counter would overflow 64 bits", StoreFailure.OVERFLOW)
     return total
 
 

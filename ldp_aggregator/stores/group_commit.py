@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 from ldp_aggregator.stores.base import (
     Batch,
-    CounterError,
     MarksById,
     Store,
-    StoreError,
     byte_rows,
     merge_batches,
 )
+from ldp_aggregator.stores.failure import CounterError, StoreError
 
 
 class _Job:

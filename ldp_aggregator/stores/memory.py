@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ldp_aggregator.stores.base import (
     changed_plan_error,
     unknown_survey_error,
 )
+from ldp_aggregator.stores.failure import MissingSurveyError
 
 
 class MemoryStore:
@@ -32,11 +33,12 @@ class MemoryStore:
         self._plans: dict[str, bytes] = {}
         self._texts: dict[str, bytes] = {}
         self._schedules: dict[str, bytes] = {}
+        self._required: set[str] = set()
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
         self._rejections: dict[str, Counter[str]] = {}
 
-    def publish(self, survey: str, plan: bytes) -> None:
+    def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Keep a plan in a dict; see :meth:`Store.publish`."""
         with self._lock:
             if self._plans.setdefault(survey, plan) != plan:
@@ -56,6 +58,10 @@ class MemoryStore:
         """Return a copy of the texts; see :meth:`Store.texts`."""
         return dict(self._texts)
 
+    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
+        """Refuse reports of the survey if it is missing; see :meth:`Store.require_survey`."""
+        self._required.add(survey)
+
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in memory; see :meth:`Store.set_schedule`."""
         with self._lock:
@@ -73,6 +79,7 @@ class MemoryStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch under the lock; see :meth:`Store.record`."""
         with self._lock:
+            self._require_published({batch.survey for batch in batches} & self._required)
             return [self._record(batch) for batch in batches]
 
     def _record(self, batch: Batch) -> MarksById:
@@ -117,7 +124,12 @@ class MemoryStore:
             return dict(self._rejections.get(survey, {}))
 
     def check_ready(self) -> None:
-        """Do nothing: memory is always ready."""
+        """Check that no required survey is missing; see :meth:`Store.check_ready`."""
+        self._require_published(self._required)
+
+    def _require_published(self, surveys: Iterable[str]) -> None:
+        if missing := set(surveys) - self._plans.keys():
+            raise MissingSurveyError(missing)
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Return that memory guarantees nothing, for any policy; see :meth:`Store.check_durability`."""

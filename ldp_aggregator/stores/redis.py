@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import redis
 
 from ldp_aggregator.arrays import ByteArray
@@ -20,23 +19,18 @@ from ldp_aggregator.stores.base import (
     Batch,
     IdsAndMarks,
     MarksById,
-    StoreError,
     StorePolicy,
     Total,
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
-    merge_batches,
     unknown_survey_error,
 )
+from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
-from ldp_aggregator.stores.redis_settings import (
-    FAILURES,
-    DurabilityCheck,
-    describe_guarantee,
-    node_name,
-    store_errors,
-)
+from ldp_aggregator.stores.redis_counters import counter_keys, script_arguments, unpack_total
+from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, store_errors
+from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 
 _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
@@ -44,6 +38,7 @@ _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_te
 _TIMEOUT_SECONDS = 5.0
 """Longest wait for a server: older versions of redis-py, and with them all requests, wait for ever."""
 
+_PLANS_KEY = "ldp:plans"
 _CLUSTER_SCHEME = "redis+cluster://"
 
 
@@ -66,8 +61,10 @@ class RedisStore:
     def __init__(self, url: str) -> None:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
+        self._is_cluster = url.startswith(_CLUSTER_SCHEME)
+        self._required: dict[str, Sequence[str]] = {}
         try:
-            if url.startswith(_CLUSTER_SCHEME):
+            if self._is_cluster:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
                 self._redis: Any = redis.RedisCluster.from_url(address, **_timeouts())
             else:
@@ -79,23 +76,33 @@ class RedisStore:
                 "invalid Redis URL; percent-encode special characters in its password"
             ) from error
         except FAILURES as error:
-            raise StoreError(f"the Redis cluster cannot be reached: {error}") from error
-        self._check = DurabilityCheck(self._redis, url.startswith(_CLUSTER_SCHEME))
-        self._rewriter = AofRewriter(self._redis, url.startswith(_CLUSTER_SCHEME), rewrite_seconds)
+            message = f"the Redis cluster cannot be reached: {error}"
+            raise StoreError(message, classify_failure(error)) from error
+        self._check = DurabilityCheck(self._redis, self._is_cluster)
+        self._rewriter = AofRewriter(self._redis, self._is_cluster, rewrite_seconds)
 
-    def publish(self, survey: str, plan: bytes) -> None:
-        """Store the plan unless the survey has one; see :meth:`Store.publish`."""
+    def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
+        """Store the plan unless the survey has one; mark its counters; see :meth:`Store.publish`."""
         with store_errors():
             if (
-                not self._redis.hsetnx("ldp:plans", survey, plan)
-                and self._redis.hget("ldp:plans", survey) != plan
+                not self._redis.hsetnx(_PLANS_KEY, survey, plan)
+                and self._redis.hget(_PLANS_KEY, survey) != plan
             ):
                 raise changed_plan_error(survey)
+            if self._is_cluster:
+                pipeline = self._redis.pipeline(transaction=False)
+                for counter in counters:
+                    pipeline.hset(self._marker_key(survey, counter), survey, 1)
+                pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
         with store_errors():
-            return {survey.decode(): plan for survey, plan in self._redis.hgetall("ldp:plans").items()}
+            return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
+
+    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
+        """Look for the survey in the script that counts; see :meth:`Store.require_survey`."""
+        self._required[survey] = counters
 
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
@@ -129,11 +136,12 @@ class RedisStore:
             pipeline = self._redis.pipeline(transaction=False)
             nodes = []
             for batch in batches:
-                keys = _keys(batch.survey, batch.counter)
+                keys, arguments = counter_keys(batch.survey, batch.counter), script_arguments(batch)
                 nodes.append(self._target_of_key(keys[0]))
-                pipeline.execute_command(
-                    "EVAL", _RECORD_SCRIPT, len(keys), *keys, *_script_arguments(batch), **nodes[-1]
-                )
+                if batch.survey in self._required:
+                    keys.append(self._marker_key(batch.survey, batch.counter))
+                    arguments.append(batch.survey)
+                pipeline.execute_command("EVAL", _RECORD_SCRIPT, len(keys), *keys, *arguments, **nodes[-1])
             queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
             if queried_nodes:
@@ -149,7 +157,7 @@ class RedisStore:
         with store_errors():
             pipeline = self._redis.pipeline(transaction=False)
             for counter, each in wanted.items():
-                pipeline.hmget(_keys(survey, counter)[0], each)
+                pipeline.hmget(counter_keys(survey, counter)[0], each)
             answers = pipeline.execute()
         return {
             counter: {report_id: mark for report_id, mark in zip(each, marks, strict=True) if mark}
@@ -158,19 +166,19 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
-        prefix, suffix = _keys(survey, "*")[1].split("*")
+        prefix, suffix = counter_keys(survey, "*")[1].split("*")
         with store_errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
             values = {name: self._redis.get(name) for name in sorted(names)}
         return {
-            name.removeprefix(prefix).removesuffix(suffix): _unpack_total(sums)
+            name.removeprefix(prefix).removesuffix(suffix): unpack_total(sums)
             for name, sums in values.items()
             if sums
         }
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
-        key = _keys(survey, counter)[0]
+        key = counter_keys(survey, counter)[0]
         cursor = 0
         while True:
             with store_errors():
@@ -195,6 +203,7 @@ class RedisStore:
         """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with store_errors():
             self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
+            self._require_published()
         self._check.check_servers()
 
     def check_durability(self, policy: StorePolicy) -> str:
@@ -209,6 +218,29 @@ class RedisStore:
         plans = self.plans()
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
+
+    def _require_published(self) -> None:
+        """Raise MissingSurveyError for a required survey that Redis, or a server of the cluster, lacks."""
+        if not self._required:
+            return
+        pipeline = self._redis.pipeline(transaction=False)
+        places = [
+            (survey, key)
+            for survey, counters in self._required.items()
+            for key in {_PLANS_KEY, *(self._marker_key(survey, each) for each in counters)}
+        ]
+        for survey, key in places:
+            pipeline.hexists(key, survey)
+        found = zip(places, pipeline.execute(), strict=True)
+        if missing := {survey for (survey, _), exists in found if not exists}:
+            raise MissingSurveyError(missing)
+
+    def _marker_key(self, survey: str, counter: str) -> str:
+        """Return the key of a hash that has the survey while the server has the data of the counter.
+
+        In a cluster each counter needs its own, because a script sees only keys of one slot.
+        """
+        return f"ldp:{{{survey}:{counter}}}:published" if self._is_cluster else _PLANS_KEY
 
     def _require_password(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)
@@ -234,40 +266,20 @@ class RedisStore:
         redis-py follows a question that has moved to another node, and updates its map of nodes.
         """
         for batch, node in zip(batches, nodes, strict=True):
-            if node_name(self._target_of_key(_keys(batch.survey, batch.counter)[0])) != node_name(node):
+            if node_name(self._target_of_key(counter_keys(batch.survey, batch.counter)[0])) != node_name(
+                node
+            ):
                 raise StoreError(
                     "a question has moved to another node of the Redis cluster, whose settings were not "
-                    "checked yet: send the report again"
+                    "checked yet: send the report again",
+                    StoreFailure.CLUSTER_DOWN,
                 )
 
     def _target_of_key(self, key: str) -> dict[str, Any]:
         """Return the node of a key as arguments of redis-py, which otherwise asks a random node first."""
-        return (
-            {"target_nodes": self._redis.get_node_from_key(key)}
-            if self._url.startswith(_CLUSTER_SCHEME)
-            else {}
-        )
+        return {"target_nodes": self._redis.get_node_from_key(key)} if self._is_cluster else {}
 
 
 def _timeouts() -> dict[str, float]:
     """Return the time limits of a connection to Redis; redis-py prefers `?socket_timeout=` in the URL."""
     return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
-
-
-def _keys(survey: str, counter: str) -> list[str]:
-    """Return the two keys of a question; the tag in braces keeps them on one server."""
-    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
-
-
-def _script_arguments(batch: Batch) -> tuple[bytes, int, str]:
-    """Return a script's arguments for a batch, in few strings, because each argument costs time."""
-    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
-    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
-    changed = np.flatnonzero(batch.tally)
-    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
-    return entries, len(batch.tally), " ".join(map(str, pairs.tolist()))
-
-
-def _unpack_total(sums: bytes) -> Total:
-    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
-    return Total(int(n), cells[1:])

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import redis
 
 from ldp_aggregator.background_task import BackgroundTask
-from ldp_aggregator.stores.base import StoreError
-from ldp_aggregator.stores.redis_settings import FAILURES
+from ldp_aggregator.stores.failure import StoreError
+from ldp_aggregator.stores.redis_errors import FAILURES
 
 _OPTION = "rewrite_seconds"
 _DEFAULT_SECONDS = 300.0

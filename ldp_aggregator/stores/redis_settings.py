@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import redis
 
-from ldp_aggregator.stores.base import DURABLE, CounterError, StoreError, StorePolicy
-
-FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
+from ldp_aggregator.stores.base import DURABLE, StorePolicy
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
+from ldp_aggregator.stores.redis_errors import FAILURES, store_errors
 
 _CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 _LIST_SETTINGS = "hash-max-*-entries"
@@ -103,7 +103,8 @@ class DurabilityCheck:
                 raise
             raise StoreError(
                 "this Redis does not show its settings: make sure they are appendonly yes, appendfsync "
-                "always and maxmemory-policy noeviction, and add --durability unchecked"
+                "always and maxmemory-policy noeviction, and add --durability unchecked",
+                StoreFailure.NO_PERMISSION,
             ) from error
         return self.check_replies(queried_nodes, replies)
 
@@ -123,7 +124,8 @@ class DurabilityCheck:
             raise StoreError(
                 "this Redis had appendonly no and has not written its append-only file yet: wait until INFO "
                 "persistence shows aof_rewrite_in_progress:0 and aof_last_bgrewrite_status:ok; if the status "
-                "stays err, see Redis's log and run BGREWRITEAOF"
+                "stays err, see Redis's log and run BGREWRITEAOF",
+                StoreFailure.WEAK_DURABILITY,
             )
         # the same object: appendonly was not off again since the settings were read
         if self._unwritten.get(node_name(node)) is unwritten:
@@ -151,30 +153,20 @@ def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
     """Raise StoreError for settings with which Redis may lose acknowledged reports."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
-        raise StoreError("this Redis evicts keys when memory is short: set maxmemory-policy noeviction")
+        raise StoreError(
+            "this Redis evicts keys when memory is short: set maxmemory-policy noeviction",
+            StoreFailure.WEAK_DURABILITY,
+        )
     if settings["appendonly"] != "yes" or fsync not in _ALLOWED_APPENDFSYNC[policy.durability]:
         current = f"appendonly {settings['appendonly']}, appendfsync {fsync}"
         raise StoreError(
             f"this Redis may lose counted reports ({current}): set appendonly yes and appendfsync always; "
             "or set appendfsync everysec, and add --durability everysec to accept that a crash loses the "
-            "reports of a second"
+            "reports of a second",
+            StoreFailure.WEAK_DURABILITY,
         )
     if settings["no-appendfsync-on-rewrite"] != "no":
         raise StoreError(
-            "this Redis does not sync while it rewrites its file: set no-appendfsync-on-rewrite no"
+            "this Redis does not sync while it rewrites its file: set no-appendfsync-on-rewrite no",
+            StoreFailure.WEAK_DURABILITY,
         )
-
-
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Raise StoreError in place of redis-py's errors."""
-    try:
-        yield
-    except FAILURES as error:
-        kind = CounterError if "LDP " in str(error) else StoreError  # the prefix of record.lua's errors
-        raise kind(f"the Redis store cannot be used: {_error_text(error)}") from error
-
-
-def _error_text(error: Exception) -> str:
-    """Return Redis's message, without the script that a pipeline quotes."""
-    return str(error).rpartition("caused error: ")[2]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from encoders.errors import LdpError
-from ldp_aggregator.stores.base import Store, StoreError
+from ldp_aggregator.stores.base import Store
+from ldp_aggregator.stores.failure import StoreError
 
 
 class IncompleteImportError(LdpError):

@@ -25,20 +25,27 @@ from ldp_aggregator.stores.base import (
     Batch,
     IdsAndMarks,
     MarksById,
-    StoreError,
     StorePolicy,
     Total,
     changed_plan_error,
-    unknown_survey_error,
 )
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
-from ldp_aggregator.stores.sqlite_counters import find_counter, record_batch, unpack_cells
+from ldp_aggregator.stores.sqlite_counters import (
+    find_counter,
+    record_batch,
+    require_published,
+    require_survey,
+    unpack_cells,
+)
 from ldp_aggregator.stores.sqlite_file import (
     ThreadConnection,
+    classify_failure,
     connect,
     create_or_upgrade,
     create_private,
     has_texts,
+    identify,
     reports_object_type,
 )
 
@@ -66,23 +73,27 @@ class SQLiteStore:
         Path of the file, which is created if absent. Cells are stored as little-endian 64-bit integers.
     read_only : bool
         Whether the file, which must be a store already, stays unchanged.
+    create : bool
+        Whether the file is created if it does not exist.
     """
 
-    def __init__(self, path: str, read_only: bool = False) -> None:
+    def __init__(self, path: str, read_only: bool = False, create: bool = True) -> None:
         self._path = path
         self._read_only = read_only
+        self._required: set[str] = set()
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
         if not read_only:
-            with self._errors():
-                create_private(path)
+            if create:
+                with self._errors():
+                    create_private(path)
             if not self._is_current():
                 with self._transaction() as connection:
                     create_or_upgrade(connection)
             self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
 
-    def publish(self, survey: str, plan: bytes) -> None:
+    def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan unless it exists; see :meth:`Store.publish`."""
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
@@ -98,7 +109,7 @@ class SQLiteStore:
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in the file; see :meth:`Store.set_texts`."""
         with self._transaction() as connection:
-            _require_survey(connection, survey)
+            require_survey(connection, survey)
             connection.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (survey, texts))
 
     def texts(self) -> dict[str, bytes]:
@@ -108,10 +119,14 @@ class SQLiteStore:
                 return {}
             return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
 
+    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
+        """Look for the survey in each transaction that counts; see :meth:`Store.require_survey`."""
+        self._required.add(survey)
+
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
         with self._transaction() as connection:
-            _require_survey(connection, survey)
+            require_survey(connection, survey)
             connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
 
     def schedules(self) -> dict[str, bytes]:
@@ -122,6 +137,7 @@ class SQLiteStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
+            require_published(connection, {batch.survey for batch in batches} & self._required)
             known = [record_batch(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
@@ -175,6 +191,7 @@ class SQLiteStore:
     def check_ready(self) -> None:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
+            require_published(connection, self._required)
             connection.execute(_PROBE_STATEMENT)
 
     def check_durability(self, policy: StorePolicy) -> str:
@@ -218,6 +235,7 @@ class SQLiteStore:
             try:
                 yield connection
                 connection.execute("COMMIT")
+                self._require_same_file()
             finally:
                 # leave no transaction open after an error; a full disk has ended it already
                 if connection.in_transaction:
@@ -239,8 +257,11 @@ class SQLiteStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Yield this thread's connection, opened in this process."""
+        """Yield this thread's connection to the file that the path names now, opened in this process."""
         opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
+        file = identify(self._path)
+        if opened is not None and opened.file != file:
+            opened.close()  # to a file that was moved or deleted: reports in it would be lost
         if opened is None or opened.closed or opened.pid != os.getpid():
             # keep an inherited connection open: closing it would release the parent's locks
             self._thread_local.inherited, self._thread_local.opened = (
@@ -250,12 +271,18 @@ class SQLiteStore:
             self._connections.add(self._thread_local.opened)
         yield self._thread_local.opened.connection
 
+    def _require_same_file(self) -> None:
+        """Raise StoreError if this thread's transaction was written to a file that was moved meanwhile."""
+        if identify(self._path) != self._thread_local.opened.file:
+            raise StoreError("the SQLite file was replaced while it was written", StoreFailure.FILE_MISSING)
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"the SQLite store cannot be used: {error}") from error
+            message = f"the SQLite store cannot be used: {error}"
+            raise StoreError(message, classify_failure(error)) from error
 
 
 def _truncate_log(connection: sqlite3.Connection) -> bool:
@@ -266,10 +293,3 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
         return False
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
-
-
-def _require_survey(connection: sqlite3.Connection, survey: str) -> None:
-    """Raise StoreError if the file has no such survey."""
-    surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
-    if survey not in surveys:
-        raise unknown_survey_error(survey, surveys)

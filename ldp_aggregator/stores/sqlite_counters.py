@@ -1,14 +1,17 @@
-"""The counters in the file of the SQLite store, each with the ids of its reports."""
+"""The surveys and counters in the file of the SQLite store, each counter with the ids of its reports."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 
 import numpy as np
 
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.stores.base import Batch, MarksById, Total, add_counters
+from ldp_aggregator.stores.base import Batch, MarksById, Total, add_counters, unknown_survey_error
+from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.sqlite_buckets import Buckets
+from ldp_aggregator.stores.sqlite_file import reports_object_type
 
 
 def record_batch(connection: sqlite3.Connection, batch: Batch) -> MarksById:
@@ -49,3 +52,19 @@ def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tupl
 def unpack_cells(cells: bytes) -> IntArray:
     """Return the cells of a counter, which the file holds as little-endian integers."""
     return np.frombuffer(cells, "<i8").astype(np.int64)
+
+
+def require_survey(connection: sqlite3.Connection, survey: str) -> None:
+    """Raise StoreError if the file has no such survey."""
+    surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
+    if survey not in surveys:
+        raise unknown_survey_error(survey, surveys)
+
+
+def require_published(connection: sqlite3.Connection, surveys: Collection[str]) -> None:
+    """Raise MissingSurveyError for a survey that the file lacks."""
+    if not surveys:
+        return
+    rows = connection.execute("SELECT survey FROM plans") if reports_object_type(connection) else ()
+    if missing := set(surveys) - {survey for (survey,) in rows}:
+        raise MissingSurveyError(missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ldp_aggregator.stores import sqlite_buckets as buckets
-from ldp_aggregator.stores.base import StoreError
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
 
 _BUSY_SECONDS = 30.0
 _ENTRY_BYTES = 24
@@ -40,6 +41,7 @@ class ThreadConnection:
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.pid, self.closed = os.getpid(), False
+        self.file = identify(path)
         self.connection = connect(path, _BUSY_SECONDS, "ro" if read_only else "rw")
         weakref.finalize(self, self.connection.close).atexit = False
         if not read_only:
@@ -52,6 +54,21 @@ class ThreadConnection:
         if self.pid == os.getpid():
             self.closed = True
             self.connection.close()
+
+
+def identify(path: str) -> tuple[int, int]:
+    """Return the device and number of the file; a connection to a file that was moved still writes to it.
+
+    Raises
+    ------
+    StoreError
+        If there is no such file.
+    """
+    try:
+        status = os.stat(path)
+    except FileNotFoundError as error:
+        raise StoreError(f"the SQLite file {path} does not exist", StoreFailure.FILE_MISSING) from error
+    return status.st_dev, status.st_ino
 
 
 def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
@@ -69,7 +86,15 @@ def create_private(path: str) -> None:
     """Create the file with access for its owner only, unless it exists; SQLite gives its log the same mode.
 
     A dangling symbolic link is not followed, because an attacker may have placed it.
+
+    Raises
+    ------
+    StoreError
+        If the folder does not exist.
     """
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise StoreError(f"the folder {folder} does not exist", StoreFailure.FILE_MISSING)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -85,6 +110,36 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
             time.sleep(0.01)
+
+
+_FAILURES = {
+    sqlite3.SQLITE_FULL: StoreFailure.DISK_FULL,
+    sqlite3.SQLITE_READONLY: StoreFailure.READ_ONLY,
+    sqlite3.SQLITE_BUSY: StoreFailure.LOCKED,
+    sqlite3.SQLITE_LOCKED: StoreFailure.LOCKED,
+    sqlite3.SQLITE_CORRUPT: StoreFailure.DAMAGED,
+    sqlite3.SQLITE_NOTADB: StoreFailure.DAMAGED,
+    sqlite3.SQLITE_IOERR: StoreFailure.DISK_ERROR,
+    sqlite3.SQLITE_CANTOPEN: StoreFailure.NO_PERMISSION,
+    sqlite3.SQLITE_PERM: StoreFailure.NO_PERMISSION,
+    sqlite3.SQLITE_NOMEM: StoreFailure.OUT_OF_MEMORY,
+}
+"""Why the store cannot be used, by SQLite's primary error code."""
+_OS_FAILURES = {
+    errno.ENOSPC: StoreFailure.DISK_FULL,
+    errno.EDQUOT: StoreFailure.DISK_FULL,
+    errno.EROFS: StoreFailure.READ_ONLY,
+    errno.EACCES: StoreFailure.NO_PERMISSION,
+    errno.EPERM: StoreFailure.NO_PERMISSION,
+    errno.EIO: StoreFailure.DISK_ERROR,
+}
+
+
+def classify_failure(error: Exception) -> StoreFailure:
+    """Return why the store cannot be used, from an error of SQLite or of the operating system."""
+    if isinstance(error, OSError):
+        return _OS_FAILURES.get(error.errno or 0, StoreFailure.OTHER)
+    return _FAILURES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, StoreFailure.OTHER)
 
 
 def reports_object_type(connection: sqlite3.Connection) -> str | None:
@@ -113,7 +168,8 @@ def create_or_upgrade(connection: sqlite3.Connection) -> None:
             if len(entries) != n * _ENTRY_BYTES:
                 raise StoreError(
                     f"this file of an earlier version is damaged: counter {number} has {n} reports, but "
-                    f"{len(entries) / _ENTRY_BYTES:g} ids; restore it from a backup"
+                    f"{len(entries) / _ENTRY_BYTES:g} ids; restore it from a backup",
+                    StoreFailure.DAMAGED,
                 )
             if entries:
                 reports = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 import threading
@@ -18,6 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Any
+
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
 
 log = logging.getLogger("ldp.collector")
 
@@ -74,18 +77,21 @@ _last_logged: dict[tuple[str, str], float] = {}
 
 
 class StoreOutage:
-    """Logs once that the store is unavailable and once that it is back, for any number of requests."""
+    """Logs each reason of an outage of the store once, and once its end, for any number of requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
+        self._reasons: set[StoreFailure] = set()
 
-    def record_failure(self, error: Exception) -> None:
+    def record_failure(self, error: StoreError) -> None:
         """Record that the store could not be used."""
         with self._lock:
-            first, self._failed_at = self._failed_at is None, monotonic()
+            self._failed_at = monotonic()
+            first = error.reason not in self._reasons
+            self._reasons.add(error.reason)
         if first:
-            log_event("store-unavailable", logging.ERROR, kind=error_kind(error))
+            log_store_unavailable(error)
 
     def record_success(self) -> None:
         """Record that the store was used."""
@@ -95,7 +101,15 @@ class StoreOutage:
             if self._failed_at is None or monotonic() - self._failed_at < REPEAT_SECONDS:
                 return
             self._failed_at = None
-        log_event("store-back")
+            self._reasons.clear()
+        log_event("store-back", pid=os.getpid())
+
+
+def log_store_unavailable(error: StoreError) -> None:
+    """Log that this process cannot use the store, and why."""
+    log_event(
+        "store-unavailable", logging.ERROR, reason=error.reason, kind=error_kind(error), pid=os.getpid()
+    )
 
 
 def error_kind(error: BaseException) -> str:

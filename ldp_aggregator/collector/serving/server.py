@@ -23,7 +23,7 @@ from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.startup import PublishedSurveys
-from ldp_aggregator.stores import StoreError
+from ldp_aggregator.stores import StoreError, StoreFailure
 
 MAX_CONNECTIONS = 1000
 """Connections per worker; later ones wait in the kernel's queue, which has the same length."""
@@ -66,7 +66,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         try:
             return self.published.make_app()
         except StoreError as error:  # else gunicorn would end: a worker that cannot boot ends the master
-            logs.log_event("store-unavailable", logging.ERROR, kind=logs.error_kind(error))
+            logs.log_store_unavailable(error)
             time.sleep(_RETRY_SECONDS)
             raise SystemExit(1) from error
         except Exception as error:  # else gunicorn would print its message
@@ -82,10 +82,10 @@ class Server(BaseApplication):  # type: ignore[misc]
             return False
         return True
 
-    def log_surveys(self, event: str) -> None:
+    def log_surveys(self, event: str, **fields: Any) -> None:
         """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
-        logs.log_event(event, surveys=surveys, workers=self.published.settings.workers)
+        logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
 
     def run(self) -> None:
         """Serve until stopped."""
@@ -94,8 +94,9 @@ class Server(BaseApplication):  # type: ignore[misc]
 
 def _error_reason(error: Exception) -> str:
     """Return the message of an LdpError, else the error's kind: other messages may contain an address."""
-    own = isinstance(error, LdpError) and not (isinstance(error, StoreError) and error.__cause__)
-    return str(error) if own else logs.error_kind(error)
+    if isinstance(error, StoreError) and error.__cause__:
+        return logs.error_kind(error) if error.reason is StoreFailure.OTHER else error.reason
+    return str(error) if isinstance(error, LdpError) else logs.error_kind(error)
 
 
 class _Master(Arbiter):  # type: ignore[misc]
@@ -110,9 +111,11 @@ class _Master(Arbiter):  # type: ignore[misc]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
     def handle_hup(self) -> None:
+        former = {plan.id for plan in self.app.published.plans}
         if self.app.publish_again():
             super().handle_hup()
-            self.app.log_surveys("reloaded")
+            new = {plan.id: plan.digest for plan in self.app.published.plans if plan.id not in former}
+            self.app.log_surveys("reloaded", new=new)
 
     def handle_term(self) -> None:
         logs.log_event("stopping")
@@ -197,7 +200,8 @@ def serve(
     def when_ready(master: Arbiter) -> None:
         logs.install_exception_hooks()
         print_addresses([str(listener) for listener in master.LISTENERS])
-        master.app.log_surveys("started")
+        counts = dict(published.report_counts)
+        master.app.log_surveys("started", reports=counts, new_store=published.new_store)
 
     logs.configure_logging()
     Server(

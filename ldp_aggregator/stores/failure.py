@@ -1,0 +1,61 @@
+"""Why a store cannot be used: the error, and fixed words for logs and /readyz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from encoders.errors import LdpError
+
+
+class StoreFailure(StrEnum):
+    """Why a store cannot be used; docs/monitoring.md explains each word."""
+
+    FILE_MISSING = "file-missing"
+    SURVEY_MISSING = "survey-missing"
+    WEAK_DURABILITY = "weak-durability"
+    CONNECTION_FAILED = "connection-failed"
+    TIMEOUT = "timeout"
+    LOADING = "loading"
+    CLUSTER_DOWN = "cluster-down"
+    NO_PERMISSION = "no-permission"
+    READ_ONLY = "read-only"
+    DISK_FULL = "disk-full"
+    DISK_ERROR = "disk-error"
+    OUT_OF_MEMORY = "out-of-memory"
+    LOCKED = "locked"
+    DAMAGED = "damaged"
+    OVERFLOW = "overflow"
+    OTHER = "other"
+
+
+class StoreError(LdpError):
+    """The store cannot be used; nothing was recorded.
+
+    Attributes
+    ----------
+    reason : StoreFailure
+        A fixed word without anything from a request, an address or a path.
+    """
+
+    reason: StoreFailure
+
+    def __init__(self, message: str, reason: StoreFailure = StoreFailure.OTHER) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class CounterError(StoreError):
+    """A batch cannot be counted; the store itself works, and can count other batches."""
+
+
+class MissingSurveyError(CounterError):
+    """The store lacks a survey that it had before: it was emptied, or replaced by another one."""
+
+    def __init__(self, surveys: Iterable[str]) -> None:
+        names = ", ".join(sorted(surveys))
+        super().__init__(
+            f"the store has lost {names}: it was emptied, or replaced by another store. Restore it, or "
+            "restart the collector to begin with this one",
+            StoreFailure.SURVEY_MISSING,
+        )

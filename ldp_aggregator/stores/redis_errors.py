@@ -1,0 +1,73 @@
+"""Errors of Redis as errors of stores, with a fixed word for the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
+
+FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Raise StoreError in place of redis-py's errors."""
+    try:
+        yield
+    except FAILURES as error:
+        raise _store_error(error) from error
+
+
+def _store_error(error: Exception) -> StoreError:
+    text = str(error).rpartition("caused error: ")[2]  # without the script that a pipeline quotes
+    _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
+    if own and detail.startswith("missing "):
+        return MissingSurveyError([detail.split()[1]])
+    message = f"the Redis store cannot be used: {text}{_connection_hint(error)}"
+    if own:
+        overflow = "overflow" in detail
+        return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
+    return StoreError(message, classify_failure(error))
+
+
+_FAILURES_BY_TYPE = {
+    redis.exceptions.TimeoutError: StoreFailure.TIMEOUT,
+    redis.exceptions.BusyLoadingError: StoreFailure.LOADING,
+    redis.exceptions.AuthenticationError: StoreFailure.NO_PERMISSION,
+    redis.exceptions.NoPermissionError: StoreFailure.NO_PERMISSION,
+    redis.exceptions.ReadOnlyError: StoreFailure.READ_ONLY,
+    redis.exceptions.ClusterDownError: StoreFailure.CLUSTER_DOWN,
+    redis.exceptions.RedisClusterException: StoreFailure.CLUSTER_DOWN,
+}
+_FAILURES_BY_TEXT = {
+    "No space left": StoreFailure.DISK_FULL,
+    "MISCONF": StoreFailure.DISK_ERROR,
+    "OOM": StoreFailure.OUT_OF_MEMORY,
+    "NOPERM": StoreFailure.NO_PERMISSION,
+    "NOAUTH": StoreFailure.NO_PERMISSION,
+    "WRONGPASS": StoreFailure.NO_PERMISSION,
+    "LOADING": StoreFailure.LOADING,
+    "READONLY": StoreFailure.READ_ONLY,
+    "CLUSTERDOWN": StoreFailure.CLUSTER_DOWN,
+}
+
+
+def classify_failure(error: Exception) -> StoreFailure:
+    """Return why Redis cannot be used, from an error of redis-py: its type or a part of its text."""
+    text = str(error).rpartition("caused error: ")[2]
+    for kind, failure in _FAILURES_BY_TYPE.items():
+        if isinstance(error, kind):
+            return failure
+    for part, failure in _FAILURES_BY_TEXT.items():
+        if part in text:
+            return failure
+    is_connection = isinstance(error, redis.exceptions.ConnectionError)
+    return StoreFailure.CONNECTION_FAILED if is_connection else StoreFailure.OTHER
+
+
+def _connection_hint(error: Exception) -> str:
+    """Return a question about TLS for an error of TLS, or an empty string."""
+    return "; does this Redis speak TLS? If not, write redis://" if "SSL" in str(error) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from encoders.survey.numeric_features import GRID
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
+from encoders.survey.questions import SQUARE, Question, square_code
+from encoders.survey.validation_round import Validation, score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.encode_columns import encode_columns, encode_values
 
@@ -66,3 +69,31 @@ def project_columns(projection: Projection, columns: Mapping[str, Sequence[objec
     projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
     projected[(codes > 2 * GRID).any(axis=1)] = np.nan
     return {each.name: projected[:, place] for place, each in enumerate(projection.components)}
+
+
+def validate_table(validation: Validation, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+    """Validate coded rows (m, n) with labels (m,); return answers as arrays (m, len(top_k)) and (m,)."""
+    sums = np.tile(np.array(validation.prior, dtype=np.int64), (len(codes), 1))
+    outcomes = {}
+    for used, place in enumerate(validation.order, 1):
+        table = np.array(validation.scores[place], dtype=np.int64)
+        sums += table[score_row(validation.features[place], codes[:, place])]
+        if used in validation.top_k or used == len(validation.order):
+            outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
+    top_k = np.stack([outcomes[top] for top in validation.top_k], axis=1)
+    return top_k, outcomes[len(validation.order)]
+
+
+def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
+    """Return the true answers of some rows of a coded table; `rows` are their indices."""
+    own = label_codes[rows]
+    if not question.mechanism.multivariate:
+        found = [codes[rows, place] for place in question.feature_indices]
+        if question.moment == SQUARE:
+            found = [square_code(each) for each in found]
+        return sum(map(mul, found, question.strides), own)
+    numbers = codes[rows[:, None], list(question.feature_indices)]
+    if question.moment == SQUARE:
+        numbers = square_code(numbers)
+    answers: IntArray = numbers * len(question.label.values) + own[:, None]
+    return answers

@@ -16,6 +16,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.questions import thresholds
 from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.encode_table import true_answers, validate_table
 from ldp_aggregator.snapshot import Snapshot, Total
 
 
@@ -61,14 +62,14 @@ def simulate_reports(
     """
     users = np.arange(len(codes)) if users is None else users
     if plan.validation:
-        codes, labels = plan.validation.validate_table(codes[users], labels[users])
+        codes, labels = validate_table(plan.validation, codes[users], labels[users])
         users = np.arange(len(users))
     questions = draw_questions(plan, len(users), rng)
     order = users[np.argsort(questions, kind="stable")]
     ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: simulate_total(question, question.value_array(codes, labels, group), rng)
+        question.key: simulate_total(question, true_answers(question, codes, labels, group), rng)
         for question, group in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})

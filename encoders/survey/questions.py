@@ -20,7 +20,6 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from encoders.arrays import IntArray
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
@@ -159,26 +158,13 @@ class Question:
             found = [square_code(code) for code in found]
         if self.mechanism.multivariate:
             return tuple(code * len(self.label.values) + label_code for code in found)
-        return sum(map(mul, found, self._strides), label_code)
+        return sum(map(mul, found, self.strides), label_code)
 
     @cached_property
-    def _strides(self) -> tuple[int, ...]:
+    def strides(self) -> tuple[int, ...]:
         """For each feature, the change of :meth:`value` if the feature's code increases by 1."""
         turning = [len(self.label.values), *(feature.size for feature in self.asked_features[:0:-1])]
         return tuple(accumulate(turning[: len(self.asked_features)], mul))[::-1]
-
-    def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-        """Return the true answers of some rows of a coded table, shape (m, n); `rows` are their indices."""
-        own = label_codes[rows]
-        if not self.mechanism.multivariate:
-            found = [codes[rows, place] for place in self.feature_indices]
-            if self.moment == SQUARE:
-                found = [square_code(each) for each in found]
-            return sum(map(mul, found, self._strides), own)
-        numbers = codes[rows[:, None], list(self.feature_indices)]
-        if self.moment == SQUARE:
-            numbers = square_code(numbers)
-        return numbers * len(self.label.values) + own[:, None]
 
     def meaning(self, value: Any) -> dict[str, str]:
         """Return an answer in words, keyed by the names of the features and the label."""
@@ -195,7 +181,7 @@ class Question:
             k = len(self.label.values)
             return [part // k for part in value], value[0] % k
         codes = []
-        for step in self._strides:
+        for step in self.strides:
             code, value = divmod(value, step)
             codes.append(code)
         return codes, value

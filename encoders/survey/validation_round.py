@@ -16,7 +16,6 @@ from itertools import pairwise
 from operator import add
 from typing import Any
 
-from encoders.arrays import IntArray, np
 from encoders.errors import SurveyError
 from encoders.mechanisms.numeric_base import GRID
 from encoders.survey.canonical import dump_canonical_json
@@ -93,21 +92,10 @@ class Validation:
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
         for used, place in enumerate(self.order, 1):
-            row = self.scores[place][_cell(self.features[place], codes[place])]
+            row = self.scores[place][score_row(self.features[place], codes[place])]
             sums = list(map(add, sums, row))
             outcomes[used] = int(sums.index(max(sums)) == label_code)
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
-
-    def validate_table(self, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
-        """Validate coded rows (m, n) with labels (m,); return answers as arrays (m, len(top_k)) and (m,)."""
-        sums = np.tile(np.array(self.prior, dtype=np.int64), (len(codes), 1))
-        outcomes = {}
-        for used, place in enumerate(self.order, 1):
-            table = np.array(self.scores[place], dtype=np.int64)
-            sums += table[_cell(self.features[place], codes[:, place])]
-            if used in self.top_k or used == len(self.order):
-                outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
-        return np.stack([outcomes[top] for top in self.top_k], axis=1), outcomes[len(self.order)]
 
     def check(self) -> None:
         """Check everything except the label, features and projection, which are checked as in any plan.
@@ -184,7 +172,7 @@ def cells_of(feature: Feature) -> int:
     return feature.size
 
 
-def _cell(feature: Feature, code: Any) -> Any:
+def score_row(feature: Feature, code: Any) -> Any:
     """Return the row of scores for a code, or for an array of codes."""
     return code * BINS // (2 * GRID + 1) if isinstance(feature, NumericFeature) else code
 

@@ -13,6 +13,7 @@ from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -74,7 +75,7 @@ def _value_shares(question: Question, population: SyntheticPopulation) -> FloatA
         assert not isinstance(conditional, Gaussian)
         codes[:, feature] = column
         weights = weights * conditional[column, labels]
-    values = question.value_array(codes, labels, np.arange(len(labels)))
+    values = true_answers(question, codes, labels, np.arange(len(labels)))
     return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 

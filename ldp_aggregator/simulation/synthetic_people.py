@@ -17,6 +17,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.simulated_population import draw_questions, simulate_total
 from ldp_aggregator.snapshot import Snapshot
@@ -99,7 +100,7 @@ def simulate_survey(
         for size in sizes:
             codes, labels = population.draw_people(size, rng, question.feature_indices)
             parts.append(
-                simulate_total(question, question.value_array(codes, labels, np.arange(size)), devices)
+                simulate_total(question, true_answers(question, codes, labels, np.arange(size)), devices)
             )
         totals[question.key] = reduce(add, parts)
     return Snapshot(plan, totals)

@@ -23,7 +23,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFea
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
-from ldp_aggregator.encode_table import encode_labels, encode_table
+from ldp_aggregator.encode_table import encode_labels, encode_table, validate_table
 from tests.support.surveys import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,7 +123,7 @@ def test_outcomes_of_a_table_equal_those_of_its_rows(
 ) -> None:
     known = st.integers(0, len(model.prior) - 1)
     labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
-    top_k, all_ = model.validate_table(np.array(rows), np.array(labels))
+    top_k, all_ = validate_table(model, np.array(rows), np.array(labels))
     assert (top_k.shape, all_.shape) == ((len(rows), len(model.top_k)), (len(rows),))
     assert top_k.dtype == all_.dtype == np.int64
     one_by_one = [model.validate(codes, label) for codes, label in zip(rows, labels, strict=True)]
@@ -131,7 +131,7 @@ def test_outcomes_of_a_table_equal_those_of_its_rows(
 
 
 def test_table_without_rows_has_no_outcomes() -> None:
-    top_k, all_ = MODEL.validate_table(np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
+    top_k, all_ = validate_table(MODEL, np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
     assert (top_k.shape, all_.shape) == ((0, 2), (0,))
 
 
@@ -279,7 +279,7 @@ def test_encode_validates_the_model_on_the_row() -> None:
 
 def test_validate_table_equals_validate_on_each_row() -> None:
     assert PLAN.validation is not None
-    top_k, all_ = PLAN.validation.validate_table(encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
+    top_k, all_ = validate_table(PLAN.validation, encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
     for place, label in enumerate(LABELS):
         row = {name: cells[place] for name, cells in COLUMNS.items()}
         assert PLAN.encode(row, label) == (tuple(top_k[place].tolist()), all_[place])

@@ -8,6 +8,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.encode_table import validate_table
 from ldp_aggregator.estimation import Gaussian, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.narrow import next_round
@@ -63,7 +64,7 @@ def test_devices_predict_as_the_model_does() -> None:
     scores = LogProbabilities.from_probabilities(prior, tables).compute_scores(codes)
     best = np.sort(scores, axis=1)
     clear = best[:, -1] - best[:, -2] > 0.01  # closer ones are rounded
-    _, right = found.validate_table(codes, scores.argmax(axis=1))
+    _, right = validate_table(found, codes, scores.argmax(axis=1))
     assert clear.mean() > 0.9
     assert right[clear].all()
 
@@ -93,7 +94,7 @@ def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin() -> None:
     assert guesses[:64] == sorted(guesses[:64])  # from the lowest label to the highest
     assert guesses[64] == 1
     codes = np.array([[0, int((x + 1) * GRID)] for x in (-0.9, -0.4, 0.02, 0.9)] + [[0, 2 * GRID + 1]])
-    by_number = found.validate_table(codes, np.array([0, 0, 1, 2, 1]))
+    by_number = validate_table(found, codes, np.array([0, 0, 1, 2, 1]))
     assert found.order[0] == 1
     assert by_number[0][:, 0].all()
 

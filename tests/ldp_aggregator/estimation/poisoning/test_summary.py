@@ -9,6 +9,7 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -37,7 +38,7 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
     for question in plan.questions:
         mechanism, rng = question.mechanism, np.random.default_rng(2)
         codes = np.column_stack([rng.integers(0, 4, 6000), rng.integers(0, 1 << 21, 6000)])
-        values = question.value_array(codes, rng.integers(0, 2, 6000), np.arange(6000))
+        values = true_answers(question, codes, rng.integers(0, 2, 6000), np.arange(6000))
         payloads = mechanism.perturb_many(values, FastStream(7))
         if question.name == "age":
             payloads = np.concatenate([payloads, np.full((fakes, 1), 0b00001001, dtype=np.uint8)])

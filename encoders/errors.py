@@ -2,13 +2,12 @@
 
 ::
 
-    LdpError                 (.reason)
-    ├── SurveyError          a survey file or plan that cannot be used (.field, .line, .problems)
-    │   ├── PrivacyError     tables whose exact likelihood ratio exceeds e^epsilon
-    │   └── SignatureError   a plan that was not signed with the expected key, or a bad key or signature
-    ├── RowError             a row or label that does not fit the survey (.field, .why, .problems)
-    ├── TokenError           an invitation that is missing, misspelt or of another survey (.why)
-    └── ReportError          bytes that are not a valid report
+    LdpError               .reason
+        SurveyError        .field, .line, .problems
+            PrivacyError, SignatureError
+        RowError           .field, .why, .problems
+        TokenError         .why
+        ReportError
 
 Clients and collectors derive their own errors from :class:`LdpError`. An error contains names of fields and
 public texts of the survey. It never contains a value of a person's row.

@@ -123,8 +123,7 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
     Raises
     ------
     LdpError
-        If there is no URL, if it is not the URL of a survey, or if an option cannot be used: these are
-        mistakes of the application, not of a device.
+        If there is no URL of a survey, or an option cannot be used: mistakes of the application.
     TypeError
         If there is no such option.
     """

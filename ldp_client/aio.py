@@ -54,12 +54,6 @@ class AsyncClient:
     ----------
     client : Client
         The synchronous client, which has attributes such as `survey` and `outcomes`.
-
-    Examples
-    --------
-    >>> async with AsyncClient("https://collector.example/v1/surveys/sleep-2026") as client:  # doctest: +SKIP
-    ...     await client.grant()
-    ...     receipt = await client.report({"age": "young", "income": 21_000}, "no")
     """
 
     def __init__(

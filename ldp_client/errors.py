@@ -3,19 +3,13 @@
 ::
 
     LdpError
-    ├── RowError, TokenError, SurveyError, ReportError    from the shared part: rows, plans, report bytes
+    ├── RowError, TokenError, SurveyError, ReportError    of the shared part: rows, plans, report bytes
     └── ClientError
-        ├── BudgetError        the plan spends more epsilon than this client allows
-        ├── ClosedError        the client was closed; nothing was drawn
-        ├── ConsentError       the person has not agreed, or this device's environment forbids reports
-        ├── ExpiredError       the collector has closed the survey
-        ├── JournalError       the journal cannot be used; nothing was spent
-        ├── OptionError        an option of the client cannot be used: a mistake of the application
-        ├── PlanError          not the plan that this device, or the application, is bound to
-        └── TransportError     the collector cannot be reached, or does not send the survey's plan
+        └── BudgetError, ClosedError, ConsentError, ExpiredError, JournalError, OptionError, PlanError,
+            TransportError
 
 Every error has a `reason`, the stable word that receipts have too. The reason of a mistake of the application
-is :data:`BAD_OPTION`, also where an error's class says which option it is about.
+is :data:`BAD_OPTION`, whatever the class.
 """
 
 from __future__ import annotations
@@ -86,7 +80,7 @@ class JournalError(ClientError, reason="journal-unavailable"):
 
 
 class OptionError(ClientError, reason=BAD_OPTION):
-    """An option of a client cannot be used: a mistake of the application, not of a device."""
+    """An option of a client cannot be used: a mistake of the application."""
 
 
 class PlanError(ClientError, reason="plan-changed"):

@@ -33,14 +33,10 @@ def load_plan(
 
     Raises
     ------
-    SurveyError, PrivacyError
-        If the source is not a plan, or a question would spend more than the plan's epsilon.
-    SignatureError
-        If the plan is not signed with the required key.
-    TransportError
-        If the collector cannot be reached, or its response is not a plan.
-    ExpiredError
-        If the collector says that the survey is closed.
+    SurveyError, PrivacyError, SignatureError
+        If the source is not a plan, would spend more than its epsilon, or is not signed with the key.
+    TransportError, ExpiredError
+        If the collector does not send the plan, or says that the survey is closed.
     """
     if not is_url(source):
         path = Path(source)

@@ -42,10 +42,7 @@ class ClientPolicy:
     ) -> ClientPolicy:
         """Check and convert the options of a client.
 
-        Raises
-        ------
-        BudgetError, PlanError, SignatureError
-            If a limit is not a positive number, or the digest or the key is malformed.
+        Raises BudgetError, PlanError or SignatureError.
         """
         if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-fA-F]{64}", digest)):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")

@@ -43,8 +43,7 @@ class State(StrEnum):
     REJECTED = "rejected"
     """The collector or this client has refused the report for good; `reason` gives the cause."""
     EXPIRED = "expired"
-    """The survey was closed, and still closed a day later; the report is deleted. It may have been counted
-    before, if the collector's response was lost."""
+    """The survey was closed, and still a day later; the report is deleted, but may have been counted."""
     WITHDRAWN = "withdrawn"
     """The person withdrew while the report waited; it is deleted, and none is ever made in its place."""
     ALREADY_REPORTED = "already_reported"

@@ -40,9 +40,7 @@ def make_report(
 
     Raises
     ------
-    RowError
-        If the row or label does not fit the survey; raised before anything is drawn.
-    TokenError
-        If the token is missing, not needed, or not a token of this survey; raised before anything is drawn.
+    RowError, TokenError
+        If the row, the label or the token does not fit the survey; raised before anything is drawn.
     """
     return randomise(plan, row, label, rng or SystemEntropy(), token=token).report

@@ -29,15 +29,9 @@ class SurveyDisplay:
 
         Raises
         ------
-        SurveyError, PrivacyError, SignatureError
-            If it is not a plan, would spend more than its epsilon, or lacks the required signature.
-        PlanError, BudgetError
-            If it is not the plan that this client, or this device, is bound to, or exceeds `max_epsilon`.
-        TransportError, ExpiredError, ConsentError
-            If it has to be fetched, and the collector does not send it, the survey is closed, or the
-            environment forbids requests.
-        JournalError
-            If the journal cannot be read.
+        LdpError
+            The error that a strict client's :meth:`Client.grant` raises: it is not the survey's plan, exceeds
+            `max_epsilon`, cannot be fetched, or the journal cannot be read.
         """
         return self._participation.plan
 

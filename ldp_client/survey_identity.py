@@ -13,9 +13,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 class SurveyIdentity(NamedTuple):
     """Identifies a survey on this device: its id together with who publishes it.
 
-    An id or a family alone identifies nothing, since any collector can publish a plan under any name. If
-    devices matched names alone, a collector could find out who answered another collector's survey: these
-    devices would fetch its plan and never send a report.
+    An id or a family alone identifies nothing: any collector can publish a plan under any name, and could
+    find out who answered another collector's survey.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ class Recorder:
         return draw_invitation(self._served[survey][0], SystemEntropy())
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Return the response of a collector to one request."""
+        """Return a collector's response."""
         if self.offline:
             raise TransportError("no response from the collector: offline")
         survey, _, page = url.partition("/v1/surveys/")[2].partition("/")
@@ -180,8 +180,8 @@ class UnrecordedRequestError(Exception):
 def ldp_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     """Give each client without a transport a Recorder, and each client without a journal the test's journal.
 
-    Clients that were made before, for example while the application was imported, are included, and are
-    restored after the test. A client that was given a journal or a transport keeps it.
+    Clients that were made before are included, and restored after the test. A client that was given a
+    journal or a transport keeps it.
 
     Raises
     ------

@@ -8,8 +8,8 @@ One small SQLite file holds an entry per survey and origin. The state of an entr
 
 Entries are found by :class:`~ldp_client.survey_identity.SurveyIdentity`: equal ids and families mean the same
 survey only at one origin, or under one author's key. The raw row is never written. A report is made inside
-the transaction that records it. So two threads or processes can never both randomise, and a report that was
-not recorded was never sent.
+the transaction that records it. So two threads or processes never both randomise, and a report that was not
+recorded was never sent.
 """
 
 from __future__ import annotations
@@ -145,12 +145,9 @@ class Journal(JournalFile):
 
         Raises
         ------
-        ConsentError
-            If the person has not agreed, or no longer does; nothing was drawn.
-        PlanError
-            If the person agreed to another plan of the survey; nothing was drawn.
-        BudgetError
-            If the journal's reports would spend more than `max_total`; nothing was drawn.
+        ConsentError, PlanError, BudgetError
+            If the person has not agreed, no longer does, or agreed to another plan of the survey, or if the
+            journal's reports would spend more than `max_total`; nothing was drawn.
         JournalError
             If the journal cannot be written (the report, if made, is discarded unsent), or
             `MAX_QUEUED_REPORTS` reports wait already.

@@ -9,8 +9,8 @@ The schedule has no thread, network or journal of its own: clock and random sour
   others for a collector that failed, and reports whose pauses have reached their limit. Such times are
   memoryless: they depend neither on another report nor on the device's last attempt.
 
-The mean of the exponential grows with the number of reports that wait for the same collector, so a device
-with many reports tries no more often than one with a single report.
+The mean grows with the number of reports that wait for the same collector, so a device with many reports
+tries no more often than one with a single report.
 """
 
 from __future__ import annotations

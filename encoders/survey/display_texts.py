@@ -29,10 +29,6 @@ class EntryTexts:
     help: str
     values: Mapping[str, str]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the texts as a dict."""
-        return {"title": self.title, "help": self.help, "values": dict(self.values)}
-
 
 @dataclass(frozen=True)
 class DisplayTexts:

@@ -20,18 +20,7 @@ from encoders.survey.texts import (
 def read_texts(
     reader: EntryReader, document: Table, label: Label, features: Sequence[Feature]
 ) -> SurveyTexts | None:
-    """Read the texts of a survey, and note every mistake; None if there are no texts.
-
-    Parameters
-    ----------
-    reader : EntryReader
-        Takes the mistakes.
-    document : Table
-        The whole survey file.
-    label : Label
-    features : sequence of Feature
-        The features that could be read.
-    """
+    """Read the texts of a survey, and note every mistake at `reader`; None if there are no texts."""
     about, languages = (_strip(document.get(name, {})) for name in ("about", "texts"))
     names = EntryNames(label.values, _names_of_rows(document, features))
     problems = list(find_problems(about, languages, names))

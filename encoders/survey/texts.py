@@ -111,15 +111,7 @@ class SurveyTexts:
 
     @classmethod
     def from_json(cls, data: bytes, digest: str, names: EntryNames) -> SurveyTexts:
-        """Read a side file and check everything in it.
-
-        Parameters
-        ----------
-        data : bytes
-        digest : str
-            The SHA-256 that the plan states.
-        names : EntryNames
-            The names and values of the plan.
+        """Read a side file, and check it against the digest, the names and the values of a plan.
 
         Raises
         ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from encoders.survey import Plan, read_survey
@@ -66,6 +67,6 @@ def displayed(plan: Plan) -> Iterator[dict[str, Any]]:
             "requested": language,
             "language": texts.language,
             "title": texts.title,
-            "label": texts.label.as_dict(),
-            "features": {name: entry.as_dict() for name, entry in texts.features.items()},
+            "label": asdict(texts.label),
+            "features": {name: asdict(entry) for name, entry in texts.features.items()},
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def test_values_are_in_the_order_of_the_survey(plan: Plan) -> None:
 def test_survey_without_texts_displays_its_names() -> None:
     texts = display_texts(read_survey(SLEEP).compile(), "de")
     assert (texts.language, texts.title, texts.help, texts.about) == ("", "sleep", "", {})
-    assert texts.label.as_dict() == {"title": "rested", "help": "", "values": {"yes": "yes", "no": "no"}}
+    assert asdict(texts.label) == {"title": "rested", "help": "", "values": {"yes": "yes", "no": "no"}}
     assert list(texts.features) == ["age", "hours"]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,21 @@ import click
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
+from ldp_aggregator.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
 from ldp_aggregator.sizing.sample_size import MAX_USERS
 from ldp_aggregator.sizing.size import (
     FEATURE_STRENGTHS,
+    LabelShares,
     Size,
     compare_sizes,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
 )
-from ldp_aggregator.sizing.summary import format_comparison, format_people, format_size
+from ldp_aggregator.sizing.summary import format_comparison, format_epsilons, format_people, format_size
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -60,6 +65,17 @@ class _Share(click.FloatRange):
     type=_Share(),
     help="Find how many people are needed for a model of this accuracy, for example 0.8.",
 )
+@click.option(
+    "--epsilon",
+    "epsilons",
+    help="Values of epsilon to compare, for example 0.5,1,2; by default epsilon in [survey].",
+)
+@click.option(
+    "--label-shares",
+    "shares_text",
+    metavar="LABEL=SHARE,...",
+    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default they are equal.",
+)
 @click.option("--pilot", type=_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
@@ -72,6 +88,8 @@ def size(
     users: int | None,
     margin: float | None,
     accuracy: float | None,
+    epsilons: str | None,
+    shares_text: str | None,
     pilot: Path | None,
     seed: int,
     as_json: bool,
@@ -80,19 +98,53 @@ def size(
 
     Margins are computed in closed form from public numbers, accuracies from simulated surveys. If estimates
     would be noise, changes that help are printed. Without --users, --margin, --accuracy and users in
-    [survey], a small table compares several numbers of people.
+    [survey], a small table compares several numbers of people. With several values of --epsilon, a table
+    compares them, without accuracies unless --accuracy is given.
     """
     if sum(each is not None for each in (users, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy")
     parsed = read_survey(read_survey_text(survey))
     refuse_validation(parsed)
-    sizes = _compute_sizes(
-        parsed, users or parsed.users, margin, accuracy, read_pilot(pilot) if pilot else None, seed
-    )
+    surveys = [replace(parsed, epsilon=each) for each in _parse_epsilons(epsilons)] or [parsed]
+    shares = _parse_shares(shares_text, parsed, pilot)
+    sizes: list[Size] = []
+    for each in surveys:
+        sizes += _compute_sizes(
+            each,
+            users or parsed.users,
+            margin,
+            accuracy,
+            read_pilot(pilot) if pilot else None,
+            seed,
+            shares,
+            repeats=DEFAULT_REPEATS if len(surveys) == 1 else 0,
+        )
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
+    elif len(surveys) > 1:
+        click.echo(format_epsilons(sizes))
     else:
         click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
+
+
+def _parse_epsilons(text: str | None) -> list[Decimal]:
+    try:
+        return [parse_epsilon(Decimal(part.strip())) for part in text.split(",")] if text else []
+    except InvalidOperation:
+        raise click.BadParameter(
+            "give numbers separated by commas, for example 0.5,1,2", param_hint="--epsilon"
+        ) from None
+
+
+def _parse_shares(text: str | None, survey: Survey, pilot: Path | None) -> LabelShares | None:
+    if text is None:
+        return None
+    if pilot:
+        raise click.UsageError("give --label-shares or --pilot, not both: a pilot estimates the shares")
+    try:
+        return parse_label_shares(text, survey.label.values)
+    except LabelSharesError as error:
+        raise click.UsageError(f"--label-shares: {error}") from error
 
 
 def _compute_sizes(
@@ -102,9 +154,11 @@ def _compute_sizes(
     accuracy: float | None,
     pilot: Pilot | None,
     seed: int,
+    label_shares: LabelShares | None,
+    repeats: int,
 ) -> list[Size]:
     if margin is not None:
-        return [size_for_margin(survey, margin, pilot)]
+        return [size_for_margin(survey, margin, pilot, label_shares)]
     if accuracy is not None:
         if pilot is None:
             raise click.UsageError(
@@ -118,7 +172,9 @@ def _compute_sizes(
 
         return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:
-        return compare_sizes(survey, pilot)
-    length = DEFAULT_REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
+        return compare_sizes(survey, pilot, label_shares=label_shares)
+    if not repeats:
+        return compare_sizes(survey, pilot, [users], label_shares)
+    length = repeats * (1 if pilot else len(FEATURE_STRENGTHS))
     with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
-        return [size_for_users(survey, users, pilot, seed=seed, progress=bar.update)]
+        return [size_for_users(survey, users, pilot, repeats, seed, bar.update, label_shares)]

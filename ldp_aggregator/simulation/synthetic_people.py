@@ -45,8 +45,10 @@ class SyntheticPopulation:
     conditionals: tuple[ClassConditional, ...]
 
     @classmethod
-    def from_strength(cls, plan: Plan, ratio: float, mean_shift: float) -> Self:
-        """Return a population with equally frequent classes whose features are equally informative.
+    def from_strength(
+        cls, plan: Plan, ratio: float, mean_shift: float, prior: FloatArray | None = None
+    ) -> Self:
+        """Return a population whose features are equally informative.
 
         Parameters
         ----------
@@ -55,18 +57,23 @@ class SyntheticPopulation:
             Each value belongs to one class; it is `ratio` times as frequent in this class as in others.
         mean_shift : float
             Difference of a number's means between one class and the next, in standard deviations.
+        prior : (k,) array, optional
+            P(label); by default the classes are equally frequent.
         """
         k = len(plan.label.values)
         conditionals = (
             _assume_conditional(feature, k, index, ratio, mean_shift)
             for index, feature in enumerate(plan.features)
         )
-        return cls(np.full(k, 1 / k), tuple(conditionals))
+        return cls(np.full(k, 1 / k) if prior is None else prior, tuple(conditionals))
 
     @classmethod
-    def uniform(cls, plan: Plan) -> Self:
-        """Return a population with equally frequent classes and values; no feature depends on the label."""
-        return cls.from_strength(plan, 1.0, 0.0)
+    def uniform(cls, plan: Plan, prior: FloatArray | None = None) -> Self:
+        """Return a population with equally frequent values; no feature depends on the label.
+
+        By default the classes are equally frequent too.
+        """
+        return cls.from_strength(plan, 1.0, 0.0, prior)
 
     def draw_people(
         self, count: int, rng: np.random.Generator, features: Sequence[int] | None = None

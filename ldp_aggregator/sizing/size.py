@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from encoders.survey import Plan, Survey
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
@@ -19,6 +22,8 @@ FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
 """Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
 :meth:`SyntheticPopulation.from_strength`."""
 PILOT = "pilot"
+LabelShares = tuple[float, ...]
+"""The assumed share of each label, in the order of the survey."""
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 
 
@@ -33,6 +38,9 @@ class Size:
     users : int
     pilot : Pilot or None
         The pilot whose population is assumed; without a pilot, labels and values are equally frequent.
+    label_shares : tuple of float or None
+        The assumed shares of the labels, in the order of the survey; None if they are those of the pilot, or
+        equal.
     margins : tuple of Margin
         The margins of the label, then of each feature that the survey asks about.
     forecasts : mapping of str to Forecast
@@ -47,6 +55,7 @@ class Size:
     plan: Plan
     users: int
     pilot: Pilot | None
+    label_shares: LabelShares | None = None
     margins: tuple[Margin, ...]
     forecasts: Mapping[str, Forecast]
     remedies: Remedies | None
@@ -77,6 +86,7 @@ class Size:
             "epsilon": float(self.survey.epsilon),
             "users": self.users,
             "pilot": self.pilot.as_dict() if self.pilot else None,
+            "label_shares": list(self.label_shares) if self.label_shares else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
             "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
@@ -94,6 +104,7 @@ def size_for_users(
     repeats: int = DEFAULT_REPEATS,
     seed: int = 0,
     progress: Progress | None = None,
+    label_shares: LabelShares | None = None,
 ) -> Size:
     """Return what to expect if `users` people answer; accuracy is not simulated if `repeats` is 0.
 
@@ -107,7 +118,7 @@ def size_for_users(
         populations = {PILOT: pilot.build_population(plan)}
     else:
         populations = {
-            name: SyntheticPopulation.from_strength(plan, *strength)
+            name: SyntheticPopulation.from_strength(plan, *strength, _to_prior(label_shares))
             for name, strength in FEATURE_STRENGTHS.items()
         }
     forecasts = {
@@ -115,10 +126,12 @@ def size_for_users(
         for name, population in populations.items()
         if repeats
     }
-    return _build_size(survey, plan, users, pilot, forecasts)
+    return _build_size(survey, plan, users, pilot, forecasts, label_shares)
 
 
-def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -> Size:
+def size_for_margin(
+    survey: Survey, margin: float, pilot: Pilot | None = None, label_shares: LabelShares | None = None
+) -> Size:
     """Return the size with the fewest people for whom every margin is at most `margin`.
 
     See :func:`find_users_for_margin`.
@@ -129,8 +142,9 @@ def size_for_margin(survey: Survey, margin: float, pilot: Pilot | None = None) -
         SizeError if no number of people is enough.
     """
     plan = survey.compile()
-    users = find_users_for_margin(ExpectedTotals(plan, _assume_population(plan, pilot)), margin)
-    return replace(_build_size(survey, plan, users, pilot, {}), requested_margin=margin)
+    population = _assume_population(plan, pilot, label_shares)
+    users = find_users_for_margin(ExpectedTotals(plan, population), margin)
+    return replace(_build_size(survey, plan, users, pilot, {}, label_shares), requested_margin=margin)
 
 
 def size_for_accuracy(
@@ -161,17 +175,21 @@ def size_for_accuracy(
 
 
 def compare_sizes(
-    survey: Survey, pilot: Pilot | None = None, users: Sequence[int] = COMPARED_USERS
+    survey: Survey,
+    pilot: Pilot | None = None,
+    users: Sequence[int] = COMPARED_USERS,
+    label_shares: LabelShares | None = None,
 ) -> list[Size]:
     """Return what to expect for several numbers of people, without accuracies or remedies."""
     plan = survey.compile()
-    expected = ExpectedTotals(plan, _assume_population(plan, pilot))
+    expected = ExpectedTotals(plan, _assume_population(plan, pilot, label_shares))
     return [
         Size(
             survey=survey,
             plan=plan,
             users=count,
             pilot=pilot,
+            label_shares=label_shares,
             margins=compute_expected_margins(expected, count),
             forecasts={},
             remedies=None,
@@ -208,14 +226,27 @@ def _label_question_probability(survey: Survey) -> float:
     return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
-def _assume_population(plan: Plan, pilot: Pilot | None) -> SyntheticPopulation:
-    return pilot.build_population(plan) if pilot else SyntheticPopulation.uniform(plan)
+def _to_prior(label_shares: LabelShares | None) -> FloatArray | None:
+    return None if label_shares is None else np.array(label_shares) / sum(label_shares)
+
+
+def _assume_population(
+    plan: Plan, pilot: Pilot | None, label_shares: LabelShares | None
+) -> SyntheticPopulation:
+    if pilot:
+        return pilot.build_population(plan)
+    return SyntheticPopulation.uniform(plan, _to_prior(label_shares))
 
 
 def _build_size(
-    survey: Survey, plan: Plan, users: int, pilot: Pilot | None, forecasts: Mapping[str, Forecast]
+    survey: Survey,
+    plan: Plan,
+    users: int,
+    pilot: Pilot | None,
+    forecasts: Mapping[str, Forecast],
+    label_shares: LabelShares | None = None,
 ) -> Size:
-    population = _assume_population(plan, pilot)
+    population = _assume_population(plan, pilot, label_shares)
     margins = compute_expected_margins(ExpectedTotals(plan, population), users)
     has_noise = any(margin.is_noise for margin in margins[1:])
     return Size(
@@ -223,6 +254,7 @@ def _build_size(
         plan=plan,
         users=users,
         pilot=pilot,
+        label_shares=label_shares,
         margins=margins,
         forecasts=forecasts,
         remedies=find_remedies(survey, population, users, margins) if has_noise else None,

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from encoders.explain.text import wrap_text
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_aggregator.sizing.assumptions import MAX_NAMES_LENGTH, list_assumptions
 from ldp_aggregator.sizing.forecast import MAX_SIMULATED_USERS, Forecast
 from ldp_aggregator.sizing.margins import Margin
 from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, explain_label_question
 
-_MAX_NAMES_LENGTH = 60
-"""Longer lists of feature names are not printed, in characters."""
 _UNINFORMATIVE_MARGIN = 0.5
 """From this margin on, the interval of a share carries no information."""
 _DIFFERENT_RATIO = 1.1
@@ -22,10 +21,6 @@ _HOW_TO_READ = (
     "asked: share of the people who get the question; every question about a feature includes the label. "
     "+-: half of a 95% confidence interval (single, not simultaneous). For a feature it is that of the share "
     "of one value among the people of one label: of the label with the least precise estimates."
-)
-_UNIFORM_ASSUMPTION = (
-    "Assumed: all labels and all values are equally frequent, and a number's standard deviation is a sixth "
-    "of its range. --pilot model.json uses the estimates of a first round instead."
 )
 _NOISE = (
     "noise: the margin is larger than the average share of a value (at most 25%), or than a number's "
@@ -43,12 +38,12 @@ _STRENGTH = (
 
 def format_size(size: Size) -> str:
     """Return one size as text, at most 100 columns wide unless names are longer."""
-    rows = [row for margin in size.margins for row in _margin_rows(margin, size.pilot is None)]
+    rows = [row for margin in size.margins for row in _margin_rows(margin, _typical_share(size, margin))]
     lines = [f"{size.survey.id}: {_title(size)} at epsilon {_format_epsilon(size)}", ""]
     lines += [*format_table([_MARGINS_HEAD, *rows], "<>><<"), ""]
     for text in (
         *_explain_margins(size),
-        *_assumptions(size),
+        *list_assumptions(size),
         *explain_label_question(size.survey, size.users),
     ):
         lines += wrap_text(text)
@@ -62,7 +57,7 @@ def format_comparison(sizes: Sequence[Size]) -> str:
     head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
     lines = [f"{first.survey.id}: margins to expect at epsilon {_format_epsilon(first)}", ""]
     lines += format_table([head, *map(_comparison_row, sizes)], ">>><")
-    notes = [_HOW_TO_READ, _NOISE, *_assumptions(first)]
+    notes = [_HOW_TO_READ, _NOISE, *list_assumptions(first)]
     lines += ["", *(line for part in notes for line in wrap_text(part))]
     lines += wrap_text(
         "--users, or users in [survey], prints the margins of each feature, the accuracy to expect and what "
@@ -71,11 +66,26 @@ def format_comparison(sizes: Sequence[Size]) -> str:
     return "\n".join(lines)
 
 
+def format_epsilons(sizes: Sequence[Size]) -> str:
+    """Return a small table that compares values of epsilon, and possibly numbers of people for each."""
+    first = sizes[0]
+    head = ["epsilon", "people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
+    title = "what to expect by epsilon"
+    if first.requested_margin is not None:
+        title = f"people for margins of at most {100 * first.requested_margin:g}%, by epsilon"
+    lines = [f"{first.survey.id}: {title}", ""]
+    lines += format_table(
+        [head, *([_format_epsilon(size), *_comparison_row(size)] for size in sizes)], ">>>><"
+    )
+    notes = [_HOW_TO_READ, _NOISE, *list_assumptions(first)]
+    return "\n".join([*lines, "", *(line for part in notes for line in wrap_text(part))])
+
+
 def _comparison_row(size: Size) -> list[str]:
     margins = size.margins[1:]
     widest = _format_percent(max(margin.share for margin in margins)) if margins else "-"
     names, count = ", ".join(size.noise), f"{len(size.noise)} of {len(margins)}"
-    noise = f"{count}: {names}" if 0 < len(names) < _MAX_NAMES_LENGTH else count
+    noise = f"{count}: {names}" if 0 < len(names) < MAX_NAMES_LENGTH else count
     return [f"{size.users:,}", _format_percent(size.margins[0].margin), widest, noise]
 
 
@@ -106,36 +116,30 @@ def _explain_margins(size: Size) -> Iterator[str]:
         yield f"For a number's mean, {100 * size.requested_margin:g}% is a share of its range."
 
 
-def _assumptions(size: Size) -> Iterator[str]:
-    if not size.pilot:
-        yield _UNIFORM_ASSUMPTION
-        return
-    yield f"Assumed: {size.pilot.assumption}"
-    asked = {margin.name for margin in size.margins}
-    noise = [name for name in size.pilot.noise if name in asked]
-    if noise:
-        names = ", ".join(noise)
-        which = names if len(names) < _MAX_NAMES_LENGTH else f"{len(noise)} features"
-        yield f"The pilot's own estimates are mostly noise for {which}: what it assumes there is uncertain."
-
-
 # -- margins ------------------------------------------------------------------------------------
 
 
-def _margin_rows(margin: Margin, uniform: bool) -> Iterator[list[str]]:
+def _typical_share(size: Size, margin: Margin) -> float | None:
+    """Return the share that a margin is about: of the rarest label, or of one of equally frequent values."""
+    if size.pilot or not margin.values:
+        return None
+    return min(size.label_shares) if size.label_shares and margin.kind == "label" else 1 / margin.values
+
+
+def _margin_rows(margin: Margin, share: float | None) -> Iterator[list[str]]:
     asked, reports = f"{margin.question_probability:.1%}", " + ".join(f"{n:,}" for n in margin.reports)
     if margin.kind == "label" and not margin.question_probability:
         asked, reports = "with all", "-"
     noise = "noise" if margin.is_noise else ""
-    yield [margin.name, asked, reports, noise, _format_margin(margin, uniform)]
+    yield [margin.name, asked, reports, noise, _format_margin(margin, share)]
     if margin.missing is not None:
         yield ["", "", "", "", f"share of missing +- {_format_percent(margin.missing)}"]
 
 
-def _format_margin(margin: Margin, uniform: bool) -> str:
+def _format_margin(margin: Margin, share: float | None) -> str:
     if margin.values:
-        share = f"{1 / margin.values:6.1%} " if uniform else ""
-        return f"{share}+- {_format_percent(margin.margin)}"
+        estimate = f"{share:6.1%} " if share is not None else ""
+        return f"{estimate}+- {_format_percent(margin.margin)}"
     if not math.isfinite(margin.margin):
         return f"mean unknown ({'label too rare' if all(margin.reports) else 'no reports'})"
     return (
@@ -231,7 +235,7 @@ def _remedy_rows(size: Size) -> list[list[str]]:
         rows.append(["  a larger epsilon", f"{remedies.epsilon:f} instead of {_format_epsilon(size)}"])
     if remedies.features is not None:
         names = ", ".join(remedies.features)
-        kept = f": {names}" if len(names) < _MAX_NAMES_LENGTH else ""
+        kept = f": {names}" if len(names) < MAX_NAMES_LENGTH else ""
         change = f"{len(remedies.features)} instead of {len(size.margins) - 1}"
         rows.append(["  fewer features", f"{change}{kept}"])
     if remedies.values is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,63 @@ def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder: Pat
     assert "For a number's mean, 5% is a share of its range." in screen
     (folder / "bins.toml").write_text(SURVEY + "bins = 4\n")
     assert "is a share of its range" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout
+
+
+def test_label_shares_replace_equal_shares(folder: Path) -> None:
+    (equal,) = read_sizes(folder, "--margin", "0.1")
+    (rare,) = read_sizes(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9")
+    assert (equal["label_shares"], rare["label_shares"]) == (None, [0.1, 0.9])
+    assert rare["users"] > 15 * equal["users"]
+    screen = " ".join(run(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9").stdout.split())
+    assert "Shares of the labels, as given: yes 0.1, no 0.9." in screen
+    assert "If a label is rarer" not in screen
+
+
+def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_needs(folder: Path) -> None:
+    screen = " ".join(run(folder, "--margin", "0.1").stdout.split())
+    assert "If a label is rarer than that, the same margins need many times as many people" in screen
+    times = re.search(r"about (\d+) times if its share is 10%. --label-shares yes=0.1,no=0.9 states", screen)
+    assert times is not None
+    equal, rare = (
+        read_sizes(folder, "--margin", "0.02", *more)[0]["users"]
+        for more in ([], ["--label-shares", "yes=0.1,no=0.9"])
+    )
+    assert rare / equal == pytest.approx(int(times[1]), rel=0.06)
+    pilot = " ".join(run(folder, "--margin", "0.1", "--pilot", "pilot.json").stdout.split())
+    assert "If a label is rarer" not in pilot
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--label-shares", "yes=0.1"), '--label-shares: no share of "no"'),
+        (("--label-shares", "yes=0.1,no=0.9", "--pilot", "pilot.json"), "give --label-shares or --pilot"),
+        (("--epsilon", "1,much"), "--epsilon: give numbers separated by commas, for example 0.5,1,2"),
+        (("--epsilon", "0"), "epsilon: needs a number above 0"),
+    ],
+)
+def test_mistakes_in_shares_and_epsilons_are_explained(
+    folder: Path, arguments: Sequence[object], message: str
+) -> None:
+    result = run(folder, *arguments)
+    assert result.exit_code != 0
+    assert message in result.stderr
+
+
+def test_epsilons_are_compared(folder: Path) -> None:
+    sizes = read_sizes(folder, "--users", 5_000, "--epsilon", "0.5,1,2")
+    assert [(each["epsilon"], each["users"]) for each in sizes] == [(0.5, 5000), (1, 5000), (2, 5000)]
+    low, middle, high = (each["margins"][1]["margin"] for each in sizes)
+    assert low > middle > high
+    people = [each["users"] for each in read_sizes(folder, "--margin", "0.1", "--epsilon", "0.5,1,2")]
+    assert people[0] > 3 * people[1] > 9 * people[2]
+    table = run(folder, "--margin", "0.1", "--epsilon", "0.5,1,2").stdout
+    assert "tea: people for margins of at most 10%, by epsilon" in table
+    assert f"{people[0]:,}" in table
+    assert "what to expect by epsilon" in run(folder, "--epsilon", "0.5,1").stdout
+
+
+def test_one_epsilon_replaces_that_of_the_survey(folder: Path) -> None:
+    (size,) = read_sizes(folder, "--margin", "0.1", "--epsilon", "2")
+    assert size["epsilon"] == 2
+    assert "at epsilon 2" in run(folder, "--margin", "0.1", "--epsilon", "2").stdout

@@ -337,7 +337,8 @@ def test_preview_explains_the_validation_and_its_result() -> None:
         assert "  top 2  50.0%  <- this one" in text
         assert "south" not in text
         assert max(map(len, text.splitlines())) <= 110
-    assert "which stays on the device: top 2 = right, all 3 = wrong (clipped" in " ".join(str(seen).split())
+    words = " ".join(str(seen).split())
+    assert "stays on the device: top 2 = right, all 3 = wrong (hours is outside its range, 0 to 12" in words
 
 
 def test_answers_to_another_model_are_counted_separately() -> None:

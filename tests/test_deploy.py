@@ -185,9 +185,9 @@ def test_the_command_of_compose_starts_a_collector(
     services: dict[str, Any], survey: Path, tmp_path: Path
 ) -> None:
     service = services["services"]["collector"]
-    assert service["environment"]["LDP_COLLECTOR_SERVE_STORE"].startswith("redis://:${REDIS_PASSWORD")
+    assert service["environment"]["LDP_STORE"].startswith("redis://:${REDIS_PASSWORD")
     command = [str(survey) if word == "/surveys/survey.toml" else word for word in service["command"]]
-    with started(command, {"LDP_COLLECTOR_SERVE_STORE": f"sqlite:///{tmp_path}/ldp.db"}) as port:
+    with started(command, {"LDP_STORE": f"sqlite:///{tmp_path}/ldp.db"}) as port:
         assert is_ready(port)
     assert (tmp_path / "ldp.db").exists()
 

@@ -210,7 +210,14 @@ class RedisStore:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
         self._require_password(policy)
         self._check.policy = policy
-        guarantee = describe_guarantee(policy, self._check.check_servers())
+        try:
+            guarantee = describe_guarantee(policy, self._check.check_servers())
+        except StoreError as error:
+            is_unreachable = error.reason in (StoreFailure.TIMEOUT, StoreFailure.CONNECTION_FAILED)
+            if not is_unreachable or not self._url.startswith("rediss:"):
+                raise
+            message = f"{error}; does this Redis speak TLS? If not, write redis://"
+            raise StoreError(message, error.reason) from error
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
         return guarantee
 

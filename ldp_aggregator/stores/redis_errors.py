@@ -26,7 +26,7 @@ def _store_error(error: Exception) -> StoreError:
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
         return MissingSurveyError([detail.split()[1]])
-    message = f"the Redis store cannot be used: {text}{_connection_hint(error)}"
+    message = f"the Redis store cannot be used: {text}"
     if own:
         overflow = "overflow" in detail
         return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
@@ -46,6 +46,7 @@ _FAILURES_BY_TEXT = {
     "No space left": StoreFailure.DISK_FULL,
     "MISCONF": StoreFailure.DISK_ERROR,
     "OOM": StoreFailure.OUT_OF_MEMORY,
+    "used memory >": StoreFailure.OUT_OF_MEMORY,  # redis-py removes the prefix OOM
     "NOPERM": StoreFailure.NO_PERMISSION,
     "NOAUTH": StoreFailure.NO_PERMISSION,
     "WRONGPASS": StoreFailure.NO_PERMISSION,
@@ -66,8 +67,3 @@ def classify_failure(error: Exception) -> StoreFailure:
             return failure
     is_connection = isinstance(error, redis.exceptions.ConnectionError)
     return StoreFailure.CONNECTION_FAILED if is_connection else StoreFailure.OTHER
-
-
-def _connection_hint(error: Exception) -> str:
-    """Return a question about TLS for an error of TLS, or an empty string."""
-    return "; does this Redis speak TLS? If not, write redis://" if "SSL" in str(error) else ""

@@ -71,6 +71,7 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
     running = Running(survey, f"sqlite:///{path}")
     running.start()
     try:
+        wait_for(lambda: running.events("started"))
         assert "a new, empty store" in running.printed()
         assert running.events("started")[0]["new_store"] is True
         assert running.post(plan) == 200
@@ -94,6 +95,7 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
         running.stop()
     running.start()
     try:
+        wait_for(lambda: len(running.events("started")) == 2)
         assert "  sleep: 2 reports so far" in running.printed()
         assert running.events("started")[-1]["reports"] == {"sleep": 2}
         assert running.events("started")[-1]["new_store"] is False

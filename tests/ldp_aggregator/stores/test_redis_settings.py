@@ -11,10 +11,20 @@ import numpy as np
 import pytest
 import redis
 
-from ldp_aggregator.stores import StoreError, StorePolicy
+from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
 from tests.support.batches import is_ready, record
-from tests.support.servers import TOKEN, ClusterNode, LocalRedis, paused_rewrite, rewriting_process, wait_for
+from tests.support.servers import (
+    TOKEN,
+    ClusterNode,
+    LocalRedis,
+    RedisServer,
+    free_port,
+    listens,
+    paused_rewrite,
+    rewriting_process,
+    wait_for,
+)
 
 _SLOW = 500
 """Pause of a rewrite after each key, in microseconds."""
@@ -135,3 +145,43 @@ def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
     assert record(store, "moving", "q", ids, np.array([1])) == ids
     assert store.totals("moving")["q"].n == 2
     store.close()
+
+
+def test_each_failure_of_redis_has_its_reason(server: LocalRedis) -> None:
+    store = RedisStore(server.url)
+    store.check_durability(StorePolicy())
+
+    def reason() -> StoreFailure:
+        with pytest.raises(StoreError) as caught:
+            store.check_ready()
+        return caught.value.reason
+
+    with redis.Redis.from_url(server.url) as client:
+        client.config_set("appendfsync", "no")
+        assert reason() == StoreFailure.WEAK_DURABILITY
+        client.config_set("appendfsync", "always")
+        client.config_set("maxmemory", 1)
+        assert reason() == StoreFailure.OUT_OF_MEMORY
+        client.config_set("maxmemory", 0)
+        client.config_set("requirepass", "word")
+        client.connection_pool.disconnect()
+    store.close()
+    assert reason() == StoreFailure.NO_PERMISSION
+    server.kill()
+    assert reason() == StoreFailure.CONNECTION_FAILED
+
+
+def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    server = RedisServer(tmp_path, "--port", str(port), "--bind", "127.0.0.1")
+    server.start()
+    monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.5)
+    try:
+        wait_for(lambda: listens(port))
+        store = RedisStore(f"rediss://:word@127.0.0.1:{port}/0")
+        with pytest.raises(StoreError, match="does this Redis speak TLS"):
+            store.check_durability(StorePolicy())
+    finally:
+        server.stop()

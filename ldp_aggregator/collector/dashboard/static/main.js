@@ -12,7 +12,7 @@ import * as format from "./format.js";
 
 const ANNOUNCEMENT_INTERVAL_MS = 60_000; // minimum between two automatic announcements
 const TITLE = "Survey progress";
-const WRONG_TOKEN = "This is not this collector's operator token. Check LDP_OPERATOR_TOKEN in the collector's environment.";
+const WRONG_TOKEN = "This is not this collector's operator token. Check LDP_OPERATOR_TOKEN in the collector's environment, or its token file.";
 
 const state = { digests: new Map(), survey: null, shown: null, announced: 0, cards: [] };
 const refresher = new Refresher(refresh);

@@ -10,7 +10,6 @@ from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.results.comparison import compare_surveys
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 
@@ -35,13 +34,9 @@ def main(file: Path, other: Path | None, output: Path, independent: bool) -> Non
     """
     require_no_input(output, [file, other])
     try:
-        results = read_results(file)
-        if other is None:
-            page = render_page(results)
-        else:
-            compared = read_results(other)
-            comparison = compare_surveys(results, compared, independent=independent)
-            page = render_page(results, comparison, compared)
+        page = render_page(
+            read_results(file), read_results(other) if other else None, independent=independent
+        )
         write_atomically(output, page)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -75,8 +75,8 @@ def _describe_selection(result: Json) -> str:
     if count is None:
         return "No smaller feature set is significantly more accurate, so the model keeps all of them."
     return (
-        f"The model keeps {', '.join(names[:count])}: a smaller feature set is significantly more accurate, "
-        "and this is the smallest within one standard error of the best."
+        f"The model keeps {count} of {len(names)} features: {', '.join(names[:count])}. A smaller feature "
+        "set is significantly more accurate; this is the smallest within one standard error of the best."
     )
 
 

@@ -10,6 +10,7 @@ from ldp_aggregator.results.table import Row
 UNKNOWN = "unknown"
 """Shown where the reports do not exclude any value."""
 _MAX_DECIMALS = 6
+_MAX_WHOLE = 1e15
 
 Format = Callable[[float], str]
 
@@ -25,7 +26,7 @@ def format_axis_percent(share: float) -> str:
 
 
 def choose_number_format(uncertainty: float | None) -> Format:
-    """Return the function that formats numbers with the decimals that their uncertainty justifies.
+    """Return the function that formats numbers with the digits that their uncertainty justifies.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def choose_number_format(uncertainty: float | None) -> Format:
     """
     if not uncertainty or not math.isfinite(uncertainty):
         return lambda number: f"{number:,.4g}"
-    decimals = min(max(1 - math.floor(math.log10(uncertainty)), 0), _MAX_DECIMALS)
-    return lambda number: f"{round(number, decimals) + 0.0:,.{decimals}f}"
+    digits = min(1 - math.floor(math.log10(uncertainty)), _MAX_DECIMALS)  # below 0: tens, hundreds, ...
+    return lambda number: f"{round(number, digits) + 0.0:,.{max(digits, 0)}f}"
 
 
 def format_interval(low: float | None, high: float | None, write: Format) -> str:
@@ -44,8 +45,8 @@ def format_interval(low: float | None, high: float | None, write: Format) -> str
 
 
 def format_plain(number: float) -> str:
-    """Return a number with up to six digits, for the bounds of a range."""
-    return f"{number:,.6g}"
+    """Return a number of an axis or a range: whole numbers with all digits, others with six."""
+    return f"{number:,.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:,.6g}"
 
 
 def is_known(row: Row, bounds: tuple[float, float]) -> bool:

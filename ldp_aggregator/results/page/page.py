@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from ldp_aggregator.results.comparison import Comparison
+from ldp_aggregator.results.comparison import compare_surveys
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.page.view import build_view
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -16,30 +16,33 @@ _DAMAGED_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, 
 
 
 def render_page(
-    results: SurveyResults, comparison: Comparison | None = None, other: SurveyResults | None = None
+    results: SurveyResults, other: SurveyResults | None = None, *, independent: bool = False
 ) -> bytes:
     """Return the results page in UTF-8; the same arguments give the same bytes.
 
     Parameters
     ----------
     results : SurveyResults
-    comparison : Comparison, optional
-        The comparison with another survey.
     other : SurveyResults, optional
-        The other survey, if there is a comparison.
+        Another survey to compare the results with.
+    independent : bool
+        See :func:`compare_surveys`.
 
     Raises
     ------
+    ComparisonError
+        See :func:`compare_surveys`.
     ResultsError
         If an entry of the estimates is missing or of a wrong type.
     """
     try:
-        text = _load_template().render(build_view(results, comparison, other))
-        return text.encode()
+        comparison = compare_surveys(results, other, independent=independent) if other else None
+        return _load_template().render(build_view(results, comparison, other)).encode()
     except _DAMAGED_ERRORS as error:
+        survey = f"{results.plan.id} or {other.plan.id}" if other else results.plan.id
         raise ResultsError(
-            f"{results.plan.id}: the content is inconsistent ({type(error).__name__}: {error}). Restore the "
-            "original or run ldp-train again"
+            f"{survey}: the content is inconsistent ({type(error).__name__}: {error}). Restore the original "
+            "or run ldp-train again"
         ) from error
 
 

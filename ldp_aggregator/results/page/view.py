@@ -93,7 +93,7 @@ def build_view(
         "is_validation": is_validation,
         "summary": list(_summarise(results, description, table)),
         "facts": list(_list_facts(results, description)),
-        "rejections": _build_rejections(results),
+        "rejections": _describe_rejections(results),
         "prior": None if is_validation else build_prior_table(table),
         "equal_share": format_percent(1 / len(plan.label.values)),
         "features": features,
@@ -174,15 +174,17 @@ def _list_facts(results: SurveyResults, description: ModelDescription) -> Iterat
     if not results.plan.validation:
         features = results.estimates["features"]
         count = sum(bool(entry.get("distinguishable")) for entry in features)
-        yield "Distinguishable", f"{count} of {len(features)}"
+        yield "Features that differ", f"{count} of {len(features)}"
 
 
-def _build_rejections(results: SurveyResults) -> PlainTable | None:
+def _describe_rejections(results: SurveyResults) -> str | None:
+    """Return the numbers of rejected reports by reason; None if none was rejected."""
     rejected = results.privacy.get("rejected") or {}
-    rows = [(reason, f"{count:,}") for reason, count in sorted(rejected.items())]
-    if not rows:
+    if not rejected:
         return None
-    return PlainTable(caption="Rejected reports", head=("Reason", "Reports"), rows=rows, numeric={1})
+    return "Rejected reports: " + ", ".join(
+        f"{count:,} {reason}" for reason, count in sorted(rejected.items())
+    )
 
 
 # -- the features ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Plan, Survey
+from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
@@ -209,14 +210,18 @@ def explain_label_question(survey: Survey, users: int) -> list[str]:
         elif _label_question_probability(replace(survey, users=None)):
             why = "the questions about features do not estimate its shares"
         else:
-            why = f"otherwise {survey.users:,} users in [survey] are too few to estimate its shares within .1"
+            why = (
+                f"otherwise the standard error of P({survey.label.name}) would be above {MAX_PRIOR_ERROR:g} "
+                f"with {survey.users:,} users in [survey]"
+            )
         lines.append(f"The label is asked alone in {probability:.1%} of the reports: {why}.")
     if abs(with_users - probability) > 0.001:
         lines.append(
             f"With {users:,} users in [survey] it would be {with_users:.1%} of the reports."
             if probability
             else f"With {users:,} users in [survey] the label would be asked alone in {with_users:.1%} "
-            "of the reports, because otherwise so few people are not enough to estimate its shares."
+            f"of the reports: otherwise the standard error of P({survey.label.name}) would be above "
+            f"{MAX_PRIOR_ERROR:g}."
         )
     return lines
 

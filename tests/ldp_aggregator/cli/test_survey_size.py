@@ -82,7 +82,7 @@ def test_the_survey_s_own_users_are_the_default(folder: Path) -> None:
     assert found["label_question_probability"] > 0
     assert found["remedies"]["users"] > 300
     screen = " ".join(run(folder, survey="expecting.toml").stdout.split())
-    assert "otherwise 300 users in [survey] are too few to estimate its shares within .1" in screen
+    assert "otherwise the standard error of P(tired) would be above 0.1 with 300 users in [survey]" in screen
 
 
 def test_without_users_a_few_numbers_of_people_are_compared(folder: Path) -> None:

@@ -51,6 +51,7 @@ def test_the_reason_for_the_label_question_is_explained() -> None:
     (line,) = explain_label_question(make_survey(weight="weight = 1"), 100_000)
     assert line == "The label is asked alone in 20.0% of the reports: [label] weight sets this."
     (line,) = explain_label_question(make_survey("users = 300"), 300)
-    assert "otherwise 300 users in [survey] are too few" in line
+    assert "otherwise the standard error of P(" in line
+    assert "would be above 0.1 with 300 users in [survey]." in line
     (line,) = explain_label_question(SURVEY, 300)
     assert line.startswith("With 300 users in [survey] the label would be asked alone in")

@@ -228,15 +228,26 @@ def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
 
 
 @pytest.mark.slow
-def test_the_example_of_the_documentation_passes(run_tests: RunTests, collector: Collector) -> None:
+def test_the_example_of_the_documentation_passes(
+    run_tests: RunTests, collector: Collector, tmp_path: Path
+) -> None:
     page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
-    [example] = re.findall(r"```python\n# conftest\.py\n(.*?)```", page, re.DOTALL)
-    conftest, _, tests = example.partition("# test_app.py\n")
-    assert conftest.strip() == CONFTEST.strip()
-    result = run_tests(tests)
+    [example] = re.findall(r"```python\n(# app\.py\n.*?)```", page, re.DOTALL)
+    _, *parts = re.split(r"^# (\w+\.py)\n", example, flags=re.MULTILINE)
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert set(files) == {"app.py", "conftest.py", "test_app.py"}
+    url = "https://collector.example/v1/surveys/sleep-2026"
+    assert url in files["app.py"]
+    served = f"{collector.url.rpartition('/')[0]}/sleep-2026"  # a request would be seen
+    (tmp_path / "app" / "app.py").write_text(files["app.py"].replace(url, served))
+    (tmp_path / "app" / "conftest.py").write_text(files["conftest.py"])
+    survey = SLEEP.replace('id = "sleep"', 'id = "sleep-2026"')
+    (tmp_path / "app" / "survey.toml").write_text(survey)
+    result = run_tests(files["test_app.py"])
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 passed" in result.stdout
     assert collector.requests == []
+    assert not (tmp_path / "own").exists()
 
 
 # -- collectors in trouble --------------------------------------------------------------------------

@@ -84,11 +84,14 @@ class SurveyError(_CollectedError):
         Line of the authored file, if known.
     why : str
         What is wrong and how to correct it.
+    file : str
+        Name of the file, if the error comes from one.
     problems : tuple of SurveyError
         All problems, in the order of the file; the other attributes are those of the first.
     """
 
     reason = "invalid-plan"
+    file = ""
 
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line

@@ -37,30 +37,44 @@ def is_complete(values: Sequence[str]) -> bool:
 
 def silence_warnings(plan: Plan) -> list[str]:
     """Return one warning for each reason why some people cannot answer a survey, with the correction."""
+    return [warning for _, warning in locate_silence(plan)]
+
+
+def locate_silence(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
+    """Return the warnings of :func:`silence_warnings`, each after the path of the first entry it is about."""
     label = plan.row_label
+    inputs = {each.name for each in plan.projection.inputs} if plan.projection else set()
+
+    def path_of(name: str) -> tuple[str, ...]:
+        return ("projection", "inputs", name) if name in inputs else ("features", name)
+
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     incomplete = [each.name for each in listed if not is_complete(each.values)]
+    path = path_of(incomplete[0]) if incomplete else ("label", "values")
     if not is_complete(label.values):
         incomplete.append(f"{label.name} (the label)")
     required = [each.name for each in plan.entries if each.missing == "error"]
-    found = []
+    found: list[tuple[tuple[str, ...], str]] = []
     if incomplete:
-        found.append(
+        text = (
             f"{', '.join(incomplete)}: a person whose answer is not listed cannot report, and their silence "
             f'reveals that: add "{OTHER}" to values, and let the app pass it for all unlisted answers '
             "(nothing to do if the list covers everybody)"
         )
+        found.append((path, text))
     if required:
-        found.append(
+        text = (
             f"{', '.join(required)}: a person without an answer cannot report, and their silence reveals "
             'that: add missing = "category" (nothing to do if everybody has an answer)'
         )
+        found.append((path_of(required[0]), text))
     if is_complete(label.values) and not any(map(_is_for_the_rest, label.values)):
-        found.append(
+        text = (
             f"{label.name} (the label): a person without a label cannot report, and their silence reveals "
             'that: add a value such as "unknown", which becomes a class and costs precision '
             "(nothing to do if everybody has a label)"
         )
+        found.append((("label", "values"), text))
     return found
 
 

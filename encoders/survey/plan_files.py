@@ -45,6 +45,7 @@ def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except SurveyError as error:
+        error.file = path.name
         error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
-from encoders.explain.nonresponse import silence_warnings
+from encoders.explain.nonresponse import locate_silence
 from encoders.explain.text import wrap_text
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
@@ -43,7 +44,7 @@ def format_overview(plan: Plan) -> str:
     lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
-    lines += ["", *(f"warning: {each}" for each in find_warnings(plan))]
+    lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 
 
@@ -79,31 +80,56 @@ def report_bytes(plan: Plan, question: Question) -> int:
     return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
 
-def find_warnings(plan: Plan) -> list[str]:
+@dataclass(frozen=True)
+class SurveyWarning:
+    """A warning for the author of a survey.
+
+    Attributes
+    ----------
+    path : tuple of str
+        The path of the entry in the survey file, the first one if the warning is about several.
+    message : str
+    """
+
+    path: tuple[str, ...]
+    message: str
+
+
+def find_warnings(plan: Plan) -> list[SurveyWarning]:
     """Return warnings about settings of a plan that are allowed, but seldom intended."""
-    warnings = []
+    warnings: list[tuple[tuple[str, ...], str]] = []
     if plan.epsilon > DEFAULT_MAX_EPSILON:
-        warnings.append(
+        text = (
             f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
             "application refuses it unless it raises its max_epsilon"
         )
+        warnings.append((("survey", "epsilon"), text))
     asked = {place for question in plan.questions for place in question.feature_indices}
     left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
     if left and plan.family == plan.id:
-        warnings.append(f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it")
+        text = f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it"
+        warnings.append((("features", left[0], "weight"), text))
     elif left:
-        warnings.append(
-            f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
-        )
-    warnings += [f"{name} is the same for everybody: {why}" for name, why in _find_constant_components(plan)]
+        text = f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
+        warnings.append((("features", left[0], "weight"), text))
+    for name, why in _find_constant_components(plan):
+        warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
         if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
-            warnings.append(
+            text = (
                 f"{question.name} has {question.domain} possible answers: each is rare compared with the "
                 "noise; merge values or use fewer bins"
             )
-    return warnings + silence_warnings(plan)
+            warnings.append((_path_of(plan, question), text))
+    return [SurveyWarning(path, text) for path, text in warnings + locate_silence(plan)]
+
+
+def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
+    """Return the path of the entry that a question about at most one feature asks for."""
+    if not question.feature_indices:
+        return ("label",)
+    return ("features", plan.features[question.feature_indices[0]].name)
 
 
 def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -40,14 +40,14 @@ def describe_texts(plan: Plan) -> list[str]:
         return ["texts: their file is not beside the plan"] if plan.texts_digest else []
     lines = [f"texts of the survey, SHA-256 {plan.texts_digest}"]
     for language, table in plan.texts.languages.items():
-        missing = list(_find_missing(plan, table))
+        missing = list(find_missing_texts(plan, table))
         listed = ", ".join(missing[:_MAX_LISTED])
         more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
         lines.append(f"  {language}: " + (f"missing {listed}{more}" if missing else "complete"))
     return lines
 
 
-def _find_missing(plan: Plan, table: Mapping[str, Any]) -> Iterator[str]:
+def find_missing_texts(plan: Plan, table: Mapping[str, Any]) -> Iterator[str]:
     """Yield the titles and the texts of values that a language lacks; whole numbers need no text."""
     if "title" not in table:
         yield "title"

@@ -8,12 +8,10 @@ from typing import Any
 
 import click
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey.plan_files import load_plan_file
-from ldp_aggregator.authoring.draft import draft_survey
-from ldp_aggregator.authoring.overview import format_overview
 from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.sample_row import (
     compare_mechanisms,
@@ -26,6 +24,8 @@ from ldp_aggregator.authoring.sample_row import (
 from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.survey_texts import write_plan
 from ldp_aggregator.authoring.toml_edit import read_survey_text
+from ldp_aggregator.cli.check import check
+from ldp_aggregator.cli.init import init
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_text_columns
@@ -37,7 +37,6 @@ from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 
 
 class _SurveyGroup(click.Group):
@@ -61,37 +60,6 @@ def main() -> None:
 
 def _print_toml(text: str) -> None:
     click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
-
-
-@main.command(short_help="Print a new survey file: an example, or a draft from a sample.")
-@click.option("--from", "sample", type=_FILE, help="Infer the survey from this PUBLIC sample, a CSV file.")
-@click.option("--label", help="The sample's column to predict.")
-def init(sample: Path | None, label: str | None) -> None:
-    """Print a new survey file: a commented example, or a draft from a sample.
-
-    A draft contains the values of every column, and the range of columns of numbers. A survey file is
-    public: never make a draft from private rows.
-    """
-    if (sample is None) != (label is None):
-        raise click.UsageError(
-            "--from and --label must be given together: a sample, and its column to predict"
-        )
-    if sample is None or label is None:
-        _print_toml(_EXAMPLE.read_text("utf-8"))
-    else:
-        _print_toml(draft_survey(read_text_columns(sample), label, sample.stem))
-
-
-@main.command(short_help="Print the mistakes in SURVEY, or an overview of it.")
-@click.argument("survey", type=_FILE)
-def check(survey: Path) -> None:
-    """Print every mistake in SURVEY by line and field, or an overview of its questions."""
-    try:
-        click.echo(format_overview(load_plan_file(survey)))
-    except SurveyError as error:
-        count = len(error.problems)
-        click.echo(f"{error}\n{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
-        raise click.exceptions.Exit(1) from error
 
 
 @main.command("compile", short_help="Write the plan of SURVEY as canonical JSON.")
@@ -295,4 +263,5 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-main.add_command(size)
+for _command in (init, check, size):
+    main.add_command(_command)

@@ -252,6 +252,14 @@ def test_names_are_escaped() -> None:
     assert b"49" not in re.findall(rb"<bdi>(.*?)</bdi>", data)
 
 
+def test_the_title_of_the_survey_is_the_heading_if_its_texts_are_at_hand() -> None:
+    plan = read_survey(HOSTILE + '[about]\ntitle = "Tea & <sleep>"\n').compile()
+    results = dataclasses.replace(hostile(), plan=plan)
+    found = parse_page(render_page(results))
+    assert found.find("h1")[0].text == "Tea & <sleep>"
+    assert "Survey names" in found.find("header")[0].text
+
+
 def test_the_page_loads_nothing_and_runs_nothing(results: SurveyResults) -> None:
     data = render_page(results)
     found = parse_page(data)

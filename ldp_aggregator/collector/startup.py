@@ -17,7 +17,13 @@ from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names, read_stored_plan
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores import (
+    MemoryStore,
+    Store,
+    StoreError,
+    identify_file,
+    open_store,
+)
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.failure import MissingSurveyError
 
@@ -38,6 +44,8 @@ class PublishedSurveys:
         The number of reports of each survey in the store, when it was read; also of surveys without a file.
     new_store : bool
         Whether the store had no survey before these were published.
+    store_file : tuple of int, optional
+        Identifies the file of a SQLite store at the start: another file is used only after a restart.
     """
 
     settings: CollectorSettings
@@ -46,6 +54,7 @@ class PublishedSurveys:
     guarantee: str
     report_counts: Mapping[str, int] = field(default_factory=dict)
     new_store: bool = False
+    store_file: tuple[int, int] | None = None
 
     def make_app(self) -> Flask:
         """Make the application, in a worker.
@@ -53,8 +62,10 @@ class PublishedSurveys:
         Raises
         ------
         StoreError
-            If the store cannot be used, or lacks a survey; a file that is missing is not created.
+            If the store cannot be used, or lacks a survey, or is another file than at the start. A file that
+            is missing is not created.
         """
+        identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
         _require_surveys(store, self.report_counts)
@@ -81,6 +92,8 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}")
     signatures = _load_signatures(settings.surveys, plans)
+    if former:
+        identify_file(former.settings.store, former.store_file)
     store = open_store(settings.store, create=former is None)
     if isinstance(store, MemoryStore):
         raise StoreError(
@@ -101,6 +114,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         guarantee=guarantee,
         report_counts=report_counts,
         new_store=new_store,
+        store_file=identify_file(settings.store),
     )
 
 

@@ -15,8 +15,24 @@ __all__ = [
     "StoreFailure",
     "StorePolicy",
     "Total",
+    "identify_file",
     "open_store",
 ]
+
+
+def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
+    """Return what identifies the file of a SQLite store, also after it was moved; None for other stores.
+
+    Raises
+    ------
+    StoreError
+        If the file does not exist, or is another one than `former`.
+    """
+    if not url.startswith("sqlite:///"):
+        return None
+    from ldp_aggregator.stores.sqlite_file import identify
+
+    return identify(url.removeprefix("sqlite:///"), former)
 
 
 def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:

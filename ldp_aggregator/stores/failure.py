@@ -12,6 +12,7 @@ class StoreFailure(StrEnum):
     """Why a store cannot be used; docs/monitoring.md explains each word."""
 
     FILE_MISSING = "file-missing"
+    FILE_REPLACED = "file-replaced"
     SURVEY_MISSING = "survey-missing"
     WEAK_DURABILITY = "weak-durability"
     CONNECTION_FAILED = "connection-failed"

@@ -29,7 +29,7 @@ from ldp_aggregator.stores.base import (
     Total,
     changed_plan_error,
 )
-from ldp_aggregator.stores.failure import StoreError, StoreFailure
+from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     find_counter,
@@ -39,6 +39,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     unpack_cells,
 )
 from ldp_aggregator.stores.sqlite_file import (
+    FileIdentity,
     ThreadConnection,
     classify_failure,
     connect,
@@ -81,6 +82,7 @@ class SQLiteStore:
         self._path = path
         self._read_only = read_only
         self._required: set[str] = set()
+        self._file: FileIdentity | None = None
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
@@ -219,13 +221,15 @@ class SQLiteStore:
 
     def _empty_log(self) -> float | None:
         """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
-        with suppress(sqlite3.Error), closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            # the log's index keeps the order of pages until a new log begins; the probe begins one
-            if _truncate_log(connection):
-                connection.execute(_PROBE_STATEMENT)
+        with suppress(sqlite3.Error, StoreError):
+            identify(self._path, self._file)  # the log of another file has the same name
+            with closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                # the log's index keeps the order of pages until a new log begins; the probe begins one
                 if _truncate_log(connection):
-                    return None
+                    connection.execute(_PROBE_STATEMENT)
+                    if _truncate_log(connection):
+                        return None
         return _RETRY_SECONDS
 
     @contextmanager
@@ -235,7 +239,7 @@ class SQLiteStore:
             try:
                 yield connection
                 connection.execute("COMMIT")
-                self._require_same_file()
+                identify(self._path, self._file)  # else the transaction may be in a deleted file
             finally:
                 # leave no transaction open after an error; a full disk has ended it already
                 if connection.in_transaction:
@@ -257,11 +261,9 @@ class SQLiteStore:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Yield this thread's connection to the file that the path names now, opened in this process."""
+        """Yield this thread's connection, opened in this process, unless the file was moved or replaced."""
         opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
-        file = identify(self._path)
-        if opened is not None and opened.file != file:
-            opened.close()  # to a file that was moved or deleted: reports in it would be lost
+        self._file = identify(self._path, self._file)
         if opened is None or opened.closed or opened.pid != os.getpid():
             # keep an inherited connection open: closing it would release the parent's locks
             self._thread_local.inherited, self._thread_local.opened = (
@@ -270,11 +272,6 @@ class SQLiteStore:
             )
             self._connections.add(self._thread_local.opened)
         yield self._thread_local.opened.connection
-
-    def _require_same_file(self) -> None:
-        """Raise StoreError if this thread's transaction was written to a file that was moved meanwhile."""
-        if identify(self._path) != self._thread_local.opened.file:
-            raise StoreError("the SQLite file was replaced while it was written", StoreFailure.FILE_MISSING)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

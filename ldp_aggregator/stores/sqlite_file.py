@@ -41,7 +41,6 @@ class ThreadConnection:
 
     def __init__(self, path: str, read_only: bool) -> None:
         self.pid, self.closed = os.getpid(), False
-        self.file = identify(path)
         self.connection = connect(path, _BUSY_SECONDS, "ro" if read_only else "rw")
         weakref.finalize(self, self.connection.close).atexit = False
         if not read_only:
@@ -56,18 +55,30 @@ class ThreadConnection:
             self.connection.close()
 
 
-def identify(path: str) -> tuple[int, int]:
-    """Return the device and number of the file; a connection to a file that was moved still writes to it.
+FileIdentity = tuple[int, int]
+"""Device and number of a file, which it keeps if it is moved."""
+
+
+def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
+    """Return what identifies the file.
+
+    A connection to a moved or deleted file still writes to it, and what it writes may be lost. A new
+    connection to another file would read the log of the old one, which has the same name.
 
     Raises
     ------
     StoreError
-        If there is no such file.
+        If there is no such file, or if it is another one than `former`.
     """
     try:
         status = os.stat(path)
     except FileNotFoundError as error:
         raise StoreError(f"the SQLite file {path} does not exist", StoreFailure.FILE_MISSING) from error
+    if former not in (None, (status.st_dev, status.st_ino)):
+        raise StoreError(
+            "the SQLite file was replaced by another one: restart the collector to use that one",
+            StoreFailure.FILE_REPLACED,
+        )
     return status.st_dev, status.st_ino
 
 

@@ -134,7 +134,9 @@ def test_a_moved_file_is_missing_until_it_is_back(sqlite_store: Store, path: Pat
     assert record(sqlite_store, SURVEY, COUNTER, ids(2), ONE) == {}
 
 
-def test_reports_are_counted_in_the_file_that_has_the_path_now(sqlite_store: Store, path: Path) -> None:
+def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(
+    sqlite_store: Store, path: Path
+) -> None:
     backup = path.with_name("backup.db")
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(backup)) as target:
         source.backup(target)
@@ -142,9 +144,14 @@ def test_reports_are_counted_in_the_file_that_has_the_path_now(sqlite_store: Sto
     sqlite_store.close()
     path.unlink()
     backup.rename(path)
-    assert record(sqlite_store, SURVEY, COUNTER, ids(1) | ids(3), ONE) == ids(1)
-    assert record(sqlite_store, SURVEY, COUNTER, ids(3), ONE) == {}
-    assert open_store(f"sqlite:///{path}").totals(SURVEY)[COUNTER].n == 2
+    assert refuses(sqlite_store) == StoreFailure.FILE_REPLACED
+    assert not is_ready(sqlite_store)
+    restarted = open_store(f"sqlite:///{path}")
+    restarted.require_survey(SURVEY)
+    assert record(restarted, SURVEY, COUNTER, ids(1) | ids(3), ONE) == ids(1)
+    assert record(restarted, SURVEY, COUNTER, ids(2), ONE) == {}
+    assert restarted.totals(SURVEY)[COUNTER].n == 2
+    restarted.close()
 
 
 def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written(
@@ -164,9 +171,13 @@ def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(
     sqlite_store: Store, path: Path
 ) -> None:
     path.unlink()
-    path.touch()
-    assert refuses(sqlite_store) == StoreFailure.SURVEY_MISSING
-    assert not is_ready(sqlite_store)
+    path.with_name("empty.db").touch()
+    path.with_name("empty.db").rename(path)
+    assert refuses(sqlite_store) == StoreFailure.FILE_REPLACED
+    with closing(open_store(f"sqlite:///{path}")) as restarted:
+        restarted.require_survey(SURVEY)
+        assert refuses(restarted) == StoreFailure.SURVEY_MISSING
+        assert not is_ready(restarted)
 
 
 def test_a_missing_file_is_created_only_on_request(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import urllib.request
 from pathlib import Path
@@ -80,13 +81,18 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
         wait_for(lambda: running.ready()[0] == 503)
         assert running.ready()[1]["detail"] == "the store cannot be used now: file-missing"
         assert running.reload("reload-failed")["reason"] == "file-missing"
+        shutil.copy(away, path)
+        assert running.post(plan) == 503
+        assert "was replaced by another one" in str(running.reload("reload-failed")["reason"])
+        path.unlink()
         (worker,) = running.workers()
         assert [(each["reason"], each["pid"]) for each in running.events("store-unavailable")] == [
-            ("file-missing", worker)
+            ("file-missing", worker),
+            ("file-replaced", worker),
         ]
         os.kill(worker, signal.SIGKILL)  # its replacement creates no file either
-        wait_for(lambda: len(running.events("store-unavailable")) > 1)
-        assert {each["reason"] for each in running.events("store-unavailable")} == {"file-missing"}
+        wait_for(lambda: len(running.events("store-unavailable")) > 2)
+        assert running.events("store-unavailable")[2]["reason"] == "file-missing"
         assert not path.exists()
         away.rename(path)
         wait_for(lambda: len(running.events("worker-started")) == 2)

@@ -16,7 +16,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.text_table import format_table
 
-_MAX_LISTED_ANSWERS = 16
+MAX_LISTED_ANSWERS = 16
 """Number of possible answers that are listed; of a larger domain the likeliest are listed."""
 
 
@@ -42,7 +42,7 @@ def _describe_numeric_payload(
     counted = [(name, cell) for name, cell in zip(names, cells, strict=True) if cell]
     if not counted:
         return [f"0 in each of {len(cells)} places"]
-    if len(counted) > _MAX_LISTED_ANSWERS:
+    if len(counted) > MAX_LISTED_ANSWERS:
         return [f"numbers other than 0 in {len(counted)} of {len(cells)} places"]
     words = {1: "yes", -1: "no"} if {cell for _, cell in counted} <= {1, -1} else {}
     return format_table([[words.get(cell, f"{cell:+d}"), f"for {name}"] for name, cell in counted], "><")
@@ -52,9 +52,9 @@ def describe_likelihoods(
     plan: Plan, question: Question, payload: bytes, wording: Wording, truth: Any = None
 ) -> list[str]:
     """Return the probability of a payload for each true answer, as lines of text; `truth` is marked."""
-    chances = _compute_likelihoods(question, payload, truth)
+    chances = compute_likelihoods(question, payload, truth)
     order = sorted(chances, key=lambda value: -chances[value])
-    shown = order[:_MAX_LISTED_ANSWERS] + [value for value in order[_MAX_LISTED_ANSWERS:] if value == truth]
+    shown = order[:MAX_LISTED_ANSWERS] + [value for value in order[MAX_LISTED_ANSWERS:] if value == truth]
     rest = [f"  ... and {len(chances) - len(shown)} more"] if len(shown) < len(chances) else []
     every = "some true answers" if question.moment else "the possible true answers"
     return [
@@ -86,7 +86,7 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
     )
 
 
-def _compute_likelihoods(question: Question, payload: bytes, truth: Any) -> dict[Any, Fraction]:
+def compute_likelihoods(question: Question, payload: bytes, truth: Any = None) -> dict[Any, Fraction]:
     """Return P[payload | value] for each value; of a number's: the lowest, middle, highest and true ones."""
     mechanism = question.mechanism
     if isinstance(mechanism, NumericMechanism):

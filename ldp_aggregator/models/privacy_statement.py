@@ -124,6 +124,6 @@ def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
         raise AuditError(f"{path}: {_NO_AUDIT}")
     if digest != plan.digest:
-        raise AuditError(f"{path}: is the audit of another plan than the one trained on; audit that plan")
+        raise AuditError(f"{path}: is the audit of another plan; audit this plan")
     passed = not faults and bound <= plan.epsilon
     return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}

@@ -26,7 +26,7 @@ _NOISE = (
     "noise: the margin is larger than the average share of a value (at most 25%), or than a number's "
     "standard deviation."
 )
-_MARGINS_HEAD = ["", "asked", "reports", "", "typical estimate"]
+MARGINS_HEAD = ["", "asked", "reports", "", "typical estimate"]
 _RARELY_BEATS_MAJORITY = "would beat guessing in fewer than nine of ten surveys"
 _RELATIONS = {"little": "weakly", "much": "strongly"}
 _STRENGTH = (
@@ -38,14 +38,9 @@ _STRENGTH = (
 
 def format_size(size: Size) -> str:
     """Return one size as text, at most 100 columns wide unless names are longer."""
-    rows = [row for margin in size.margins for row in _margin_rows(margin, _typical_share(size, margin))]
     lines = [f"{size.survey.id}: {_title(size)} at epsilon {_format_epsilon(size)}", ""]
-    lines += [*format_table([_MARGINS_HEAD, *rows], "<>><<"), ""]
-    for text in (
-        *_explain_margins(size),
-        *list_assumptions(size),
-        *explain_label_question(size.survey, size.users),
-    ):
+    lines += [*format_table([MARGINS_HEAD, *build_margin_rows(size)], "<>><<"), ""]
+    for text in explain_margins(size):
         lines += wrap_text(text)
     lines += [*_accuracy_lines(size), "", *_conclusion(size)]
     return "\n".join(lines)
@@ -54,16 +49,25 @@ def format_size(size: Size) -> str:
 def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table that compares several numbers of people."""
     first = sizes[0]
-    head = ["people", f"{first.plan.label.name} +-", "widest share +-", "features that are noise"]
     lines = [f"{first.survey.id}: margins to expect at epsilon {_format_epsilon(first)}", ""]
-    lines += format_table([head, *map(_comparison_row, sizes)], ">>><")
-    notes = [_HOW_TO_READ, _NOISE, *list_assumptions(first)]
-    lines += ["", *(line for part in notes for line in wrap_text(part))]
+    lines += format_table(build_comparison(sizes), ">>><")
+    lines += ["", *(line for part in explain_comparison(first) for line in wrap_text(part))]
     lines += wrap_text(
         "--users, or users in [survey], prints the margins of each feature, the accuracy to expect and what "
         "to change; --margin 0.05 prints how many people make every margin 5%."
     )
     return "\n".join(lines)
+
+
+def build_comparison(sizes: Sequence[Size]) -> list[list[str]]:
+    """Return the head and the rows of the table that compares several numbers of people."""
+    head = ["people", f"{sizes[0].plan.label.name} +-", "widest share +-", "features that are noise"]
+    return [head, *map(_comparison_row, sizes)]
+
+
+def explain_comparison(size: Size) -> list[str]:
+    """Return sentences that explain the table of a comparison, and what it assumes."""
+    return [_HOW_TO_READ, _NOISE, *list_assumptions(size)]
 
 
 def format_epsilons(sizes: Sequence[Size]) -> str:
@@ -77,8 +81,8 @@ def format_epsilons(sizes: Sequence[Size]) -> str:
     lines += format_table(
         [head, *([_format_epsilon(size), *_comparison_row(size)] for size in sizes)], ">>>><"
     )
-    notes = [_HOW_TO_READ, _NOISE, *list_assumptions(first)]
-    return "\n".join([*lines, "", *(line for part in notes for line in wrap_text(part))])
+    lines += ["", *(line for part in explain_comparison(first) for line in wrap_text(part))]
+    return "\n".join(lines)
 
 
 def _comparison_row(size: Size) -> list[str]:
@@ -104,7 +108,14 @@ def _title(size: Size) -> str:
     return f"margins of at most {100 * size.requested_margin:g}% need {format_people(size.users)}"
 
 
-def _explain_margins(size: Size) -> Iterator[str]:
+def explain_margins(size: Size) -> Iterator[str]:
+    """Yield sentences that explain the table of margins, what it assumes, and the question of the label."""
+    yield from _explain_terms(size)
+    yield from list_assumptions(size)
+    yield from explain_label_question(size.survey, size.users)
+
+
+def _explain_terms(size: Size) -> Iterator[str]:
     """Explain +- and "noise", and name the least precise class."""
     widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
     rarest = size.plan.label.values[widest.index(max(widest))]
@@ -124,6 +135,11 @@ def _typical_share(size: Size, margin: Margin) -> float | None:
     if size.pilot or not margin.values:
         return None
     return min(size.label_shares) if size.label_shares and margin.kind == "label" else 1 / margin.values
+
+
+def build_margin_rows(size: Size) -> list[list[str]]:
+    """Return the rows of the table of margins: one or two for the label and for each feature."""
+    return [row for margin in size.margins for row in _margin_rows(margin, _typical_share(size, margin))]
 
 
 def _margin_rows(margin: Margin, share: float | None) -> Iterator[list[str]]:
@@ -163,22 +179,29 @@ def _format_percent(share: float) -> str:
 def _accuracy_lines(size: Size) -> Iterator[str]:
     if not size.forecasts:
         return
+    yield ""
+    yield from format_table(build_accuracy_table(size), "<>>>")
+    yield ""
+    for text in explain_accuracy(size):
+        yield from wrap_text(text)
+
+
+def build_accuracy_table(size: Size) -> list[list[str]]:
+    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
     first = next(iter(size.forecasts.values()))
     head = ["accuracy of a model", "average", "8 of 10 surveys", "best possible without privacy"]
     rows = [_forecast_row(name, forecast) for name, forecast in size.forecasts.items()]
-    rows.append(["always the most frequent label", f"{first.majority:.1%}", "", ""])
-    yield ""
-    yield from format_table([head, *rows], "<>>>")
-    yield ""
+    return [head, *rows, ["always the most frequent label", f"{first.majority:.1%}", "", ""]]
+
+
+def explain_accuracy(size: Size) -> Iterator[str]:
+    """Yield sentences on the populations of the accuracies, for a size with forecasts."""
+    first = next(iter(size.forecasts.values()))
     for name, (ratio, shift) in ({} if size.pilot else FEATURE_STRENGTHS).items():
-        yield from wrap_text(_STRENGTH.format(relation=_RELATIONS[name], ratio=ratio, shift=shift))
-    yield from wrap_text(
-        f"Accuracies are from {first.repeats} simulated surveys of {format_people(first.users)}."
-    )
+        yield _STRENGTH.format(relation=_RELATIONS[name], ratio=ratio, shift=shift)
+    yield f"Accuracies are from {first.repeats} simulated surveys of {format_people(first.users)}."
     if first.users < size.users:
-        yield from wrap_text(
-            f"At most {MAX_SIMULATED_USERS:,} people are simulated; more are no less accurate."
-        )
+        yield f"At most {MAX_SIMULATED_USERS:,} people are simulated; more are no less accurate."
 
 
 def _forecast_row(name: str, forecast: Forecast) -> list[str]:
@@ -193,32 +216,38 @@ def _forecast_row(name: str, forecast: Forecast) -> list[str]:
 
 
 def _conclusion(size: Size) -> Iterator[str]:
-    features, noise = size.margins[1:], size.noise
-    if not features:
-        yield "The survey asks about no feature: a model learns only how frequent the labels are."
-    elif not noise:
-        yield from wrap_text("No feature is noise: every feature is useful.")
-    elif size.white_noise:
-        assumption = "" if PILOT in size.forecasts else "even if features are strongly related to the label, "
-        yield from wrap_text(
-            f"Too few people: with {format_people(size.users)} at epsilon {_format_epsilon(size)} every "
-            f"feature is noise, and {assumption}a model {_RARELY_BEATS_MAJORITY}."
-        )
-    elif len(noise) == len(features):
-        yield from wrap_text(
-            "Every feature is noise, so no single estimate is useful. A model of all features may still beat "
-            "guessing, if they are related to the label."
-        )
-    else:
-        yield from wrap_text(f"Noise: {', '.join(noise)}.")
-    if features and size.forecasts and not size.beats_majority and not size.white_noise:
-        yield from wrap_text(f"A model {_RARELY_BEATS_MAJORITY}.")
+    for text in describe_usefulness(size):
+        yield from wrap_text(text)
     if size.remedies:
         if rows := _remedy_rows(size):
             yield "Any one of these makes every feature useful:"
             yield from format_table(rows, "<<")
         if insufficient := _insufficient_changes(size):
             yield from wrap_text(f"Not enough by themselves: {', '.join(insufficient)}.")
+
+
+def describe_usefulness(size: Size) -> Iterator[str]:
+    """Yield sentences on which features are useful, and whether a model is."""
+    features, noise = size.margins[1:], size.noise
+    if not features:
+        yield "The survey asks about no feature: a model learns only how frequent the labels are."
+    elif not noise:
+        yield "No feature is noise: every feature is useful."
+    elif size.white_noise:
+        assumption = "" if PILOT in size.forecasts else "even if features are strongly related to the label, "
+        yield (
+            f"Too few people: with {format_people(size.users)} at epsilon {_format_epsilon(size)} every "
+            f"feature is noise, and {assumption}a model {_RARELY_BEATS_MAJORITY}."
+        )
+    elif len(noise) == len(features):
+        yield (
+            "Every feature is noise, so no single estimate is useful. A model of all features may still beat "
+            "guessing, if they are related to the label."
+        )
+    else:
+        yield f"Noise: {', '.join(noise)}."
+    if features and size.forecasts and not size.beats_majority and not size.white_noise:
+        yield f"A model {_RARELY_BEATS_MAJORITY}."
 
 
 def _remedy_rows(size: Size) -> list[list[str]]:

@@ -62,6 +62,7 @@ LAYERS = {
         {"collector", "results.page", "rounds"},
         {"migrate", "simulation"},
         {"__init__", "sizing"},
+        {"dossier"},
         {"cli"},
     ],
     "ldp_aggregator.estimation": [

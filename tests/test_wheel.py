@@ -73,6 +73,8 @@ def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel: Path)
         "ldp_aggregator/collector/dashboard/static/index.html",
         "ldp_aggregator/collector/dashboard/static/vendor/chart.umd.min.js",
         "ldp_aggregator/authoring/example.toml",
+        "ldp_aggregator/dossier/templates/dossier.css",
+        "ldp_aggregator/dossier/templates/dossier.html",
         "ldp_aggregator/results/page/templates/page.html",
         "ldp_aggregator/results/page/templates/style.css",
         *(f"{package}/py.typed" for package in MAY_IMPORT),

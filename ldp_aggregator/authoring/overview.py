@@ -96,7 +96,12 @@ class SurveyWarning:
 
 
 def find_warnings(plan: Plan) -> list[SurveyWarning]:
-    """Return warnings about settings of a plan that are allowed, but seldom intended."""
+    """Return warnings about settings of a plan that are allowed, but seldom intended; and about silence."""
+    return find_setting_warnings(plan) + [SurveyWarning(path, text) for path, text in locate_silence(plan)]
+
+
+def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
+    """Return the warnings that are not about people who cannot answer."""
     warnings: list[tuple[tuple[str, ...], str]] = []
     if plan.epsilon > DEFAULT_MAX_EPSILON:
         text = (
@@ -122,7 +127,7 @@ def find_warnings(plan: Plan) -> list[SurveyWarning]:
                 "noise; merge values or use fewer bins"
             )
             warnings.append((_path_of(plan, question), text))
-    return [SurveyWarning(path, text) for path, text in warnings + locate_silence(plan)]
+    return [SurveyWarning(path, text) for path, text in warnings]
 
 
 def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from ldp_aggregator.authoring.signing import sign_file, write_key
 from ldp_aggregator.authoring.survey_texts import write_plan
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.check import check
+from ldp_aggregator.cli.dossier import dossier
 from ldp_aggregator.cli.init import init
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.cli.version_option import version_option
@@ -263,5 +264,5 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-for _command in (init, check, size):
+for _command in (init, check, size, dossier):
     main.add_command(_command)

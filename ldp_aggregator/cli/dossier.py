@@ -1,0 +1,42 @@
+"""ldp-survey dossier: writes the document about a survey that a review board files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.dossier.page import render_dossier
+from ldp_aggregator.dossier.source import SIMULATED_SURVEYS, read_source
+from ldp_aggregator.sizing.sample_size import MAX_USERS
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("survey", type=_FILE)
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
+@click.option("--audit", type=_FILE, help="An audit of SURVEY, from ldp-audit --json.")
+@click.option(
+    "--users",
+    type=click.IntRange(1, MAX_USERS),
+    help="Number of people who will answer; by default users in [survey].",
+)
+def dossier(survey: Path, output: Path, audit: Path | None, users: int | None) -> None:
+    """Write a dossier of SURVEY for a review board or a data-protection officer, as one HTML page.
+
+    SURVEY is a TOML file. The page contains what is asked, what leaves the device, what epsilon means, what
+    is not covered, the audit, and a draft of a consent text. Each statement is marked as computed, assumed,
+    or declared by the author in [about]. The page needs no other file, no script and no network.
+    """
+    require_no_input(output, [survey, audit])
+    with click.progressbar(length=SIMULATED_SURVEYS, label="simulating", file=sys.stderr) as bar:
+        source = read_source(survey, users, audit, bar.update)
+    try:
+        write_atomically(output, render_dossier(source))
+    except OSError as error:
+        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+    click.echo(f"wrote {output}")

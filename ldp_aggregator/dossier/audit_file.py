@@ -1,0 +1,71 @@
+"""Reads an audit of a survey's plan for the dossier."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from encoders.survey import Plan
+from ldp_aggregator.models.privacy_statement import AuditError, read_audit
+
+_DATED = ("date", "audited_at", "client", "version")
+"""Entries that an audit may have about its date and the version of the client."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSummary:
+    """An audit of a plan.
+
+    Attributes
+    ----------
+    name : str
+        The name of its file.
+    passed : bool
+    bound : float
+        The largest lower bound on epsilon of all questions and pairs of people.
+    trials : int
+        Number of messages of each made-up person.
+    faults : tuple of str
+    notes : tuple of str
+        What this audit could not detect with its number of messages.
+    dated : tuple of (str, str)
+        What the file contains about its date and the version of the client.
+    """
+
+    name: str
+    passed: bool
+    bound: float
+    trials: int
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    dated: tuple[tuple[str, str], ...]
+
+
+def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
+    """Read what ``ldp-audit --json`` printed.
+
+    Raises
+    ------
+    AuditError
+        If the file is not an audit, or is the audit of another plan.
+    """
+    checked = read_audit(path, plan)
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=float)
+    except (OSError, ValueError) as error:
+        raise AuditError(f"{path}: cannot be read again") from error
+    return AuditSummary(
+        name=path.name,
+        passed=checked["passed"],
+        bound=checked["bound"],
+        trials=checked["trials"],
+        faults=_list_texts(document.get("faults")),
+        notes=_list_texts(document.get("notes")),
+        dated=tuple((key, str(document[key])) for key in _DATED if key in document),
+    )
+
+
+def _list_texts(entry: Any) -> tuple[str, ...]:
+    return tuple(map(str, entry)) if isinstance(entry, list) else ()

@@ -1,0 +1,164 @@
+"""What a dossier is made from: the survey, its plan, the expected accuracy, and an audit."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from encoders.mechanisms.probability_text import percent
+from encoders.survey import Plan, Survey, read_survey
+from ldp_aggregator.authoring.toml_edit import read_survey_text
+from ldp_aggregator.dossier.audit_file import AuditSummary, read_audit_summary
+from ldp_aggregator.results.statements import BELIEFS, update_belief
+from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
+from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, Size, compare_sizes, size_for_users
+
+SIMULATED_SURVEYS = DEFAULT_REPEATS * len(FEATURE_STRENGTHS)
+"""Number of surveys that are simulated if the number of people is known."""
+
+SURVEYS = (1, 2, 5)
+"""Numbers of surveys of this epsilon for which the sum is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DossierSource:
+    """What a dossier is made from.
+
+    Attributes
+    ----------
+    survey : Survey
+    plan : Plan
+    file : str
+        The name of the survey's file, for the commands that repeat a computation.
+    sizes : sequence of Size
+        What to expect: for the number of people if it is known, otherwise for several numbers. Empty for a
+        validation round, to which `ldp-survey size` does not apply.
+    audit : AuditSummary or None
+    """
+
+    survey: Survey
+    plan: Plan
+    file: str
+    sizes: Sequence[Size]
+    audit: AuditSummary | None
+
+    @property
+    def epsilon(self) -> str:
+        """The plan's epsilon as text."""
+        return f"{self.plan.epsilon.normalize():f}"
+
+    @property
+    def size(self) -> Size | None:
+        """What to expect for the expected number of people; None if it is not known."""
+        return self.sizes[0] if len(self.sizes) == 1 else None
+
+    def odds_factor(self, surveys: int = 1) -> float:
+        """Return the factor by which reports of this many surveys of this epsilon change odds at most."""
+        return math.exp(surveys * float(self.plan.epsilon))
+
+    def belief_after(self, belief: float, surveys: int = 1) -> str:
+        """Return what a belief becomes at most by the reports of this many surveys, as a percentage."""
+        after = update_belief(belief, self.odds_factor(surveys))
+        return percent(Fraction(after)) if after < 1 else "nearly 100%"
+
+    def command(self, program: str, options: str = "") -> str:
+        """Return a command on the survey's file."""
+        return " ".join(filter(None, (program, shlex.quote(self.file), options)))
+
+    @property
+    def check_command(self) -> str:
+        """The command that prints the plan's questions, epsilon, digest and warnings."""
+        return self.command("ldp-survey check")
+
+    @property
+    def odds_command(self) -> str:
+        """The command that computes what beliefs become, without this project."""
+        beliefs, counts = (", ".join(map(str, each)) for each in (BELIEFS, SURVEYS))
+        factor = f"exp(n * {self.epsilon})"
+        code = f"print([[b * {factor} / (1 - b + b * {factor}) for b in ({beliefs})] for n in ({counts})])"
+        return f"python3 -c {shlex.quote(f'from math import exp; {code}')}"
+
+    @property
+    def dossier_command(self) -> str:
+        """The command that writes this document again, with the same made-up person."""
+        users = f"--users {self.size.users}" if self.size and self.size.users != self.survey.users else ""
+        audit = f"--audit {shlex.quote(self.audit.name)}" if self.audit else ""
+        return self.command("ldp-survey dossier", " ".join(filter(None, (users, audit, "-o dossier.html"))))
+
+    @property
+    def size_command(self) -> str:
+        """The command that prints what to expect."""
+        return self.command("ldp-survey size", f"--users {self.size.users}" if self.size else "")
+
+    @property
+    def audit_command(self) -> str:
+        """The command that audits the survey and writes the file for `--audit`."""
+        trials = f"--trials {self.audit.trials} " if self.audit else ""
+        return self.command("ldp-audit", f"{trials}--json > audit.json")
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The commands that repeat a computation, and what each one prints."""
+        return {
+            self.check_command: "the questions, their exact epsilon, the plan's digest, and warnings",
+            self.odds_command: f"what a belief of {_join_percent(BELIEFS)} becomes at most, after "
+            f"{', '.join(map(str, SURVEYS))} surveys of this epsilon",
+            self.dossier_command: "this document, with the same made-up person; ldp-survey preview shows "
+            "another person with fresh noise",
+            **({self.size_command: "the margins and the accuracy to expect"} if self.sizes else {}),
+            self.audit_command: "an audit of the installed client with this survey, for --audit",
+        }
+
+
+def read_source(
+    path: Path,
+    users: int | None = None,
+    audit: Path | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> DossierSource:
+    """Read a survey and an audit of it, and compute what to expect.
+
+    Parameters
+    ----------
+    path : Path
+        The survey, a TOML file.
+    users : int, optional
+        Number of people who will answer; by default the survey's own number.
+    audit : Path, optional
+        What `ldp-audit --json` printed.
+    progress : callable, optional
+        Called with the number of surveys that were simulated since the last call.
+
+    Raises
+    ------
+    SurveyError, AuditError
+        If the survey cannot be compiled, or the audit is none of this plan.
+    """
+    survey = read_survey(read_survey_text(path))
+    plan = survey.compile()
+    summary = read_audit_summary(audit, plan) if audit else None  # before the simulations, which take time
+    return DossierSource(
+        survey=survey,
+        plan=plan,
+        file=path.name,
+        sizes=_compute_sizes(survey, users or survey.users, progress),
+        audit=summary,
+    )
+
+
+def _join_percent(beliefs: Sequence[float]) -> str:
+    return ", ".join(f"{belief:.0%}" for belief in beliefs)
+
+
+def _compute_sizes(
+    survey: Survey, users: int | None, progress: Callable[[int], object] | None
+) -> Sequence[Size]:
+    if survey.validation:
+        return ()
+    if users is None:
+        return compare_sizes(survey)
+    return (size_for_users(survey, users, progress=progress),)

@@ -23,6 +23,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.serving.server import serve
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import PublishedSurveys
+from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StorePolicy, open_store
 
 SIZES = (2, 3, 4, 8, 16, 32)
@@ -129,7 +130,7 @@ def _open(url: str) -> Store:
     store = NoStore() if url == "none" else open_store(url)
     # as a collector does: from now on the settings are read at every acknowledgement
     store.check_durability(StorePolicy())
-    store.publish(survey().id, survey().json)
+    store.publish(survey().id, survey().json, counter_names(survey()))
     return store
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from encoders.report import MEDIA_TYPE, unpack
-from encoders.survey import Plan
+from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
@@ -126,6 +126,8 @@ def test_a_reload_serves_the_current_files(folder: Path) -> None:
         configure(folder, "sleep.toml", "diet.toml", workers=3, operator_token_file="token")
         line = reload(folder, process)
         assert (line["surveys"], line["workers"]) == (["sleep", "diet"], 3)
+        diet = read_survey((folder / "diet.toml").read_text()).compile()
+        assert line["new"] == {"diet": diet.digest}
         wait_for(lambda: len(workers_of(process)) == 3)
         assert (get(base, "/v1/surveys/diet"), get(base, "/metrics", first)) == (200, 200)
         (folder / "token").write_text(f"{second}\n")

@@ -272,6 +272,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
         """Return the index of the best label of each row: by fast prediction, else by the scores."""
+        check_handling(self.handle_unknown)
         best: IntArray
         if self._fast_predictor is None or not self._fast_predictor.supports(rows):
             best = self._compute_scores(rows).argmax(axis=1)

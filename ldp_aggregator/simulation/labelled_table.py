@@ -50,7 +50,7 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
         if not isinstance(feature, CategoricalFeature):
             columns[feature.name] = read_numbers(columns[feature.name], feature.name)
     columns = read_boolean_columns(survey.entries, columns)
-    return LabelledTable(survey, columns, encode_any_labels(survey.label, columns[label]))
+    return LabelledTable(survey, columns, encode_any_labels(survey.compile().label, columns[label]))
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,12 @@ def test_a_clone_keeps_the_parameter(model: NaiveBayes) -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [lambda model: model.predict_proba([KNOWN]), lambda model: model.fit([KNOWN], [1])]
+    "use",
+    [
+        lambda model: model.predict([KNOWN]),
+        lambda model: model.predict_proba([KNOWN]),
+        lambda model: model.fit([KNOWN], [1]),
+    ],
 )
 def test_an_unknown_parameter_is_refused(model: NaiveBayes, use: Callable[[NaiveBayes], object]) -> None:
     with pytest.raises(ValueError, match="handle_unknown must be one of error, ignore, not 'drop'"):

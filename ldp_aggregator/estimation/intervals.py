@@ -157,20 +157,22 @@ def ratio_intervals(
     """Return Fieller's intervals {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}, cut to `bounds`.
 
     The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
-    ratios. Where the bottom is not distinguishable from zero, the set is unbounded and is cut to `bounds`.
+    ratios. Where the top is unknown (NaN), or the bottom is not distinguishable from zero, the set is
+    unbounded and is cut to `bounds`.
     """
     # both intervals at once, along the first axis: the single one, then the simultaneous one
     z2 = np.array([Z95**2, simultaneous_z(count) ** 2]).reshape(2, *(1,) * top.ndim)
     square = bottom**2 - z2 * quadratic
     middle = top * bottom + z2 * linear / 2
     rest = top**2 - z2 * constant
-    bounded = (square > 0) & (bottom > 0)
+    known = np.isfinite(top)
+    bounded = (square > 0) & (bottom > 0) & known
     root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
     divisor = np.where(bounded, square, 1.0)
     lows = np.where(bounded, np.clip((middle - root) / divisor, *bounds), bounds[0])
     highs = np.where(bounded, np.clip((middle + root) / divisor, *bounds), bounds[1])
     # near 1 rounding can put the estimate outside its interval, or that outside the simultaneous one
-    inside = np.clip(top / np.where(bottom > 0, bottom, np.inf), *bounds)
+    inside = np.clip(np.where(known, top, bounds[0]) / np.where(bottom > 0, bottom, np.inf), *bounds)
     low, high = np.minimum(lows[0], inside), np.maximum(highs[0], inside)
     return low, high, np.minimum(lows[1], low), np.maximum(highs[1], high)
 

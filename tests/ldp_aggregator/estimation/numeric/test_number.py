@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.estimation import Gaussian, estimate_snapshot
+from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
@@ -281,3 +281,15 @@ def test_each_feature_has_its_kind_in_json() -> None:
     assert document[0]["missing"] is not None
     assert document[2]["missing"] is None
     assert set(document[0]["smoothed"]) == {"mean", "variance", "missing"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_unknown_variance_has_its_whole_range_as_interval(seed: int) -> None:
+    estimates = estimate_snapshot(number_world(epsilon=1).snapshot(200, seed))
+    for number in (estimates.features[0], estimates.features[2]):
+        assert isinstance(number, NumberResult)
+        unknown = np.isnan(number.variances.value)
+        assert (number.variances.low[unknown] == 0).all()
+        assert (number.variances.high[unknown] == number.width**2).all()
+        ends = (number.variances.low, number.variances.simultaneous_low, number.deviations.high)
+        assert np.isfinite(ends).all()

@@ -8,6 +8,7 @@ from typing import Any
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.display_texts import DisplayTexts, EntryTexts, display_texts
 from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.authoring.overview import find_setting_warnings
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, declared
@@ -81,8 +82,15 @@ def _list_rows(plan: Plan, texts: DisplayTexts) -> Iterator[Sequence[str]]:
     label = plan.row_label
     yield _row(label, texts.label, f"{label.name} (the outcome)", "no report is sent")
     for entry in plan.entries:
-        skipped = "counts as one more answer" if entry.missing == "category" else "no report is sent"
-        yield _row(entry, texts.features[entry.name], entry.name, skipped)
+        shown = texts.features[entry.name]
+        skipped = _describe_missing(shown) if entry.missing == "category" else "no report is sent"
+        yield _row(entry, shown, entry.name, skipped)
+
+
+def _describe_missing(texts: EntryTexts) -> str:
+    text = texts.values.get(MISSING_TEXT, MISSING_TEXT)
+    named = "" if text == MISSING_TEXT else f" ({text})"
+    return f"counts as one more answer{named}"
 
 
 def _row(entry: Label | Feature, texts: EntryTexts, name: str, skipped: str) -> Sequence[str]:
@@ -97,7 +105,7 @@ def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> str:
     if isinstance(entry, NumericFeature):
         return f"a number from {entry.low} to {entry.high}"
     bins = entry.texts[: len(entry.edges) - 1]
-    return f"a number from {entry.edges[0]} to {entry.edges[-1]}, sent as one of: {_join(bins)}"
+    return f"a number from {entry.edges[0]} to {entry.edges[-1]}, put into one of these bins: {_join(bins)}"
 
 
 def _describe_value(value: str, text: str) -> str:
@@ -114,21 +122,16 @@ def _describe_choice(source: DossierSource) -> Iterator[Statement]:
     label, count = plan.label.name, len(plan.questions)
     if count == 1:
         yield computed("Every device answers the same question.", source.check_command)
-    elif plan.by_invitation:
-        yield computed(
-            f"A device reports about one of {count} questions. The invitation determines which one: the "
-            "issuer of the invitation drew it at random.",
-            source.check_command,
-        )
     else:
-        yield computed(
-            f"A device reports about one of {count} questions. It draws the question at random by public "
-            "weights, without looking at the answers.",
-            source.check_command,
+        yield computed(f"A device reports about one of {count} questions.", source.check_command)
+        yield assumed(
+            "The invitation determines which one. Its issuer drew the question at random by public weights."
+            if plan.by_invitation
+            else "It draws the question at random by public weights, without looking at the answers."
         )
     yield computed(
-        f"Each question includes the outcome {label}, which the tables of section 8 call the label: the "
-        "device randomises both together, as one answer.",
+        f"Each question includes the outcome {label}, which section 8 calls the label. The device randomises "
+        "both together, as one answer.",
         source.check_command,
     )
 

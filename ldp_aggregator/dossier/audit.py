@@ -35,7 +35,8 @@ def build_audit(source: DossierSource) -> dict[str, Any]:
 
 def describe_missing(source: DossierSource) -> Statement:
     """Return that no audit was given, with the command that makes one."""
-    return computed("No audit was given.", source.audit_command)
+    text = f"No audit was given. This command makes one: {source.audit_command}"
+    return computed(text, source.dossier_command)
 
 
 def describe_result(source: DossierSource, audit: AuditSummary) -> Statement:

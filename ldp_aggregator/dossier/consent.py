@@ -81,10 +81,11 @@ def list_answers(source: DossierSource) -> list[tuple[str, Statement]]:
 
 def _answer_neighbour(source: DossierSource) -> Statement:
     return computed(
-        "If your neighbour sees your report, something that they believed with 50% before can become at "
-        f"most {source.belief_after(0.5)}, and 10% at most {source.belief_after(0.1)}. From the published "
-        "results they learn what is true of people like you, as they would without your report, and they "
-        "can see that you took part only if they watch your network.",
+        "If your neighbour sees your report, a statement about you that they believed with probability 50% "
+        f"becomes at most {source.belief_after(0.5)} likely, and one of 10% at most "
+        f"{source.belief_after(0.1)}. From the published results they learn what is true of people like you, "
+        "as they would without your report, and they can see that you took part only if they watch your "
+        "network.",
         source.odds_command,
     )
 
@@ -122,17 +123,15 @@ def _answer_missing(source: DossierSource) -> Statement:
     required = [each.name for each in source.plan.entries if each.missing == "error"]
     if required:
         names = ", ".join(required)
-        return computed(
+        return assumed(
             f"Without an answer to {names} your device sends no report, and people who know that you take "
             "part may notice this. Where the survey takes a missing answer, it is randomised like any "
             "other.",
-            source.check_command,
         )
-    return computed(
+    return assumed(
         "A question that you skip counts as one more answer and is randomised like any other; only the "
         "outcome needs an answer. If you do not take part at all, nothing is sent, and people who know "
         "that you were asked may notice this.",
-        source.check_command,
     )
 
 

@@ -71,9 +71,12 @@ def list_visible(source: DossierSource) -> list[Statement]:
             "The network address of the device and the time. The collector neither logs nor stores them; "
             "providers, proxies and balancers may."
         ),
-        assumed("Which reports come from one device, if its network address does not change between them."),
+        assumed(
+            "Which reports come from one device: its network address is the same, unless it changes between "
+            "them, and so are their times if a person answers two surveys within minutes."
+        ),
         _describe_question(source),
-        _describe_identifier(source),
+        *_describe_identifier(source),
         *_list_silence(source),
         assumed(
             "That a report belongs to this survey: each report contains the digest of its plan, "
@@ -91,19 +94,16 @@ def _describe_question(source: DossierSource) -> Statement:
     )
 
 
-def _describe_identifier(source: DossierSource) -> Statement:
+def _describe_identifier(source: DossierSource) -> Iterator[Statement]:
     if source.plan.by_invitation:
-        return computed(
-            "The invitation: this survey is answered by token, and the token is the id of the report. People "
-            "who know that a person was given this token know that the report is theirs. They still see a "
-            "randomised answer only.",
-            source.check_command,
+        yield computed("The invitation: this survey is answered by token.", source.check_command)
+        yield assumed(
+            "The token is the id of the report. People who know that a person was given this token know that "
+            "the report is theirs. They still see a randomised answer only."
         )
-    return computed(
-        "No name and no token: anybody with the plan can answer. The id of a report is random and belongs to "
-        "this report alone.",
-        source.check_command,
-    )
+    else:
+        yield computed("This survey needs no token: anybody with its plan can answer.", source.check_command)
+        yield assumed("The id of a report is random, belongs to this report alone, and names nobody.")
 
 
 def _list_silence(source: DossierSource) -> Iterator[Statement]:

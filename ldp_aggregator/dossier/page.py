@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2 import Template
 
 from encoders import __version__
 from ldp_aggregator.dossier.accuracy import build_accuracy
@@ -20,6 +19,7 @@ from ldp_aggregator.dossier.sample_report import build_sample
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Basis
 from ldp_aggregator.dossier.summary import build_summary
+from ldp_aggregator.results.page.environment import load_template
 
 SECTIONS = {
     "summary": "Summary for the board",
@@ -77,14 +77,4 @@ def build_view(source: DossierSource) -> dict[str, Any]:
 
 @cache
 def _load_template() -> Template:
-    """Return the template, which escapes all texts."""
-    own, shared = PackageLoader("ldp_aggregator.dossier"), PackageLoader("ldp_aggregator.results.page")
-    environment = Environment(
-        loader=own, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    styles = [
-        loader.get_source(environment, name)[0]
-        for loader, name in ((shared, "style.css"), (own, "dossier.css"))
-    ]
-    environment.globals["style"] = Markup("\n".join(styles))  # noqa: S704 - files of these packages
-    return environment.get_template("dossier.html")
+    return load_template("ldp_aggregator.dossier", "dossier.html", "dossier.css")

@@ -71,10 +71,9 @@ def _describe_several(source: DossierSource) -> Iterator[Statement]:
         "Epsilon adds up over all surveys that a person answers, also those of other collectors. The table "
         "shows the sum for surveys of this epsilon."
     )
-    yield computed(
-        f"A device answers one survey of the family {plan.family}, so further rounds of this survey in this "
-        "family add nothing for a person.",
-        source.check_command,
+    yield assumed(
+        f"A device answers one survey of the family {plan.family}. So further rounds of this survey add "
+        "nothing for a person, if they are in this family."
     )
     yield assumed(
         "An application can set max_total_epsilon, a limit on the sum over all surveys that it asks. By "

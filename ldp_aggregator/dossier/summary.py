@@ -34,12 +34,11 @@ def _list_statements(source: DossierSource) -> Iterator[Statement]:
     plan, command = source.plan, source.check_command
     count = len(plan.entries)
     questions = "1 question" if count == 1 else f"{count} questions"
-    yield computed(
-        f"The survey asks {questions} and the outcome {plan.row_label.name}. The device of each person "
-        "answers one question, randomises the answer, and sends one report.",
-        command,
+    yield computed(f"The survey asks {questions} and the outcome {plan.row_label.name}.", command)
+    yield assumed(
+        "The device of each person answers one question, randomises the answer, and sends one report. The "
+        "true answers stay on the device and are never written or sent."
     )
-    yield assumed("The true answers stay on the device and are never written or sent.")
     yield computed(
         "Anyone who sees a report can change their odds between any two answers of its person by a factor "
         f"of at most {source.odds_factor():.3g}. A belief of 50% becomes at most "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2 import Template
 
 from ldp_aggregator.results.comparison import compare_surveys
+from ldp_aggregator.results.page.environment import load_template
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.page.view import build_view
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -48,11 +48,4 @@ def render_page(
 
 @cache
 def _load_template() -> Template:
-    """Return the template, which escapes all texts."""
-    loader = PackageLoader("ldp_aggregator.results.page")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    style, _, _ = loader.get_source(environment, "style.css")
-    environment.globals["style"] = Markup(style)  # noqa: S704 - a file of this package
-    return environment.get_template("page.html")
+    return load_template("ldp_aggregator.results.page", "page.html")

@@ -117,7 +117,7 @@ def test_the_page_loads_nothing_and_runs_nothing(source: DossierSource) -> None:
     assert policy.attributes["content"].startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
-@pytest.mark.parametrize("name", SURVEYS.keys() - {"hostile"})
+@pytest.mark.parametrize("name", [name for name in SURVEYS if name != "hostile"])
 def test_the_dossier_promises_neither_anonymity_nor_compliance(make: Make, name: str) -> None:
     text = parse_page(render_dossier(make(SURVEYS[name]))).text
     assert not FORBIDDEN.search(text)
@@ -246,7 +246,7 @@ def test_each_language_of_the_texts_has_a_table(make: Make) -> None:
         "How old are you? (In years.)",
         "age",
         "Under 40 (young); 40 or older (old)",
-        "counts as one more answer",
+        "counts as one more answer (I prefer not to answer)",
     ]
     assert german.rows()[0][:3] == ["Sind Sie ausgeruht?", "rested (the outcome)", "Ja (yes); Nein (no)"]
     assert german.find("tbody")[0].find("th")[0].attributes["lang"] == "de"

@@ -12,18 +12,17 @@ non-uniform. How often equal classes are called distinguishable is measured by `
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, estimate_snapshot
@@ -225,11 +224,11 @@ def run(cells: list[Cell], surveys: int) -> dict[Cell, Found]:
     parts: dict[Cell, list[Found]] = defaultdict(list)
     with (
         ProcessPoolExecutor() as pool,
-        click.progressbar(length=len(jobs), label="surveys", file=sys.stderr) as bar,
+        show_progress("simulating", len(jobs), "parts") as progress,
     ):
         for (cell, _), found in zip(jobs, pool.map(work, jobs), strict=True):
             parts[cell].append(found)
-            bar.update(1)
+            progress.advance()
     return {cell: merged(found) for cell, found in parts.items()}
 
 

@@ -11,17 +11,16 @@ alarms, the second the power.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-import click
 import numpy as np
 
 from benchmarks.coverage import CATEGORY, FIVE, NUMBERS, SHARES, SURVEY, TWO, Floats
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
+from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
@@ -144,12 +143,12 @@ def run(cells: list[Cell], surveys: int) -> dict[Cell, dict[Entry, Floats]]:
     shares: dict[Cell, dict[Entry, Floats]] = defaultdict(lambda: defaultdict(lambda: np.zeros(2)))
     with (
         ProcessPoolExecutor() as pool,
-        click.progressbar(length=len(jobs), label="surveys", file=sys.stderr) as bar,
+        show_progress("simulating", len(jobs), "parts") as progress,
     ):
         for (cell, _), counts in zip(jobs, pool.map(work, jobs), strict=True):
             for entry, flags in counts.items():
                 shares[cell][entry] = shares[cell][entry] + flags / surveys
-            bar.update(1)
+            progress.advance()
     return shares
 
 

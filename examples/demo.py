@@ -27,6 +27,7 @@ import numpy as np
 from sklearn.naive_bayes import CategoricalNB
 
 import ldp_client
+from encoders.progress import show_progress
 from encoders.survey import Plan
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
@@ -105,11 +106,11 @@ def report_all(url: str, people: Sequence[Person]) -> None:
     outcome: Counter[str] = Counter()
     with (
         ProcessPoolExecutor(os.cpu_count()) as pool,
-        click.progressbar(length=len(people), label="devices report", file=sys.stderr) as bar,
+        show_progress("devices report", len(people), "people") as progress,
     ):
         for states in pool.map(answer, [url] * len(batches), batches):
             outcome.update(states)
-            bar.update(len(states))
+            progress.advance(len(states))
     print("receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
 
 

@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from encoders.errors import LdpError
+from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, Warn, count_archives
 from ldp_aggregator.snapshot import Snapshot, require_different, sum_snapshots, take_snapshot
@@ -52,6 +53,7 @@ def read_training_data(
     token: str | None = None,
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
+    show: ShowProgress = hide_progress,
 ) -> TrainingData:
     """Read all sources and add up their snapshots.
 
@@ -72,6 +74,8 @@ def read_training_data(
         Called for damage to archives; their undamaged reports are counted.
     scheduler : str, optional
         Address of a Dask cluster to spread archives over, or "local".
+    show : callable
+        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
 
     Raises
     ------
@@ -89,16 +93,19 @@ def read_training_data(
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise SourceError(f"{twice[0]} is named twice, so its reports would count twice: name it once")
     archives = [source for source in sources if _is_archive(source)]
-    by_source = {
-        source: _read_snapshots(source, surveys, token) for source in sources if source not in archives
-    }
+    by_source = {}
+    with show("reading sources", len(sources) - len(archives), "sources") as progress:
+        for source in sources:
+            if source not in archives:
+                by_source[source] = _read_snapshots(source, surveys, token)
+                progress.advance()
     require_different({source: each[0] for source, each in by_source.items() if len(each) == 1})
     snapshots = [snapshot for each in by_source.values() for snapshot in each]
     if archives:
         if plan is None:
             raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")
         try:
-            snapshots.append(count_archives(plan, archives, warn, scheduler))
+            snapshots.append(count_archives(plan, archives, warn, scheduler, show))
         except ArchiveError as error:
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:

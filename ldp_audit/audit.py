@@ -80,7 +80,7 @@ def audit(
     timed : int
         Number of timed reports of each person; 0 leaves out the timing layer.
     progress : callable, optional
-        Called with the name of each stage before it begins.
+        Called with the name of each stage of :func:`list_stages` before it begins.
     requests : int, optional
         Number of whole requests of each made-up person, if the device is a
         :class:`~ldp_audit.device.RequestDevice`. By default one per 160 trials, but at least as many as
@@ -129,6 +129,14 @@ def audit(
         black_box=tuple(run.black_box),
         checks=tuple(run.checks),
     )
+
+
+def list_stages(plan: Plan, timed: int = 0) -> list[str]:
+    """Return the names of an audit's stages in order; arguments as of :func:`audit`."""
+    questions = [each.name for each in plan.questions] if len(plan.questions) > 1 else []
+    black_box = [f"black box: {name}" for name in (ANY_QUESTION, *questions)]
+    timing = ["timing"] if timed else []
+    return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *timing]
 
 
 @dataclass(kw_only=True)

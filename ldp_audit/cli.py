@@ -9,8 +9,11 @@ import click
 
 from encoders import __version__
 from encoders.errors import LdpError
-from ldp_audit.audit import audit
+from encoders.progress import show_progress
+from encoders.survey import Plan
+from ldp_audit.audit import audit, list_stages
 from ldp_audit.render import render_html, render_text
+from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
 from ldp_client import load_plan
 
@@ -42,7 +45,7 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     a check fails, with 2 if the survey or the client cannot be audited.
     """
     try:
-        result = audit(load_plan(survey), trials, timed=TIMED_REPORTS, progress=_show_progress)
+        result = _audit(load_plan(survey), trials)
     except LdpError as error:
         click.echo(f"Error: {error}{describe_served_surveys(survey, error)}", err=True)
         context.exit(2)
@@ -53,5 +56,13 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
         context.exit(1)
 
 
-def _show_progress(stage: str) -> None:
-    click.echo(f"{stage} ...", err=True)
+def _audit(plan: Plan, trials: int) -> AuditResult:
+    stages = list_stages(plan, TIMED_REPORTS)
+    with show_progress("auditing", len(stages), "stages") as progress:
+
+        def begin(stage: str) -> None:
+            progress.begin_stage(stage, done=stages.index(stage))
+
+        result = audit(plan, trials, timed=TIMED_REPORTS, progress=begin)
+        progress.advance()
+        return result

@@ -28,11 +28,12 @@ FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
 SIGNING = ROOT / "encoders" / "survey" / "signature.py"
+PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
         {"__init__", "errors", "arrays", "notebook_html", "text_table"},
-        {"epsilon_proof", "extras", "randomness", "report"},
+        {"epsilon_proof", "extras", "progress", "randomness", "report"},
         {"probability_tables"},
         {"mechanisms"},
         {"survey"},
@@ -229,12 +230,24 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
             and not path.is_relative_to(ROOT / "ldp_client")
         )
         and not (top(name) == "cryptography" and late and path == SIGNING)
+        and not (top(name) == "click" and late and path == PROGRESS)
         and not (top(name) == "pytest" and path == FOR_TESTS)
     ]
     assert not broken, (
-        "numpy comes late in encoders, or to fit in reduction; cryptography late, to sign; pytest in the "
-        "fixture for applications' tests, which nothing imports; nothing else"
+        "numpy comes late in encoders, or to fit in reduction; cryptography late, to sign; click late, to "
+        "show the progress of a command; pytest in the fixture for applications' tests, which nothing "
+        "imports; nothing else"
     )
+
+
+def test_the_device_side_shows_no_progress() -> None:
+    importers = {
+        str(path.relative_to(ROOT))
+        for path in modules_of(*ON_THE_DEVICE)
+        for name in every_dependency(path)
+        if name.startswith("encoders.progress")
+    }
+    assert not importers
 
 
 def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:

@@ -12,7 +12,6 @@ the file of results.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ from benchmarks.accuracy.results import Results, Settings, begun
 from benchmarks.accuracy.run import run
 from benchmarks.accuracy.ways import table_of
 from encoders.errors import LdpError
+from encoders.progress import show_progress
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -93,8 +93,8 @@ def measure(found: Results, names: list[str], directory: Path, processes: int) -
         click.echo("multi-freq-ldpy is not installed: its estimators are left out", err=True)
     wanted = [cell for cell in cells(names) if cell not in found.found]
     length = sum(cell.repeats(found.settings.repeats) for cell in wanted)
-    with click.progressbar(length=length, label="measuring", file=sys.stderr) as bar:
-        run(found, wanted, directory, processes, bar.update)
+    with show_progress("measuring", length, "repeats") as progress:
+        run(found, wanted, directory, processes, progress.advance)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.text import wrap_text
 from encoders.mechanisms import check_name
+from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
@@ -174,8 +174,8 @@ def main(
             validate=validate,
         )
         length = len(grid) * options["repeats"]
-        with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
-            result = simulate(parsed, columns, grid, progress=bar.update, **options)
+        with show_progress("simulating", length, "trials") as progress:
+            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
         click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed))
         if plot:
             plot_simulation(result, plot, title=parsed.id)

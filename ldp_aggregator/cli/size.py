@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
@@ -176,5 +176,5 @@ def _compute_sizes(
     if not repeats:
         return compare_sizes(survey, pilot, [users], label_shares)
     length = repeats * (1 if pilot else len(FEATURE_STRENGTHS))
-    with click.progressbar(length=length, label="simulating", file=sys.stderr) as bar:
-        return [size_for_users(survey, users, pilot, repeats, seed, bar.update, label_shares)]
+    with show_progress("simulating", length, "surveys") as progress:
+        return [size_for_users(survey, users, pilot, repeats, seed, progress.advance, label_shares)]

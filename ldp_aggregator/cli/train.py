@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from encoders.errors import Reason
 from encoders.explain.text import wrap_text
+from encoders.progress import show_progress
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
@@ -16,7 +19,7 @@ from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require
 from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.estimation import ESTIMATORS, estimate_snapshot
+from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
@@ -92,7 +95,13 @@ def main(
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot, validation = read_training_data(
-            sources, plan=plan, surveys=surveys, token=token, warn=_warn, scheduler=scheduler
+            sources,
+            plan=plan,
+            surveys=surveys,
+            token=token,
+            warn=_warn,
+            scheduler=scheduler,
+            show=show_progress,
         )
         if not allow_empty:
             _require_reports(snapshot)
@@ -105,13 +114,21 @@ def main(
             if csv_file:
                 write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
         finally:  # the summary is printed even if a file cannot be written
-            click.echo(format_summary(estimates, snapshot))
-            statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
-            click.echo(f"\n{format_privacy(statement)}")
-            if warning := find_useless_model(estimates):
-                click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
-    *others, last = [str(path) for path in outputs.values() if path]
-    click.echo(f"\nwrote {', '.join(others)}{' and ' if others else ''}{last}")
+            _print_summary(snapshot, estimates, audit)
+    click.echo(f"\nwrote {_join_paths(outputs.values())}")
+
+
+def _print_summary(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None) -> None:
+    click.echo(format_summary(estimates, snapshot))
+    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
+    click.echo(f"\n{format_privacy(statement)}")
+    if warning := find_useless_model(estimates):
+        click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
+
+
+def _join_paths(paths: Iterable[Path | None]) -> str:
+    *others, last = [str(path) for path in paths if path]
+    return f"{', '.join(others)}{' and ' if others else ''}{last}"
 
 
 def _require_reports(snapshot: Snapshot) -> None:

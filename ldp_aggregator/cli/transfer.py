@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 
 import click
 
+from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
@@ -99,8 +99,8 @@ def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
         raise StoreError("memory:// keeps nothing after a restart: import into sqlite:///FILE or a Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
-    with click.progressbar(length=length, label="importing", file=sys.stderr) as bar:
-        return migrate_survey(old, new, survey, bar.update)
+    with show_progress("importing", length, "reports") as progress:
+        return migrate_survey(old, new, survey, progress.advance)
 
 
 def _read_snapshot(path: Path) -> Snapshot:

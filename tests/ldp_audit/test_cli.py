@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import encoders.progress
 import ldp_audit.cli
 from benchmarks.buggy_clients import CERTAIN, SURVEY, LengthByValue
 from encoders.survey import Plan
 from ldp_audit import AuditResult, audit
+from ldp_audit.audit import list_stages
 from ldp_audit.cli import main
+from ldp_client import load_plan
 from tests.support.servers import collector
 
 
@@ -63,7 +67,19 @@ def test_the_tables_show_what_was_proved_and_measured(survey: Path, tmp_path: Pa
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "<li>passed: every table keeps epsilon 1 exactly; " in page
-    assert "black box: kind" in result.stderr
+
+
+@pytest.mark.slow
+def test_progress_names_every_stage(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders.progress, "LINE_SECONDS", 0.0)
+    result = run(survey, "--json")
+    lines = result.stderr.splitlines()
+    stages = [re.search(r" \((.*)\)$", line)[1] for line in lines]
+    expected = list_stages(load_plan(survey), timed=1)
+    assert "black box: kind" in expected
+    assert stages == [*expected, "timing"]
+    assert lines[-1] == f"auditing: {len(expected)} of {len(expected)} stages (timing)"
+    assert json.loads(result.stdout)["passed"] is True
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
-from ldp_aggregator.reports.archives.reader import ArchiveError, read_archive
+from ldp_aggregator.reports.archives.reader import READING, ArchiveError, read_archive, total_bytes
 from ldp_aggregator.reports.archives.spill import Spill
 from ldp_aggregator.snapshot import Snapshot
 
@@ -19,7 +20,13 @@ Warn = Callable[[str], object]
 """Takes a warning for the operator, one sentence."""
 
 
-def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str | None = None) -> Snapshot:
+def count_archives(
+    plan: Plan,
+    paths: Sequence[str],
+    warn: Warn,
+    scheduler: str | None = None,
+    show: ShowProgress = hide_progress,
+) -> Snapshot:
     """Count the reports of archives, each once across all of them.
 
     Of two reports with the same id the first counts, in the order of `paths`. If the second has the same
@@ -34,6 +41,8 @@ def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str 
         Called with a warning for each damage that the totals do not show.
     scheduler : str, optional
         Address of a Dask cluster to spread the files over, or "local" for this machine's processors.
+    show : callable
+        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
 
     Raises
     ------
@@ -43,12 +52,13 @@ def count_archives(plan: Plan, paths: Sequence[str], warn: Warn, scheduler: str 
     """
     if scheduler is None:
         with Spill(plan) as spill:
-            results = [read_archive(plan, path, spill.add) for path in paths]
-            counted = spill.count()
+            with show(READING, total_bytes(paths)) as progress:
+                results = [read_archive(plan, path, spill.add, progress.advance) for path in paths]
+            counted = spill.count(show)
     else:
         from ldp_aggregator.reports.archives.dask import count_on_cluster  # only with Dask
 
-        counted, results = count_on_cluster(plan, paths, scheduler)
+        counted, results = count_on_cluster(plan, paths, scheduler, show)
     for result in results:
         counted += Snapshot(plan, {}, result.rejections)
         for warning in result.warnings:

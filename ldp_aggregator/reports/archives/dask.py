@@ -16,14 +16,21 @@ from operator import add, itemgetter
 from typing import TYPE_CHECKING
 
 from encoders.extras import needs_extra
+from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives.dedup import Partition, count_distinct
-from ldp_aggregator.reports.archives.reader import ArchiveError, ArchiveResult, read_archive
+from ldp_aggregator.reports.archives.reader import (
+    READING,
+    ArchiveError,
+    ArchiveResult,
+    read_archive,
+    total_bytes,
+)
 from ldp_aggregator.reports.record_format import Records
 from ldp_aggregator.snapshot import Snapshot, Total
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 _LOCAL = "local"
 _PART_BYTES = 128 << 20
@@ -52,7 +59,7 @@ class _PartTotals:
 
 
 def count_on_cluster(
-    plan: Plan, paths: Sequence[str], scheduler: str
+    plan: Plan, paths: Sequence[str], scheduler: str, show: ShowProgress = hide_progress
 ) -> tuple[Snapshot, list[ArchiveResult]]:
     """Count the reports of archives, each once across all of them.
 
@@ -64,6 +71,8 @@ def count_on_cluster(
         payloads of one of them.
     scheduler : str
         The cluster's address, or "local" for processes of this machine.
+    show : callable
+        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
 
     Raises
     ------
@@ -73,7 +82,7 @@ def count_on_cluster(
     files = [os.path.abspath(path) for path in paths]
     with _connect(scheduler) as client:
         try:
-            return _run(client, plan, files)
+            return _run(client, plan, files, show)
         except ArchiveError:
             raise
         except Exception as error:  # of any kind: a lost worker, a missing package, a failure of the cluster
@@ -83,13 +92,17 @@ def count_on_cluster(
             ) from error
 
 
-def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, list[ArchiveResult]]:
+def _run(
+    client: Client, plan: Plan, files: Sequence[str], show: ShowProgress
+) -> tuple[Snapshot, list[ArchiveResult]]:
     threads = sum(client.nthreads().values())
-    parts = max(threads, _total_bytes(files) // _PART_BYTES + 1)
+    parts = max(threads, total_bytes(files) // _PART_BYTES + 1)
     partition = Partition(min(parts, _MAX_PARTS))
     # never pure: Dask would reuse the result of a file of the same name, which may have changed
     archives = [client.submit(_read, plan.json, file, partition, pure=False) for file in files]
-    results = client.gather([client.submit(itemgetter(0), each, pure=False) for each in archives])
+    outcomes = [client.submit(itemgetter(0), each, pure=False) for each in archives]
+    _wait(outcomes, show, READING, "archives")
+    results = client.gather(outcomes)
     for result in results:
         if isinstance(result, ArchiveError):
             raise result
@@ -97,13 +110,20 @@ def _run(client: Client, plan: Plan, files: Sequence[str]) -> tuple[Snapshot, li
     for part in range(partition.parts):
         shares = [client.submit(_take_part, each, part, pure=False) for each in archives]
         counts.append(client.submit(_count, plan.json, shares, pure=False))
+    _wait(counts, show, "counting reports", "parts")
     snapshots = [Snapshot(plan, each.totals, each.rejections) for each in client.gather(counts)]
     return reduce(add, snapshots), results
 
 
-def _total_bytes(files: Sequence[str]) -> int:
-    """Return the size of the files that exist here; a worker that cannot read one reports it."""
-    return sum(os.path.getsize(file) for file in files if os.path.exists(file))
+def _wait(futures: Sequence[Future], show: ShowProgress, task: str, unit: str) -> None:
+    """Wait until all futures are finished, or one has failed, and show how many are finished."""
+    from distributed import as_completed
+
+    with show(task, len(futures), unit) as progress:
+        for future in as_completed(futures):
+            if future.status != "finished":
+                return  # gathering it raises its error
+            progress.advance()
 
 
 def _read(plan: bytes, path: str, partition: Partition) -> _ArchiveParts:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.archives.parser import ArchiveParser, ParseSummary
 from ldp_aggregator.reports.record_format import PlanFormat, Records
 
+READING = "reading archives"
+"""The task that the progress names."""
 CHUNK_BYTES = 1 << 20
 _PROBE_BYTES = 1 << 20
 """A file without a report in its first megabyte is not an archive, so other large files are refused early."""
@@ -43,7 +46,9 @@ class ArchiveResult:
     warnings: tuple[str, ...]
 
 
-def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
+def read_archive(
+    plan: Plan, path: str, sink: RecordSink, progress: Callable[[int], object] = int
+) -> ArchiveResult:
     """Check every report of an archive, and pass on those that a device could have sent.
 
     Parameters
@@ -54,19 +59,24 @@ def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
         A file of concatenated reports, like request bodies; gzip is recognised by content, not by name.
     sink : callable
         Takes the accepted reports, including duplicates.
+    progress : callable
+        Called with the number of bytes of the file that were read since its last call.
 
     Raises
     ------
     ArchiveError
         If the file cannot be read, is not an archive of reports, or its compression is damaged.
     """
-    parser, gzip_complete, bytes_read = ArchiveParser(PlanFormat(plan)), True, 0
+    parser, gzip_complete, bytes_read, position = ArchiveParser(PlanFormat(plan)), True, 0, 0
     try:
         with Path(path).open("rb") as file:
             for chunk in _read_chunks(file):
                 for question, records in parser.parse(chunk):
                     sink(question, records)
                 bytes_read += len(chunk)
+                if file.seekable():
+                    progress(file.tell() - position)
+                    position = file.tell()
                 if bytes_read >= _PROBE_BYTES:
                     _require_reports(parser.summary, path)
     except EOFError:
@@ -83,6 +93,11 @@ def read_archive(plan: Plan, path: str, sink: RecordSink) -> ArchiveResult:
     _require_reports(parser.summary, path)
     rejections = {str(reason): count for reason, count in parser.summary.rejections.items()}
     return ArchiveResult(rejections, tuple(_describe_damage(path, parser.summary, gzip_complete)))
+
+
+def total_bytes(paths: Iterable[str]) -> int:
+    """Return the size of the files that exist here; reading another one raises an error."""
+    return sum(os.path.getsize(path) for path in paths if os.path.exists(path))
 
 
 def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from types import TracebackType
 
 import numpy as np
 
+from encoders.progress import Progress, ShowProgress, hide_progress
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives.dedup import BUFFER_BYTES, Partition, count_distinct
@@ -56,13 +57,19 @@ class Spill:
         if self._buffered_bytes > BUFFER_BYTES:
             self._write_buffer()
 
-    def count(self) -> Snapshot:
+    def count(self, show: ShowProgress = hide_progress) -> Snapshot:
         """Return a snapshot with the counts of all reports that were added."""
         if self._folder is None:
             buffered = ((question, each) for question, pieces in self._buffer.items() for each in pieces)
             return count_distinct(self._plan, buffered)
         self._write_buffer()
-        return reduce(add, (count_distinct(self._plan, self._read_part(part)) for part in range(PARTS)))
+        with show("counting reports", PARTS) as progress:
+            return reduce(add, (self._count_part(part, progress) for part in range(PARTS)))
+
+    def _count_part(self, part: int, progress: Progress) -> Snapshot:
+        counted = count_distinct(self._plan, self._read_part(part))
+        progress.advance()
+        return counted
 
     def _write_buffer(self) -> None:
         """Append the buffer to the files of the parts, in blocks: question, count, records."""

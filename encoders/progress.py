@@ -1,0 +1,171 @@
+"""Shows the progress of long work on standard error: a bar on a terminal, else a line every 15 seconds.
+
+Commands and benchmarks use it; the device's side does not. A library function takes a :data:`ShowProgress`,
+which is :func:`hide_progress` by default, so that only commands print.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+DELAY_SECONDS = 2.0
+"""Shorter work shows no bar."""
+LINE_SECONDS = 15.0
+"""The time before the first line, and between two lines, if standard error is not a terminal."""
+_BAR_SECONDS = 0.1
+
+
+class Progress:
+    """The progress of one piece of work; this class shows nothing.
+
+    Parameters
+    ----------
+    task : str
+        What is done, for example ``simulating``. Never a value of a row, or an address.
+    total : int
+        Number of steps.
+    unit : str
+        What the steps are, in the plural; without it, the share that is done is shown.
+    """
+
+    def __init__(self, task: str, total: int, unit: str = "") -> None:
+        self.task = task
+        self.total = total
+        self.unit = unit
+        self.done = 0
+        self.stage = ""
+
+    def advance(self, steps: int = 1) -> None:
+        """Record that so many more steps are done."""
+        self.done += steps
+        self.refresh()
+
+    def begin_stage(self, stage: str, done: int | None = None) -> None:
+        """Name the present part of the work, which is shown beside the progress.
+
+        Parameters
+        ----------
+        stage : str
+        done : int, optional
+            Number of steps that are done before it; unchanged by default.
+        """
+        self.stage = stage
+        self.done = self.done if done is None else done
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the progress if it is time to."""
+
+    def close(self) -> None:
+        """End the display."""
+
+
+ShowProgress = Callable[..., AbstractContextManager[Progress]]
+"""Starts a display; takes the arguments of :class:`Progress`."""
+
+
+@contextmanager
+def show_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
+    """Show the progress of the work inside this context on standard error."""
+    stream = sys.stderr
+    if stream is None:  # a program without a console
+        display = Progress(task, total, unit)
+    elif stream.isatty():
+        display = _Bar(task, total, unit, stream)
+    else:
+        display = _Lines(task, total, unit, stream)
+    try:
+        yield display
+    finally:
+        with suppress(OSError, ValueError):
+            display.close()
+
+
+@contextmanager
+def hide_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
+    """Count the steps of the work inside this context, and show nothing."""
+    yield Progress(task, total, unit)
+
+
+class _Display(Progress):
+    """A display that refreshes at most once in an interval."""
+
+    def __init__(
+        self, task: str, total: int, unit: str, stream: TextIO, delay: float, interval: float
+    ) -> None:
+        super().__init__(task, total, unit)
+        self.stream = stream
+        self.started = time.monotonic()
+        self._interval = interval
+        self._next = self.started + delay
+
+    def refresh(self) -> None:
+        if (now := time.monotonic()) < self._next:
+            return
+        self._next = now + self._interval
+        with suppress(OSError, ValueError):  # a closed stream stops no work
+            self.show(now - self.started)
+
+    def show(self, elapsed: float) -> None:
+        """Show the progress after so many seconds."""
+        raise NotImplementedError
+
+
+class _Lines(_Display):
+    """Prints a line at times."""
+
+    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
+        super().__init__(task, total, unit, stream, delay=LINE_SECONDS, interval=LINE_SECONDS)
+
+    def show(self, elapsed: float) -> None:
+        if self.unit:
+            line = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}"
+        else:
+            line = f"{self.task}: {self.done / max(self.total, 1):.0%} done"
+        if 0 < self.done < self.total:
+            line += f", {describe_time_left(elapsed / self.done * (self.total - self.done))}"
+        self.stream.write(f"{line} ({self.stage})\n" if self.stage else f"{line}\n")
+        self.stream.flush()
+
+
+class _Bar(_Display):
+    """Draws a bar with the remaining time on a terminal, as soon as the work has taken a while."""
+
+    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
+        super().__init__(task, total, unit, stream, delay=DELAY_SECONDS, interval=_BAR_SECONDS)
+        self._bar: ProgressBar[Any] | None = None
+
+    def show(self, elapsed: float) -> None:
+        if self._bar is None:
+            import click
+
+            self._bar = click.progressbar(
+                length=self.total,
+                label=self.task,
+                file=self.stream,
+                show_percent=True,
+                item_show_func=lambda _: self.stage or None,
+            )
+            self._bar.start = self._bar.last_eta = time.time() - elapsed
+        self._bar.update(self.done - self._bar.pos)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.update(self.done - self._bar.pos)
+            self._bar.render_finish()
+
+
+def describe_time_left(seconds: float) -> str:
+    """Return a rounded duration: about 40 s left, about 3 min left, about 2.5 h left."""
+    if seconds < 55:
+        return f"about {max(5, 5 * round(seconds / 5))} s left"
+    if seconds < 90 * 60:
+        return f"about {max(1, round(seconds / 60))} min left"
+    return f"about {seconds / 3600:.1f} h left"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,10 +9,15 @@ import click
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.dossier.page import render_dossier
-from ldp_aggregator.dossier.source import SIMULATED_SURVEYS, read_source
+from ldp_aggregator.dossier.source import read_source
 from ldp_aggregator.sizing.sample_size import MAX_USERS
+from ldp_aggregator.sizing.summary import format_people
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def _announce_simulation(users: int) -> None:
+    click.echo(f"simulating {format_people(users)}", err=True)
 
 
 @click.command()
@@ -33,8 +37,7 @@ def dossier(survey: Path, output: Path, audit: Path | None, users: int | None) -
     or declared by the author in [about]. The page needs no other file, no script and no network.
     """
     require_no_input(output, [survey, audit])
-    with click.progressbar(length=SIMULATED_SURVEYS, label="simulating", file=sys.stderr) as bar:
-        source = read_source(survey, users, audit, bar.update)
+    source = read_source(survey, users, audit, on_simulation=_announce_simulation)
     try:
         write_atomically(output, render_dossier(source))
     except OSError as error:

@@ -41,7 +41,7 @@ def describe_size(source: DossierSource, size: Size) -> Statement:
         )
     else:
         usefulness = " ".join(describe_usefulness(size))
-        text = f"What to expect from {people}: {usefulness[0].lower()}{usefulness[1:]}"
+        text = usefulness if size.white_noise else f"With {people}, {usefulness[0].lower()}{usefulness[1:]}"
     return computed(text, source.size_command)
 
 

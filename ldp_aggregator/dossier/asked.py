@@ -129,6 +129,14 @@ def _describe_choice(source: DossierSource) -> Iterator[Statement]:
             if plan.by_invitation
             else "It draws the question at random by public weights, without looking at the answers."
         )
+    if source.grouped:
+        yield computed(
+            "One report contains the answers to several features together, randomised as one answer: "
+            f"{'; '.join(source.grouped)}.",
+            source.check_command,
+        )
+    if plan.validation:
+        return
     yield computed(
         f"Each question includes the outcome {label}, which section 8 calls the label. The device randomises "
         "both together, as one answer.",

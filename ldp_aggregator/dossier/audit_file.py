@@ -57,7 +57,7 @@ def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
     except (OSError, ValueError) as error:
         raise AuditError(f"{path}: cannot be read again") from error
     return AuditSummary(
-        name=path.name,
+        name=displayable_name(path),
         passed=checked["passed"],
         bound=checked["bound"],
         trials=checked["trials"],
@@ -65,6 +65,11 @@ def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
         notes=_list_texts(document.get("notes")),
         dated=tuple((key, str(document[key])) for key in _DATED if key in document),
     )
+
+
+def displayable_name(path: Path) -> str:
+    """Return the name of a file; bytes that are not UTF-8 become question marks."""
+    return path.name.encode(errors="replace").decode()
 
 
 def _list_texts(entry: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from encoders.survey.display_texts import display_texts
 from ldp_aggregator.dossier.asked import NOT_STATED, about, title_of
 from ldp_aggregator.dossier.privacy import WEAK_EPSILON
 from ldp_aggregator.dossier.source import DossierSource
@@ -12,6 +13,8 @@ from ldp_aggregator.dossier.statement import Statement, assumed, computed
 
 _MAX_QUOTED = 300
 """Longer texts of the author are not repeated in the consent text, in characters."""
+_MAX_TITLE = 100
+"""A longer title of the main question is not repeated, in characters."""
 
 
 def build_consent(source: DossierSource) -> dict[str, Any]:
@@ -31,10 +34,9 @@ def _write_consent(source: DossierSource) -> Iterator[str]:
         else "So nobody can be sure what you really answered."
     )
     yield (
-        "Your answers stay on your device. Your device picks one question by chance, mixes chance into "
-        f"your answer, and sends only this one mixed answer. {trust} Suppose somebody thinks that a fact "
-        "about you is as likely true as false. After seeing what was sent, they can be at most "
-        f"{source.belief_after(0.5)} sure."
+        f"Your answers stay on your device. {_describe_choice(source)} {trust} Suppose somebody thinks "
+        "that a fact about you is as likely true as false. After seeing what was sent, they can be at "
+        f"most {source.belief_after(0.5)} sure."
     )
     invited = (
         " The people who gave you the invitation can know which message is yours."
@@ -54,6 +56,24 @@ def _write_consent(source: DossierSource) -> Iterator[str]:
     yield (
         f"How long data are kept: {_quote(source, 'retention')} Approval: {_quote(source, 'ethics')} "
         f"Questions: {_quote(source, 'contact')}"
+    )
+
+
+def _describe_choice(source: DossierSource) -> str:
+    """Return what the device sends, in the words of the consent text."""
+    plan = source.plan
+    main = display_texts(plan).label.title
+    named = f" (\u201c{main}\u201d)" if len(main) <= _MAX_TITLE else ""
+    questions = "a few questions" if source.grouped else "one question"
+    if len(plan.questions) == 1:
+        chosen = "Your device takes your answers"
+    elif plan.by_invitation:
+        chosen = f"Your invitation picks {questions} by chance. Your device takes your answer"
+    else:
+        chosen = f"Your device picks {questions} by chance. It takes your answer"
+    return (
+        f"{chosen} together with the main question{named}, mixes chance into this, and sends only the mixed "
+        "answer."
     )
 
 

@@ -7,13 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
-from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON, report_bytes
+from ldp_aggregator.authoring.overview import report_bytes
 from ldp_aggregator.dossier.source import SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed
 from ldp_aggregator.results.statements import BELIEFS, describe_privacy
 
 WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
+_HUGE = 1e12
 
 
 def build_privacy(source: DossierSource) -> dict[str, Any]:
@@ -41,17 +42,14 @@ def _describe_epsilon(source: DossierSource) -> Iterator[Statement]:
         "factor. Percentages in this document are rounded to one decimal.",
         source.odds_command,
     )
+    yield from warn_of_weak_epsilon(source)
+
+
+def warn_of_weak_epsilon(source: DossierSource) -> Iterator[Statement]:
+    """Yield a warning if one report can be nearly as good as the answer itself."""
     if source.plan.epsilon >= WEAK_EPSILON:
-        yield computed(
-            "At this epsilon one report can be nearly as good as the answer itself.",
-            command,
-        )
-    if source.plan.epsilon > DEFAULT_MAX_EPSILON:
-        yield computed(
-            f"Epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that devices accept by default: the "
-            "application must have raised its own maximum.",
-            command,
-        )
+        text = "At this epsilon one report can be nearly as good as the answer itself."
+        yield computed(text, source.odds_command)
 
 
 def _build_beliefs(source: DossierSource) -> Table:
@@ -99,7 +97,7 @@ def _build_sums(source: DossierSource) -> Table:
             (
                 str(count),
                 f"{(count * source.plan.epsilon).normalize():f}",
-                f"{source.odds_factor(count):.3g}",
+                _format_factor(source.odds_factor(count)),
                 *(source.belief_after(belief, count) for belief in BELIEFS),
             )
             for count in SURVEYS
@@ -108,6 +106,12 @@ def _build_sums(source: DossierSource) -> Table:
         command=source.odds_command,
         numeric=set(range(1, 3 + len(BELIEFS))),
     )
+
+
+def _format_factor(factor: float) -> str:
+    """Return a factor with three digits, without an exponent unless it is huge."""
+    rounded = float(f"{factor:.3g}")
+    return f"{rounded:,.0f}" if 1000 <= rounded < _HUGE else f"{rounded:.3g}"
 
 
 def _describe_proof(source: DossierSource) -> Iterator[Statement]:

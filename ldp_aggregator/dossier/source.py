@@ -12,13 +12,9 @@ from pathlib import Path
 from encoders.mechanisms.probability_text import percent
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
-from ldp_aggregator.dossier.audit_file import AuditSummary, read_audit_summary
+from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
 from ldp_aggregator.results.statements import BELIEFS, update_belief
-from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
-from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, Size, compare_sizes, size_for_users
-
-SIMULATED_SURVEYS = DEFAULT_REPEATS * len(FEATURE_STRENGTHS)
-"""Number of surveys that are simulated if the number of people is known."""
+from ldp_aggregator.sizing.size import Size, compare_sizes, size_for_users
 
 SURVEYS = (1, 2, 5)
 """Numbers of surveys of this epsilon for which the sum is shown."""
@@ -50,6 +46,11 @@ class DossierSource:
     def epsilon(self) -> str:
         """The plan's epsilon as text."""
         return f"{self.plan.epsilon.normalize():f}"
+
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """The names of the questions that ask for several features together."""
+        return tuple(each.name for each in self.plan.questions if len(each.feature_indices) > 1)
 
     @property
     def size(self) -> Size | None:
@@ -118,7 +119,7 @@ def read_source(
     path: Path,
     users: int | None = None,
     audit: Path | None = None,
-    progress: Callable[[int], object] | None = None,
+    on_simulation: Callable[[int], object] | None = None,
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
@@ -130,8 +131,8 @@ def read_source(
         Number of people who will answer; by default the survey's own number.
     audit : Path, optional
         What `ldp-audit --json` printed.
-    progress : callable, optional
-        Called with the number of surveys that were simulated since the last call.
+    on_simulation : callable, optional
+        Called with the number of people before surveys of them are simulated.
 
     Raises
     ------
@@ -144,8 +145,8 @@ def read_source(
     return DossierSource(
         survey=survey,
         plan=plan,
-        file=path.name,
-        sizes=_compute_sizes(survey, users or survey.users, progress),
+        file=displayable_name(path),
+        sizes=_compute_sizes(survey, users or survey.users, on_simulation),
         audit=summary,
     )
 
@@ -155,10 +156,12 @@ def _join_percent(beliefs: Sequence[float]) -> str:
 
 
 def _compute_sizes(
-    survey: Survey, users: int | None, progress: Callable[[int], object] | None
+    survey: Survey, users: int | None, on_simulation: Callable[[int], object] | None
 ) -> Sequence[Size]:
     if survey.validation:
         return ()
     if users is None:
         return compare_sizes(survey)
-    return (size_for_users(survey, users, progress=progress),)
+    if on_simulation:
+        on_simulation(users)
+    return (size_for_users(survey, users),)

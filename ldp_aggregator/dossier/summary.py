@@ -10,6 +10,7 @@ from ldp_aggregator.authoring.overview import report_bytes
 from ldp_aggregator.dossier.accuracy import describe_size
 from ldp_aggregator.dossier.asked import missing_entries
 from ldp_aggregator.dossier.audit import describe_missing, describe_result
+from ldp_aggregator.dossier.privacy import warn_of_weak_epsilon
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Statement, assumed, computed, declared
 
@@ -35,9 +36,10 @@ def _list_statements(source: DossierSource) -> Iterator[Statement]:
     count = len(plan.entries)
     questions = "1 question" if count == 1 else f"{count} questions"
     yield computed(f"The survey asks {questions} and the outcome {plan.row_label.name}.", command)
+    answered = "one question, or one group of questions," if source.grouped else "one question"
     yield assumed(
-        "The device of each person answers one question, randomises the answer, and sends one report. The "
-        "true answers stay on the device and are never written or sent."
+        f"The device of each person answers {answered} together with the outcome. It randomises this answer "
+        "and sends it as one report. The true answers stay on the device and are never written or sent."
     )
     yield computed(
         "Anyone who sees a report can change their odds between any two answers of its person by a factor "
@@ -45,6 +47,7 @@ def _list_statements(source: DossierSource) -> Iterator[Statement]:
         f"{source.belief_after(0.5)}, and one of 10% at most {source.belief_after(0.1)}.",
         source.odds_command,
     )
+    yield from warn_of_weak_epsilon(source)
     invited = ", and to the issuer of the invitations which report is theirs" if plan.by_invitation else ""
     yield assumed(
         "Not hidden: that a person takes part, their network address, the time, and the question that was "

@@ -29,7 +29,7 @@ def run(survey: Path, *options: str) -> Result:
 def test_it_writes_one_page(survey: Path) -> None:
     result = run(survey)
     assert result.exit_code == 0, result.output
-    assert result.output.endswith("wrote " + str(survey.with_name("dossier.html")) + "\n")
+    assert result.output == f"wrote {survey.with_name('dossier.html')}\n"
     page = parse_page(survey.with_name("dossier.html").read_bytes())
     assert page.find("h1")[0].text == "tea"
     assert "ldp-survey check tea.toml" in page.section("commands").text
@@ -39,6 +39,7 @@ def test_people_and_an_audit_can_be_given(survey: Path) -> None:
     audit = write_audit(survey.parent, read_survey(TEA).compile().digest)
     result = run(survey, "--users", "500", "--audit", str(audit))
     assert result.exit_code == 0, result.output
+    assert result.stderr == "simulating 500 people\n"
     page = parse_page(survey.with_name("dossier.html").read_bytes())
     assert "An audit of the plan (ldp-audit) passed." in page.section("summary").text
     assert "ldp-survey dossier tea.toml --users 500 --audit audit.json -o dossier.html" in (

@@ -24,7 +24,7 @@ from ldp_aggregator.models.privacy_statement import AuditError
 from ldp_aggregator.results.statements import BELIEFS, update_belief
 from ldp_aggregator.sizing.size import size_for_users
 from ldp_aggregator.sizing.summary import build_margin_rows
-from tests.ldp_aggregator.dossier.surveys import NUMBERS, SURVEYS, make_source, write_audit
+from tests.ldp_aggregator.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source, write_audit
 from tests.support.html_page import Node, parse_page
 from tests.support.surveys import SLEEP, TEA
 
@@ -251,6 +251,16 @@ def test_each_language_of_the_texts_has_a_table(make: Make) -> None:
     assert german.rows()[0][:3] == ["Sind Sie ausgeruht?", "rested (the outcome)", "Ja (yes); Nein (no)"]
     assert german.find("tbody")[0].find("th")[0].attributes["lang"] == "de"
     assert "Translate the draft" in found.section("consent").text
+
+
+def test_several_features_in_one_report_are_named(make: Make) -> None:
+    source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
+    assert source.grouped == ("age, hours",)
+    found = parse_page(render_dossier(source))
+    assert "several features together, randomised as one answer: age, hours." in found.section("asked").text
+    assert "one group of questions" in found.section("summary").text
+    assert "takes your answers together with the main question" in found.section("consent").text
+    assert "nearly as good as the answer itself" in found.section("summary").text
 
 
 def test_a_projection_and_a_validation_round_are_explained(make: Make) -> None:

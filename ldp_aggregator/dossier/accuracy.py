@@ -64,7 +64,7 @@ def _build_one(source: DossierSource, size: Size) -> dict[str, list[Any]]:
         tables.append(
             Table(
                 caption="How often a model trained on the reports predicts the outcome correctly",
-                head=head,
+                head=[f"{each[:1].upper()}{each[1:]}" for each in head],
                 rows=rows,
                 basis=basis,
                 command=command,

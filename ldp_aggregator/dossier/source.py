@@ -18,6 +18,7 @@ from ldp_aggregator.sizing.size import Size, compare_sizes, size_for_users
 
 SURVEYS = (1, 2, 5)
 """Numbers of surveys of this epsilon for which the sum is shown."""
+_NEARLY_CERTAIN = 0.9999
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class DossierSource:
     def belief_after(self, belief: float, surveys: int = 1) -> str:
         """Return what a belief becomes at most by the reports of this many surveys, as a percentage."""
         after = update_belief(belief, self.odds_factor(surveys))
-        return percent(Fraction(after)) if after < 1 else "nearly 100%"
+        return percent(Fraction(after)) if after < _NEARLY_CERTAIN else "nearly 100%"
 
     def command(self, program: str, options: str = "") -> str:
         """Return a command on the survey's file."""

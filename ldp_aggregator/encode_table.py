@@ -12,7 +12,7 @@ from encoders.survey.numeric_features import GRID
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.questions import SQUARE, Question, square_code
-from encoders.survey.validation_round import Validation, score_row
+from encoders.survey.validation_round import Validation, find_score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.encode_columns import encode_columns, encode_values
 
@@ -77,7 +77,7 @@ def validate_table(validation: Validation, codes: IntArray, labels: IntArray) ->
     outcomes = {}
     for used, place in enumerate(validation.order, 1):
         table = np.array(validation.scores[place], dtype=np.int64)
-        sums += table[score_row(validation.features[place], codes[:, place])]
+        sums += table[find_score_row(validation.features[place], codes[:, place])]
         if used in validation.top_k or used == len(validation.order):
             outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
     top_k = np.stack([outcomes[top] for top in validation.top_k], axis=1)

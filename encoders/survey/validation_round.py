@@ -92,7 +92,7 @@ class Validation:
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
         for used, place in enumerate(self.order, 1):
-            row = self.scores[place][score_row(self.features[place], codes[place])]
+            row = self.scores[place][find_score_row(self.features[place], codes[place])]
             sums = list(map(add, sums, row))
             outcomes[used] = int(sums.index(max(sums)) == label_code)
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
@@ -172,8 +172,8 @@ def cells_of(feature: Feature) -> int:
     return feature.size
 
 
-def score_row(feature: Feature, code: Any) -> Any:
-    """Return the row of scores for a code, or for an array of codes."""
+def find_score_row(feature: Feature, code: Any) -> Any:
+    """Return the index of the row of scores of a code, or of an array of codes."""
     return code * BINS // (2 * GRID + 1) if isinstance(feature, NumericFeature) else code
 
 

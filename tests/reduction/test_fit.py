@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.survey.numeric_features import NumericFeature
+from ldp_aggregator.encode_table import project_columns
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit
 from reduction.publish import Fit, round_outward
@@ -48,7 +49,7 @@ X = normalised(ROWS)
 def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(method: str) -> None:
     found = fit(method, INPUTS, X, LABELS, 3)
     columns = dict(zip(["age", "income", "hours"], ROWS.T, strict=True))
-    projected = found.projection.columns(columns)
+    projected = project_columns(found.projection, columns)
     assert list(projected) == [f"{method}1", f"{method}2", f"{method}3"]
     for (low, high), (inner, outer), column in zip(
         found.bounds, found.middle, projected.values(), strict=True

@@ -315,7 +315,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "scores in doubles": (MODEL, Validation, "validate", in_doubles_of_nats),
     "scores without the prior": (MODEL, Validation, "validate", without_the_prior),
     "the order of the features": (MODEL, Validation, "validate", in_the_features_order),
-    "parts that begin at round codes": (MODEL, validation_round, "_cell", parts_of_an_even_grid),
+    "parts that begin at round codes": (MODEL, validation_round, "find_score_row", parts_of_an_even_grid),
     "no model is checked": (PLANS, Validation, "check", lambda self: None),
     "tokens are not checked": (TOKENS, invitation, "_check_bytes", lambda plan, token_id: b"0000"),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),

@@ -30,11 +30,12 @@ def _announce_simulation(users: int) -> None:
     help="Number of people who will answer; by default users in [survey].",
 )
 def dossier(survey: Path, output: Path, audit: Path | None, users: int | None) -> None:
-    """Write a dossier of SURVEY for a review board or a data-protection officer, as one HTML page.
+    """Write the document about SURVEY for a review board.
 
-    SURVEY is a TOML file. The page contains what is asked, what leaves the device, what epsilon means, what
-    is not covered, the audit, and a draft of a consent text. Each statement is marked as computed, assumed,
-    or declared by the author in [about]. The page needs no other file, no script and no network.
+    SURVEY is a TOML file. The document is one HTML page, for a review board or a data-protection officer. It
+    contains what is asked, what leaves the device, what epsilon means, what is not covered, the audit, and a
+    draft of a consent text. Each statement is marked as computed, assumed, or declared by the author in
+    [about]. The page needs no other file, no script and no network.
     """
     require_no_input(output, [survey, audit])
     source = read_source(survey, users, audit, on_simulation=_announce_simulation)

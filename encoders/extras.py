@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 
 from encoders.errors import LdpError
 
@@ -60,12 +61,21 @@ def needs_extra(
         raise error_type(message) from error
 
 
+def _require_modules(extra: str) -> None:
+    """Raise ModuleNotFoundError if a module of an extra is not installed, without importing any."""
+    for module in MODULES[extra]:
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
 def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     """Return the entry point of a command: it runs `main` of a module that needs an extra."""
 
     def run() -> None:
         try:
             with needs_extra(extra, name):
+                if extra == "train":  # its commands import scikit-learn when they need it
+                    _require_modules(extra)
                 import_module(module).main()
         except MissingExtraError as error:
             sys.exit(str(error))

@@ -63,6 +63,10 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
 UNWANTED_MODULES = {
     "ldp_client": {"sqlite3", "http.client", "ssl", "numpy", "tomllib", "asyncio", "importlib.metadata"},
     "ldp_aggregator.estimation": {"sklearn", "scipy"},
+    **{
+        f"ldp_aggregator.cli.{command}": {"sklearn", "scipy", "pandas", "matplotlib"}
+        for command in ("predict", "results", "simulate", "survey", "train")
+    },
 }
 
 
@@ -70,7 +74,7 @@ UNWANTED_MODULES = {
 @pytest.mark.parametrize("name", UNWANTED_MODULES)
 def test_importing_a_package_loads_no_more_than_it_needs(name: str) -> None:
     # a client reports without a database, network or numbers until it is used; a collector estimates
-    # without scikit-learn
+    # without scikit-learn, and a command of which only some options need it starts without it
     code = f"import sys, {name}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not UNWANTED_MODULES[name] & set(run.stdout.split())

@@ -20,7 +20,6 @@ from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
-from ldp_aggregator.models.export.onnx import require_onnx, save_onnx
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.results.csv_file import dump_csv
@@ -91,7 +90,7 @@ def main(
         require_no_input(each, [*sources, plan_file, audit_file])
     with print_errors():
         if onnx_file:
-            require_onnx()
+            _require_onnx()
         plan = load_plan_file(plan_file) if plan_file else None
         token = os.environ.get(TOKEN_VARIABLE)
         snapshot, validation = read_training_data(
@@ -110,12 +109,24 @@ def main(
         try:
             save_model(output, snapshot, estimates, audit)
             if onnx_file:
-                save_onnx(onnx_file, load_model(output))
+                _save_onnx(onnx_file, output)
             if csv_file:
                 write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
         finally:  # the summary is printed even if a file cannot be written
             _print_summary(snapshot, estimates, audit)
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
+
+
+def _require_onnx() -> None:
+    from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
+
+    require_onnx()
+
+
+def _save_onnx(path: Path, model: Path) -> None:
+    from ldp_aggregator.models.export.onnx import save_onnx
+
+    save_onnx(path, load_model(model))
 
 
 def _print_summary(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None) -> None:

@@ -10,10 +10,9 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +24,12 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.models.file_keys import ESTIMATE_KEYS, FILE_KEYS, rename_keys
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ldp_aggregator.models.naive_bayes import NaiveBayes
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
@@ -70,7 +72,7 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
-        "estimates": _rename_keys(estimates.as_dict(), _FILE_KEYS),
+        "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
     }
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
@@ -112,6 +114,8 @@ def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
     ModelError
         See :func:`read_model`.
     """
+    from ldp_aggregator.models.naive_bayes import NaiveBayes  # loads scikit-learn
+
     model = read_model(path)
     return NaiveBayes.from_probabilities(
         model.plan, model.prior, model.conditionals, model.estimates, model.privacy
@@ -204,27 +208,7 @@ def _read_content(content: dict[str, Any]) -> Model:
     )
     privacy = content.get("privacy", {})
     _require(isinstance(privacy, dict), "privacy: needs an object")
-    return Model(plan, prior, conditionals, _rename_keys(estimates, _ESTIMATE_KEYS), privacy)
-
-
-_FILE_KEYS = {
-    "simultaneous": "together",
-    "non_uniform": "uneven",
-    "distinguishable_entries": "apart",
-    "validation_result": "verdicts",
-    "accuracy": "right",
-    "top_k": "tops",
-    "selected_k": "kept",
-}
-"""Keys of :meth:`Estimates.as_dict` that differ in a file of version 1."""
-_ESTIMATE_KEYS = {name: key for key, name in _FILE_KEYS.items()}
-
-
-def _rename_keys(nested: Any, names: Mapping[str, str]) -> Any:
-    """Return nested objects and lists with some keys renamed."""
-    if isinstance(nested, dict):
-        return {names.get(key, key): _rename_keys(value, names) for key, value in nested.items()}
-    return [_rename_keys(value, names) for value in nested] if isinstance(nested, list) else nested
+    return Model(plan, prior, conditionals, rename_keys(estimates, ESTIMATE_KEYS), privacy)
 
 
 def _check_estimates(estimates: dict[str, Any]) -> None:

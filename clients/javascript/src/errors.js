@@ -1,0 +1,83 @@
+/**
+ * The errors of this package.
+ *
+ *     LdpError          .reason, .field, .why
+ *       SurveyError
+ *         PrivacyError
+ *       RowError        .problems
+ *       TokenError
+ *
+ * An error contains names of fields and public texts of the survey. It never contains a value of a row.
+ */
+
+/** The base of all errors that this package throws deliberately. */
+export class LdpError extends Error {
+  /**
+   * @param {string} why what is wrong
+   * @param {string} reason a stable word for the kind of the error
+   * @param {string} field name of the wrong entry, empty if there is none
+   */
+  constructor(why, reason, field = "") {
+    super(field ? `${field}: ${why}` : why);
+    this.why = why;
+    this.reason = reason;
+    this.field = field;
+  }
+}
+
+/** A plan that cannot be used. */
+export class SurveyError extends LdpError {
+  /**
+   * @param {string} why
+   * @param {string} field
+   */
+  constructor(why, field) {
+    super(why, "invalid-plan", field);
+  }
+}
+
+/** Probability tables that would spend more than the epsilon they claim. */
+export class PrivacyError extends SurveyError {}
+
+/** @typedef {{ readonly field: string, readonly why: string }} RowProblem */
+
+/** A row or label that does not fit the survey; thrown before anything is drawn. */
+export class RowError extends LdpError {
+  /**
+   * @param {string} field name of the feature or label
+   * @param {string} why what is wrong, without the value
+   * @param {readonly RowProblem[]} problems every field that does not fit, this one first
+   */
+  constructor(field, why, problems = [{ field, why }]) {
+    super(why, "invalid-row", field);
+    this.problems = problems;
+  }
+}
+
+/** A token that does not belong to the survey; thrown before anything is drawn. */
+export class TokenError extends LdpError {
+  /** @param {string} why what is wrong, without the token */
+  constructor(why) {
+    super(why, "invalid-token", "token");
+  }
+}
+
+/**
+ * Throw SurveyError unless a condition of a plan holds; docs/wire-format.md lists the conditions.
+ *
+ * @param {unknown} condition
+ * @param {string} field name of the wrong entry
+ * @returns {asserts condition}
+ */
+export function requireValid(condition, field = "tables") {
+  if (!condition) throw damaged(field);
+}
+
+/**
+ * Return the error for an entry of a plan that this version does not read.
+ *
+ * @param {string} field
+ */
+export function damaged(field) {
+  return new SurveyError("damaged, or for another version; take the plan from the collector", field);
+}

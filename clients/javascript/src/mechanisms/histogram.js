@@ -1,0 +1,49 @@
+/** Summation with histogram encoding (SHE): a one-hot vector with Laplace noise on every component. */
+
+import { requireValid } from "../errors.js";
+import { greatestRatio, multiply } from "../arithmetic.js";
+import { WORD } from "../probability_tables.js";
+import { laplaceCells, noiseAdder } from "./noise.js";
+import { checkKeyCount, readWeights } from "./parameters.js";
+
+/** @typedef {import("./base.js").Mechanism} Mechanism */
+/** @typedef {import("./base.js").Tables} Tables */
+
+/**
+ * Reports d components: discrete Laplace noise, plus 1 for the true value, clamped to 1 - K, ..., K.
+ *
+ * @param {number} domain
+ * @param {Tables} tables
+ * @returns {Mechanism}
+ */
+export function summation(domain, tables) {
+  checkKeyCount(tables, 1);
+  const weights = readWeights(tables.weights);
+  const steps = weights.length - 1;
+  // clamping moves only the last weight, so these are the means of 1 plus noise and of noise, out of 2^64
+  requireValid(Number(WORD - weights[steps]) > Number(weights[steps]));
+  const addNoise = noiseAdder(weights, 1 - steps, steps);
+  return {
+    payloadBytes: 2 * domain,
+    randomBytes: 8 * domain,
+    ratio: worstRatio(weights),
+    perturb([value], random) {
+      const vector = Array(domain).fill(0);
+      vector[value] = 1;
+      return addNoise(vector, random);
+    },
+  };
+}
+
+/**
+ * Return the greatest over the least of L_1(y)/L_0(y), with L_x the distribution of clamp(x + noise).
+ *
+ * @param {readonly bigint[]} weights
+ */
+function worstRatio(weights) {
+  const cells = laplaceCells(weights);
+  const last = cells.length - 1;
+  const zero = [cells[0] + cells[1], ...cells.slice(2)];
+  const one = [...cells.slice(0, last - 1), cells[last - 1] + cells[last]];
+  return multiply(greatestRatio(one, zero), greatestRatio(zero, one));
+}

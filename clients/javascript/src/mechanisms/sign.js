@@ -1,0 +1,43 @@
+/** A number rounded at random to a sign, which a frequency oracle randomises with the class. */
+
+import { readHighBits } from "../bytes.js";
+import { requireValid } from "../errors.js";
+import { direct } from "./direct.js";
+import { checkNumericDomain, GRID, GRID_BITS } from "./numeric_base.js";
+import { unary } from "./unary.js";
+
+/** @typedef {import("./base.js").Mechanism} Mechanism */
+/** @typedef {import("./base.js").Tables} Tables */
+/** @typedef {import("./numeric_base.js").NumericDomain} NumericDomain */
+
+const ORACLES = new Map([["DE", direct], ["SUE", unary], ["OUE", unary]]);
+
+/**
+ * Reports a sign with the class: 0 for -, 1 for +, 2 for a missing number.
+ *
+ * @param {NumericDomain} domain
+ * @param {Tables} tables
+ * @param {(domain: number) => void} checkDomain throws SurveyError if an oracle cannot have this domain
+ * @returns {Mechanism}
+ */
+export function sign(domain, tables, checkDomain) {
+  checkNumericDomain(domain);
+  const { oracle: name, ...rest } = tables;
+  const build = ORACLES.get(/** @type {string} */ (name));
+  requireValid(build);
+  const answers = (2 + Number(domain.missing[0])) * domain.labels;
+  checkDomain(answers);
+  const oracle = build(answers, rest);
+  const bits = GRID_BITS - Number(domain.square);
+  const lowest = domain.square ? GRID : 0;
+  return {
+    ...oracle,
+    randomBytes: 8 + oracle.randomBytes,
+    perturb([value], random) {
+      const code = Math.floor(value / domain.labels);
+      const up = Number(readHighBits(random, 0, bits) < code - lowest);
+      const rounded = up + Number(code > 2 * GRID);
+      return oracle.perturb([rounded * domain.labels + value % domain.labels], random.subarray(8));
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * Sources of random bytes. Every function that draws takes its source as an argument.
+ *
+ * A device reads every byte from the system's generator when it needs it. It keeps no pool, because a cloned
+ * machine would copy the pool, and two reports with the same noise reveal the truth.
+ */
+
+import { LdpError } from "./errors.js";
+
+/**
+ * Returns this many uniformly random bytes.
+ *
+ * @callback RandomSource
+ * @param {number} count
+ * @returns {Uint8Array}
+ */
+
+/** The largest number of bytes that `getRandomValues` returns at once. */
+const MAX_REQUEST = 65536;
+
+/**
+ * Return random bytes of the system's generator, `crypto.getRandomValues`.
+ *
+ * @param {number} count
+ * @returns {Uint8Array}
+ */
+export function systemRandom(count) {
+  if (!globalThis.crypto?.getRandomValues) {
+    throw new LdpError("there is no crypto.getRandomValues: use an environment that has it", "no-randomness");
+  }
+  const bytes = new Uint8Array(count);
+  for (let start = 0; start < count; start += MAX_REQUEST) {
+    globalThis.crypto.getRandomValues(bytes.subarray(start, start + MAX_REQUEST));
+  }
+  return bytes;
+}
+
+/**
+ * Take bytes from a source, and check that it returned as many as requested.
+ *
+ * @param {RandomSource} random
+ * @param {number} count
+ */
+export function takeBytes(random, count) {
+  const bytes = random(count);
+  if (!(bytes instanceof Uint8Array) || bytes.length !== count) {
+    throw new LdpError(`the source of randomness must return ${count} bytes`, "no-randomness");
+  }
+  return bytes;
+}

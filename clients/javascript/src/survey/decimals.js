@@ -1,0 +1,56 @@
+/** Decimal numbers in the one exact form in which a plan stores each. */
+
+import { requireValid } from "../errors.js";
+import { hasForm } from "../text_form.js";
+
+const DECIMAL = /^-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
+const MAX_DIGITS = 1000;
+/** Longest text of an epsilon: 1,000 significant digits, and the zeros before them. */
+const MAX_EPSILON_TEXT = 1100;
+
+/**
+ * Return whether a value is a canonical decimal.
+ *
+ * @param {unknown} text
+ * @returns {text is string}
+ */
+export function isDecimal(text) {
+  return (
+    hasForm(text, DECIMAL) &&
+    text !== "-0" &&
+    text.replace(/[-.]/g, "").replace(/^0+/, "").length <= MAX_DIGITS
+  );
+}
+
+/**
+ * Read an epsilon, units / 10^scale, exactly.
+ *
+ * @param {unknown} text
+ */
+export function parseDecimal(text) {
+  requireValid(isDecimal(text) && text.length <= MAX_EPSILON_TEXT, "epsilon");
+  const [whole, fraction = ""] = text.split(".");
+  return { units: BigInt(whole + fraction), scale: BigInt(fraction.length) };
+}
+
+/**
+ * Read edges or bounds as doubles: at least two canonical decimals that increase, also as doubles.
+ *
+ * @param {readonly unknown[]} texts
+ * @param {string} name of the feature
+ */
+export function readIncreasing(texts, name) {
+  requireValid(texts.length >= 2 && texts.every(isDecimal), name);
+  const numbers = texts.map(Number);
+  requireValid(increase(numbers) && Number.isFinite(numbers[numbers.length - 1] - numbers[0]), name);
+  return numbers;
+}
+
+/**
+ * Return whether each number is greater than the one before.
+ *
+ * @param {readonly number[]} numbers
+ */
+export function increase(numbers) {
+  return numbers.every((each, index) => !index || numbers[index - 1] < each);
+}

@@ -1,0 +1,57 @@
+/**
+ * Invitations: in a survey by invitation, a token determines the question and counts once.
+ *
+ * A token is the id of a report, which the operator draws instead of the device. A device receives it as text
+ * with four check bytes: it refuses a misspelt token, or one of another plan, before anything is drawn.
+ */
+
+import { concatenate, fromAscii, toHex } from "../bytes.js";
+import { TokenError } from "../errors.js";
+
+/** @typedef {import("./plan.js").Plan} Plan */
+
+const ID_BYTES = 16;
+const CHECK_BYTES = 4;
+const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
+
+/**
+ * Return the question's index and the report's id in a token; undefined if the survey needs no invitation.
+ *
+ * @param {Plan} plan
+ * @param {unknown} token
+ */
+export function readInvitation(plan, token) {
+  const given = token !== null && token !== undefined;
+  if (given !== plan.byInvitation) {
+    throw new TokenError(
+      given ? "is not needed: anybody may answer this survey" : "is missing: this survey is answered by invitation",
+    );
+  }
+  return given ? parseToken(plan, typeof token === "string" ? token : "") : undefined;
+}
+
+/**
+ * @param {Plan} plan
+ * @param {string} text
+ */
+function parseToken(plan, text) {
+  const letters = text.replace(/[- \t\r\n]/g, "");
+  const data = /^[a-zA-Z2-7]{32}$/.test(letters) ? decodeBase32(letters.toLowerCase()) : new Uint8Array();
+  const id = data.slice(0, ID_BYTES);
+  const index = id[0] * 256 + id[1];
+  const check = plan.sha256(concatenate(fromAscii("ldp-bayes token check\0"), plan.digestBytes, id));
+  if (toHex(data.subarray(ID_BYTES)) === toHex(check.subarray(0, CHECK_BYTES)) && index < plan.questions.length) {
+    return { index, id };
+  }
+  throw new TokenError("is misspelt, or an invitation to another survey: copy all 32 characters of it");
+}
+
+/**
+ * Decode base32 (RFC 4648, section 6), in lower case: eight letters are five bytes.
+ *
+ * @param {string} letters
+ */
+function decodeBase32(letters) {
+  const bits = Array.from(letters, (letter) => LETTERS.indexOf(letter).toString(2).padStart(5, "0")).join("");
+  return Uint8Array.from({ length: bits.length / 8 }, (_, index) => parseInt(bits.slice(8 * index, 8 * index + 8), 2));
+}

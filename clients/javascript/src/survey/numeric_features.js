@@ -1,0 +1,47 @@
+/**
+ * Features whose values are numbers: put into bins, or clipped to public bounds and rounded to a grid.
+ *
+ * The code of a number is the index of its bin, or the nearest point of a grid over [-1, 1], so that all
+ * further steps are integer arithmetic.
+ */
+
+import { clamp } from "../arithmetic.js";
+import { checkKeyCount } from "../mechanisms/parameters.js";
+import { GRID } from "../mechanisms/numeric_base.js";
+import { readIncreasing } from "./decimals.js";
+import { codeUnlessMissing, parseNumber } from "./parse_value.js";
+
+/** @typedef {import("./features.js").Feature} Feature */
+
+/**
+ * Read a number that is coded as the index of its bin. A bin includes its lower edge.
+ *
+ * @param {any} entry
+ * @returns {Feature}
+ */
+export function binnedFeature(entry) {
+  checkKeyCount(entry, 4);
+  const { kind, name, missing, edges } = entry;
+  const inner = readIncreasing(edges, name).slice(1, -1);
+  return codeUnlessMissing({ kind, name, missing, values: edges }, inner.length + 1, (value) => {
+    const number = parseNumber(value, name);
+    return inner.reduce((code, edge) => code + Number(edge <= number), 0);
+  });
+}
+
+/**
+ * Read a number that is clipped to public bounds and normalised to [-1, 1].
+ *
+ * @param {any} entry
+ * @returns {Feature}
+ */
+export function numericFeature(entry) {
+  checkKeyCount(entry, 5);
+  const { kind, name, missing } = entry;
+  const values = [entry.low, entry.high];
+  const [low, high] = readIncreasing(values, name);
+  return codeUnlessMissing({ kind, name, missing, values }, 2 * GRID + 1, (value) => {
+    const clipped = clamp(parseNumber(value, name), low, high);
+    return Math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5);
+  });
+}

@@ -1,0 +1,69 @@
+/** Reads the values of a row that an application passes, in the same way for every feature. */
+
+import { RowError } from "../errors.js";
+import { clamp } from "../arithmetic.js";
+
+/** @typedef {import("./features.js").Feature} Feature */
+
+export const MISSING_TEXT = "(missing)";
+const MAX_INTEGER = 10n ** 100n;
+
+/**
+ * Return a row's own entry; throws RowError if there is none. An inherited property is no entry.
+ *
+ * @param {Readonly<Record<string, unknown>>} row
+ * @param {string} name
+ */
+export function rowEntry(row, name) {
+  if (Object.hasOwn(row, name)) return row[name];
+  throw new RowError(name, "the row has no such entry; pass null for a missing value");
+}
+
+/**
+ * Complete a feature: a missing value has the last code if the survey has a category for it.
+ *
+ * A value is missing if it is null, undefined, NaN or an empty text.
+ *
+ * @param {Omit<Feature, "size" | "code">} feature
+ * @param {number} count number of codes of values that are not missing
+ * @param {(value: unknown) => number} code returns the code of a value that is not missing
+ * @returns {Feature}
+ */
+export function codeUnlessMissing(feature, count, code) {
+  const hasCategory = feature.missing === "category";
+  return {
+    ...feature,
+    size: count + Number(hasCategory),
+    code(value) {
+      if ((value ?? "") !== "" && !Number.isNaN(value)) return code(value);
+      if (hasCategory) return count;
+      throw new RowError(feature.name, "is missing, and the survey has no category for that");
+    },
+  };
+}
+
+/**
+ * Return a category as text: text unchanged, 3 as "3", true as "true"; undefined for other types.
+ *
+ * @param {unknown} value
+ * @returns {string | undefined}
+ */
+export function categoryText(value) {
+  if (typeof value === "string" || typeof value === "boolean") return String(value);
+  const integer = Number.isInteger(value) ? BigInt(/** @type {number} */ (value)) : value;
+  if (typeof integer === "bigint" && -MAX_INTEGER < integer && integer < MAX_INTEGER) return String(integer);
+  return undefined;
+}
+
+/**
+ * Read a number as the nearest double; a finite number of any size stays finite.
+ *
+ * @param {unknown} value
+ * @param {string} name
+ */
+export function parseNumber(value, name) {
+  if (typeof value !== "bigint" && !Number.isFinite(value)) {
+    throw new RowError(name, "must be a finite number, or null if it is missing");
+  }
+  return clamp(Number(value), -Number.MAX_VALUE, Number.MAX_VALUE);
+}

@@ -1,0 +1,119 @@
+/** The plan: the immutable, hashed form of a survey that device, collector and trainer share. */
+
+import { fromAscii, toHex } from "../bytes.js";
+import { expLowerBound } from "../epsilon_proof.js";
+import { damaged, LdpError, requireValid, SurveyError } from "../errors.js";
+import { checkKeyCount } from "../mechanisms/parameters.js";
+import { accumulate, WORD } from "../probability_tables.js";
+import { sha256 as ownSha256 } from "../sha256.js";
+import { hasForm } from "../text_form.js";
+import { dumpCanonicalJson, loadCanonicalJson } from "./canonical.js";
+import { parseDecimal } from "./decimals.js";
+import { readQuestions } from "./questions.js";
+import { readRowSchema, requiredEntries } from "./row_schema.js";
+import { encodeAndValidate, readValidation } from "./validation_round.js";
+
+/** @typedef {import("./questions.js").Question} Question */
+/** @typedef {import("./row_schema.js").RowSchema} RowSchema */
+/** @typedef {import("./validation_round.js").Validation} Validation */
+
+const MAX_PLAN_BYTES = 1 << 20;
+const SURVEY_ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
+const SHA256 = /^[0-9a-f]{64}$/;
+
+/** A compiled survey that has been read and checked by `readPlan`. */
+export class Plan {
+  /**
+   * Check a plan's document. Use `readPlan`, which also checks the bytes.
+   *
+   * @param {any} document
+   * @param {Uint8Array} bytes
+   * @param {(bytes: Uint8Array) => Uint8Array} sha256
+   */
+  constructor(document, bytes, sha256) {
+    const { enrolment, epsilon, family, format, id, projection, tables, texts, validation } = document;
+    const optional = [enrolment, family, projection, texts, validation];
+    checkKeyCount(document, 7 + optional.filter((each) => each !== undefined).length);
+    requireValid(format === 1, "format");
+    requireValid(hasForm(id, SURVEY_ID), "id");
+    requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id), "family");
+    requireValid(enrolment === undefined || enrolment === "token", "enrolment");
+    requireValid(texts === undefined || hasForm(texts, SHA256), "texts");
+    const { units, scale } = parseDecimal(epsilon);
+    requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale, "epsilon");
+    // valid tables are ASCII, which is checked where they are read
+    for (const [key, entry] of Object.entries(tables)) {
+      const digest = toHex(sha256(fromAscii(dumpCanonicalJson(entry))));
+      requireValid(key === digest.slice(0, 16), "tables");
+    }
+    /** The survey's id. */
+    this.id = /** @type {string} */ (id);
+    /** Id of the first of several rounds; by default the survey's own id. */
+    this.family = /** @type {string} */ (family ?? id);
+    /** Nominal privacy budget of one report, as a decimal. */
+    this.epsilon = /** @type {string} */ (epsilon);
+    /** Whether only people with an invitation may answer. */
+    this.byInvitation = enrolment === "token";
+    /** SHA-256 of the survey's texts in hexadecimal; empty if it has none. */
+    this.textsDigest = /** @type {string} */ (texts ?? "");
+    /** Label, features and projection. @type {RowSchema} */
+    this.schema = readRowSchema(document);
+    /** The model that devices validate, if there is one. @type {Validation | undefined} */
+    this.validation = validation === undefined ? validation : readValidation(document);
+    /** The questions, of which each person answers one. @type {readonly Question[]} */
+    this.questions = readQuestions(document, this.schema, expLowerBound(units, scale));
+    const asked = new Set(this.questions.flatMap(({ features }) => features));
+    requireValid(!this.validation || asked.size === document.features.length, "questions");
+    const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
+    requireValid(named.size === Object.keys(tables).length, "tables");
+    this.sha256 = sha256;
+    this.digestBytes = sha256(bytes);
+    /** SHA-256 of the plan, in hexadecimal. */
+    this.digest = toHex(this.digestBytes);
+    const reached = accumulate(this.questions.map(({ weight }) => BigInt(weight)));
+    const total = reached[reached.length - 1];
+    /** The question's index is the number of these limits that are <= a 64-bit draw. */
+    this.limits = reached.slice(0, -1).map((each) => WORD * each / total);
+    Object.freeze(this);
+  }
+
+  /** The label, features and projection that code rows: the plan's own, or the model's. */
+  get rowSchema() {
+    return this.validation?.schema ?? this.schema;
+  }
+
+  /** The entries that a row must have. */
+  get entries() {
+    return requiredEntries(this.rowSchema);
+  }
+
+  /**
+   * Code a row and its label; every entry is checked, independently of the question.
+   *
+   * @param {Readonly<Record<string, unknown>>} row
+   * @param {unknown} label
+   */
+  encode(row, label) {
+    return encodeAndValidate(this.schema, this.validation, row, label);
+  }
+}
+
+/**
+ * Read a plan, check everything in it, and prove that each question spends at most epsilon.
+ *
+ * Throws SurveyError if the bytes are not a plan, PrivacyError if a question spends more than epsilon.
+ *
+ * @param {Uint8Array} bytes
+ * @param {{ sha256?: (bytes: Uint8Array) => Uint8Array }} [options] another implementation of SHA-256
+ * @returns {Plan}
+ */
+export function readPlan(bytes, { sha256 = ownSha256 } = {}) {
+  if (!(bytes instanceof Uint8Array)) throw new SurveyError("readPlan takes its bytes, a Uint8Array", "plan");
+  requireValid(bytes.length <= MAX_PLAN_BYTES, "plan");
+  try {
+    return new Plan(loadCanonicalJson(bytes), bytes, sha256);
+  } catch (error) {
+    if (error instanceof LdpError) throw error;
+    throw damaged("plan");
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * The questions of a survey: about the label alone, or about features coupled with the label.
+ *
+ * Each person answers exactly one question, which is drawn by public weights without looking at their row.
+ */
+
+import { PrivacyError, requireValid } from "../errors.js";
+import { isRealisedEpsilon } from "../epsilon_proof.js";
+import { isGreater } from "../arithmetic.js";
+import { GRID } from "../mechanisms/numeric_base.js";
+import { checkKeyCount } from "../mechanisms/parameters.js";
+import { buildMechanism, LAPLACE } from "../mechanisms/registry.js";
+import { MAX_PAYLOAD_BYTES } from "../report.js";
+import { dumpCanonicalJson } from "./canonical.js";
+import { increase } from "./decimals.js";
+import { areDistinct } from "./features.js";
+
+/** @typedef {import("../arithmetic.js").Fraction} Fraction */
+/** @typedef {import("../mechanisms/base.js").Mechanism} Mechanism */
+/** @typedef {import("./row_schema.js").CodedRow} CodedRow */
+/** @typedef {import("./row_schema.js").RowSchema} RowSchema */
+
+/**
+ * @typedef {object} Question
+ * @property {number} index index in the plan, which reports contain
+ * @property {readonly number[]} features indices of the features in the plan; none for the label question
+ * @property {number} weight
+ * @property {number} moment 1 for a number, 2 for its square, 0 for categories and bins
+ * @property {string} mechanismName
+ * @property {Mechanism} mechanism
+ */
+
+const MAX_WEIGHT = 2_000_000;
+const SQUARE = 2;
+
+/**
+ * Read the questions of a plan, and prove that each spends at most epsilon.
+ *
+ * @param {any} plan the plan's document, whose tables have been checked
+ * @param {RowSchema} schema
+ * @param {Fraction} limit lower bound of e^epsilon
+ */
+export function readQuestions(plan, schema, limit) {
+  /** @type {Map<string, Mechanism>} */
+  const built = new Map();
+  /** @type {Question[]} */
+  const questions = plan.questions.map((/** @type {any} */ entry, /** @type {number} */ index) =>
+    readQuestion(entry, index, plan.tables, schema, limit, built),
+  );
+  requireValid(questions.length, "questions");
+  // the order is: the label, the features in their order, all numbers at once
+  const order = questions.map(({ features, mechanismName, moment }) => {
+    const place = mechanismName === LAPLACE ? schema.features.length : features[0] ?? -1;
+    return 3 * place + moment;
+  });
+  const [discrete, means, squares] = [0, 1, SQUARE].map((moment) =>
+    questions.filter((each) => each.moment === moment).map(({ features }) => features),
+  );
+  requireValid(
+    increase(order) &&
+      areDistinct(discrete.flat()) &&
+      areDistinct(means.flat()) &&
+      dumpCanonicalJson(means) === dumpCanonicalJson(squares),
+    "questions",
+  );
+  return questions;
+}
+
+/**
+ * @param {any} entry
+ * @param {number} index
+ * @param {any} tables
+ * @param {RowSchema} schema
+ * @param {Fraction} limit
+ * @param {Map<string, Mechanism>} built mechanisms that other questions share
+ * @returns {Question}
+ */
+function readQuestion(entry, index, tables, schema, limit, built) {
+  const field = `questions.${index}`;
+  const { epsilon, mechanism: name, moment = 0, ratio, weight } = entry;
+  const numeric = "moment" in entry;
+  checkKeyCount(entry, 7);
+  const features = readIndices(entry.feature, name === LAPLACE, field);
+  const asked = features.map((each) => schema.features[each]);
+  const labels = schema.label.size;
+  requireValid(
+    asked.every((feature) => feature && (feature.kind === "numeric") === numeric) &&
+      (!numeric || (asked.length && (moment === 1 || moment === SQUARE))),
+    field,
+  );
+  requireValid(
+    Number.isInteger(weight) && 0 < weight && weight <= MAX_WEIGHT * (name === LAPLACE ? features.length : 1),
+    field,
+  );
+  const domain = numeric
+    ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
+    : asked.reduce((product, { size }) => product * size, labels);
+  requireValid(numeric || entry.domain === domain, field);
+  const key = dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]);
+  const mechanism = built.get(key) ?? buildMechanism(name, domain, tables[entry.tables]);
+  if (!built.has(key)) {
+    requireValid(
+      dumpCanonicalJson(ratio) === dumpCanonicalJson(mechanism.ratio.map(String)) && isRealisedEpsilon(mechanism.ratio, epsilon),
+      field,
+    );
+    if (isGreater(mechanism.ratio, limit)) throw new PrivacyError("the tables spend more than epsilon", field);
+    requireValid(mechanism.payloadBytes <= MAX_PAYLOAD_BYTES, field);
+    built.set(key, mechanism);
+  }
+  return { index, features, weight, moment, mechanismName: name, mechanism };
+}
+
+/**
+ * Return the indices of the features of a question: of null none, of a number one.
+ *
+ * @param {unknown} entry
+ * @param {boolean} listed whether also one feature is in a list
+ * @param {string} field
+ * @returns {number[]}
+ */
+function readIndices(entry, listed, field) {
+  const indices = Array.isArray(entry) ? entry : entry === null ? [] : [entry];
+  requireValid(
+    indices.every(Number.isInteger) &&
+      increase(indices) &&
+      Array.isArray(entry) === (listed || indices.length > 1),
+    field,
+  );
+  return indices;
+}
+
+/**
+ * Return the true answer of a coded row as an input of the mechanism.
+ *
+ * It is the label's code c for the label alone, a k + c for a feature's code a, and (a B + b) k + c for two
+ * features, the second with B values. For several numbers, each has an entry.
+ *
+ * @param {Question} question
+ * @param {RowSchema} schema
+ * @param {CodedRow} coded
+ */
+export function trueAnswer({ features, mechanismName, moment }, schema, { codes, labelCode }) {
+  const labels = schema.label.size;
+  const found = features.map((place) => (moment === SQUARE ? squareCode(codes[place]) : codes[place]));
+  if (mechanismName === LAPLACE) return found.map((code) => code * labels + labelCode);
+  const joint = found.reduce((sum, code, index) => sum * schema.features[features[index]].size + code, 0);
+  return [joint * labels + labelCode];
+}
+
+/**
+ * Return the code of a number's square; a missing number's square is missing.
+ *
+ * @param {number} code
+ */
+export function squareCode(code) {
+  const steps = code - GRID;
+  return Math.floor((steps * steps + GRID / 2) / GRID) + GRID - Number(code > 2 * GRID);
+}

@@ -1,0 +1,72 @@
+/** The device's protocol, from a row to the bytes of one report. */
+
+import { LdpError } from "../errors.js";
+import { countUpTo } from "../probability_tables.js";
+import { readWord } from "../bytes.js";
+import { systemRandom, takeBytes } from "../randomness.js";
+import { packReport } from "../report.js";
+import { readInvitation } from "./invitation.js";
+import { Plan } from "./plan.js";
+import { trueAnswer } from "./questions.js";
+
+/** @typedef {import("../randomness.js").RandomSource} RandomSource */
+/** @typedef {import("./questions.js").Question} Question */
+
+/**
+ * @typedef {object} ReportOptions
+ * @property {RandomSource} [random] source of random bytes; by default the system's generator
+ * @property {string | null} [token] the invitation, for a survey by invitation
+ */
+
+/**
+ * One randomised answer. Only `report` leaves the device.
+ *
+ * @typedef {object} RandomisedReport
+ * @property {Question} question the one question that is answered
+ * @property {readonly number[]} truth the true answer, as an input of the question's mechanism
+ * @property {Uint8Array} payload the randomised answer alone
+ * @property {Uint8Array} report the whole report
+ */
+
+/**
+ * Draw a question, randomise the row's answer to it, and return the bytes of one report.
+ *
+ * Throws RowError if the row or label does not fit the survey, TokenError if the token does not; both before
+ * anything is drawn.
+ *
+ * @param {Plan} plan from `readPlan`
+ * @param {Readonly<Record<string, unknown>>} row every entry of the survey by name, null for a missing value
+ * @param {unknown} label
+ * @param {ReportOptions} [options]
+ * @returns {Uint8Array}
+ */
+export function makeReport(plan, row, label, options) {
+  return randomise(plan, row, label, options).report;
+}
+
+/**
+ * Make one report; see `makeReport`.
+ *
+ * @param {Plan} plan
+ * @param {Readonly<Record<string, unknown>>} row
+ * @param {unknown} label
+ * @param {ReportOptions} [options]
+ * @returns {RandomisedReport}
+ */
+export function randomise(plan, row, label, { random = systemRandom, token } = {}) {
+  if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan, which checks it", "invalid-plan");
+  // 1. code and check every value of the row, also for other questions
+  const coded = plan.encode(row, label);
+  // 2. draw the question and the report's id, by public weights and without looking at the row
+  const { index, id } = readInvitation(plan, token) ?? {
+    index: countUpTo(plan.limits, readWord(takeBytes(random, 8), 0)),
+    id: takeBytes(random, 16),
+  };
+  const question = plan.questions[index];
+  // 3. the true answer: the question's features coupled with the label
+  const truth = trueAnswer(question, plan.schema, coded);
+  // 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
+  const payload = question.mechanism.perturb(truth, takeBytes(random, question.mechanism.randomBytes));
+  // 5. pack the report
+  return { question, truth, payload, report: packReport(plan.digestBytes, index, id, payload) };
+}

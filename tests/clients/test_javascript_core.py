@@ -1,0 +1,110 @@
+"""The core of the JavaScript client in Node: vectors, its own tests, types, size and package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from encoders import __version__
+from tests.support.javascript import FOLDER, find_node, require_packages, run_node, serve_adapter
+
+ROOT = FOLDER.parents[1]
+CHECK_PORT = ROOT / "tests" / "vectors" / "check_port.py"
+MAX_CORE_BYTES = 8000
+MAX_MODULE_LINES = 300
+
+PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
+
+
+def test_the_package_has_the_version_of_the_project_and_no_dependencies() -> None:
+    locked = json.loads((FOLDER / "package-lock.json").read_text("utf-8"))
+    assert PACKAGE["version"] == locked["version"] == locked["packages"][""]["version"] == __version__
+    assert "dependencies" not in PACKAGE
+    assert "peerDependencies" not in PACKAGE
+    assert (FOLDER / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_modules_are_short() -> None:
+    long = {
+        path.name: lines
+        for path in FOLDER.glob("src/**/*.js")
+        if (lines := len(path.read_text("utf-8").splitlines())) > MAX_MODULE_LINES
+    }
+    assert not long
+
+
+@pytest.mark.slow
+def test_the_core_agrees_with_every_vector() -> None:
+    with serve_adapter() as url:
+        run = subprocess.run(
+            [sys.executable, "-I", "-S", CHECK_PORT, url], capture_output=True, text=True, timeout=300
+        )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "agrees with every vector" in run.stdout
+    assert "skipped" not in run.stdout
+
+
+@pytest.mark.slow
+def test_the_own_tests_of_the_core_pass() -> None:
+    printed = run_node("--test", "tests/unit/")
+    assert "# fail 0" in printed
+    assert "# skipped 0" in printed
+
+
+@pytest.mark.slow
+def test_types_are_correct_and_declared(tmp_path: Path) -> None:
+    require_packages()
+    run_node("node_modules/typescript/bin/tsc", "-p", ".", "--outDir", str(tmp_path))
+    for entry in PACKAGE["exports"].values():
+        assert (tmp_path / Path(entry["types"]).relative_to("types")).is_file()
+
+
+@pytest.mark.slow
+def test_the_core_is_small() -> None:
+    require_packages()
+    sizes = json.loads(run_node("tests/size.js"))
+    assert sizes["./core"] <= MAX_CORE_BYTES
+
+
+@pytest.mark.slow
+def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("needs npm")
+    find_node()
+    options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--cache", str(tmp_path / "cache")]
+    packed = subprocess.run(
+        [npm, "pack", "--json", "--pack-destination", str(tmp_path), *options],
+        cwd=FOLDER, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    [description] = json.loads(packed.stdout)
+    names = {each["path"] for each in description["files"]}
+    assert {"package.json", "README.md", "LICENSE", "src/core.js"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "node_modules/", "benchmarks/"))]
+
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"private": true, "type": "module"}')
+    tarball = tmp_path / description["filename"]
+    subprocess.run([npm, "install", str(tarball), *options], cwd=project, capture_output=True, check=True)
+    vectors = json.loads((CHECK_PORT.parent / "good-de.json").read_text("utf-8"))
+    (project / "plan.json").write_text(vectors["plan"], "utf-8")
+    case = vectors["cases"][0]
+    (project / "report.js").write_text(
+        f"""
+        import {{ readFileSync }} from "node:fs";
+        import {{ makeReport, readPlan }} from "ldp-bayes/core";
+        const plan = readPlan(new Uint8Array(readFileSync("plan.json")));
+        const report = makeReport(plan, {json.dumps(case["row"])}, {json.dumps(case["label"])});
+        console.log(plan.digest, report.length);
+        """,
+        "utf-8",
+    )
+    digest, length = run_node("report.js", folder=project).split()
+    assert digest in case["report"]
+    assert 50 < int(length) < 100

@@ -1,0 +1,55 @@
+"""The JavaScript client of clients/javascript: its programs, or a skipped test if one is missing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "clients" / "javascript"
+LEAST_NODE = 20
+
+
+def find_node() -> str:
+    """Return the path of Node; skip the test if there is none, or only an older one."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip(f"needs Node {LEAST_NODE} or later")
+    version = subprocess.check_output([node, "--version"], text=True).strip()
+    found = re.match(r"v(\d+)\.", version)
+    if not found or int(found[1]) < LEAST_NODE:
+        pytest.skip(f"needs Node {LEAST_NODE} or later, not {version}")
+    return node
+
+
+def require_packages() -> None:
+    """Skip the test if the packages for development are not installed."""
+    find_node()
+    if not (FOLDER / "node_modules").is_dir():
+        pytest.skip("needs the packages for development: run npm ci in clients/javascript")
+
+
+def run_node(*arguments: str, folder: Path = FOLDER, timeout: float = 120) -> str:
+    """Run a program of Node, and return its output; fail if it fails."""
+    run = subprocess.run(
+        [find_node(), *arguments], cwd=folder, capture_output=True, text=True, timeout=timeout
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+@contextmanager
+def serve_adapter() -> Iterator[str]:
+    """Serve the adapter for tests/vectors/check_port.py, and return its URL."""
+    command = [find_node(), "tests/adapter.js", "--port", "0"]
+    with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        try:
+            yield served.stdout.readline().strip()
+        finally:
+            served.terminate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from shlex import quote
@@ -164,7 +164,7 @@ def main(
             require_plot(plot)
         parsed = read_survey(survey.read_text("utf-8"))
         columns = read_typed_columns(rows, parsed.entries)
-        reports = make_row_reports(parsed, columns, SystemEntropy()) if reports_file else []
+        reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],
             mechanisms=mechanisms,
@@ -182,6 +182,12 @@ def main(
         if reports_file:
             write_atomically(reports_file, b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
+
+
+def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:
+    people = max(map(len, columns.values()), default=0)
+    with show_progress("making reports", people, "reports") as progress:
+        return make_row_reports(survey, columns, SystemEntropy(), progress.advance)
 
 
 def _describe_reports(count: int, path: Path, survey: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from encoders.errors import RowError
@@ -14,7 +15,9 @@ RowCodes = tuple[tuple[int, ...], int]
 """The codes of a row's features and of its label."""
 
 
-def make_row_reports(survey: Survey, rows: Any, rng: RandomSource) -> list[bytes]:
+def make_row_reports(
+    survey: Survey, rows: Any, rng: RandomSource, progress: Callable[[int], object] = int
+) -> list[bytes]:
     """Return one packed report of each row, under the survey as written.
 
     A report of a private row spends the epsilon of its person: the rows must be made up or public.
@@ -27,6 +30,8 @@ def make_row_reports(survey: Survey, rows: Any, rng: RandomSource) -> list[bytes
     rng : RandomSource
         Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
         ids that could be invitations.
+    progress : callable
+        Called with 1 after every report.
 
     Raises
     ------
@@ -40,6 +45,7 @@ def make_row_reports(survey: Survey, rows: Any, rng: RandomSource) -> list[bytes
         # a report outside a survey by invitation draws its question itself
         question = plan.draw(rng).name if plan.by_invitation else None
         reports.append(randomise_coded(plan, codes, rng, question).report)
+        progress(1)
     return reports
 
 

@@ -53,3 +53,9 @@ def test_all_rows_are_checked_before_anything_is_drawn() -> None:
     with pytest.raises(RowError, match="tea: row 100: ") as caught:
         make_row_reports(read_survey(TEA), rows, _NoEntropy())
     assert "mint" not in str(caught.value)
+
+
+def test_progress_is_reported_after_every_report() -> None:
+    steps: list[int] = []
+    make_row_reports(read_survey(TEA), ROWS, SystemEntropy(), steps.append)
+    assert steps == [1] * 100

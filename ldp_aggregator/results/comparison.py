@@ -1,13 +1,15 @@
 """Compares the estimates of two surveys: which of them differ by more than their noise.
 
-Estimates are matched by the names of label, classes, features and values. The test of one pair is two-sided:
-the difference of the raw estimates in units of its standard error, which is the root of the sum of both
-squared standard errors. This assumes that the reports of both surveys are independent, so that nobody's
-report is in both. With m pairs, each is tested at level LEVEL / m (Bonferroni), so if nothing differs, any
-pair is called different in about 5% of comparisons at most.
+Estimates are matched by the names of label, classes, features and values. A pair differs if the interval of
+the difference of its raw estimates does not contain 0. The margins of both estimates add up in squares
+(Zou and Donner 2008). This assumes that the reports of both surveys are independent, so that nobody's report
+is in both. With m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is
+called different in about 5% of comparisons at most.
 
-A standard error is that of a normal approximation. It is poor for a ratio to a rare class. A pair is
-therefore compared only if neither simultaneous interval is the whole possible range.
+The margins of an estimate are at least its standard error times the normal quantile, and at least the
+distances to the ends of its interval. The latter matter for few reports under a large epsilon: the standard
+error of a value that nobody reported is nearly 0, but its interval is not. A pair is compared only if neither
+simultaneous interval is the whole possible range.
 """
 
 from __future__ import annotations
@@ -105,12 +107,34 @@ class Comparison:
 
 
 class _Cell(NamedTuple):
-    """One raw estimate, and what decides whether it can be compared."""
+    """One raw estimate with its simultaneous interval of z standard errors.
+
+    `is_informative` if the interval is not the whole possible range, `bounds`.
+    """
 
     value: float | None
     stderr: float | None
+    low: float | None
+    high: float | None
+    z: float
     is_informative: bool
     bounds: Bounds
+
+    def compute_margins(self, z: float) -> tuple[float, float]:
+        """Return how far the true value may be below and above the raw one, at z standard errors.
+
+        What the simultaneous interval has beyond its own z standard errors grows with the square of z.
+        """
+        assert self.value is not None
+        assert self.stderr is not None
+        assert self.low is not None
+        assert self.high is not None
+        growth = (z / self.z) ** 2
+        below, above = (
+            z * self.stderr + growth * max(distance - self.z * self.stderr, 0.0)
+            for distance in (self.value - self.low, self.high - self.value)
+        )
+        return below, above
 
 
 def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent: bool = False) -> Comparison:
@@ -164,15 +188,20 @@ def _compare(quantity: Quantity, first: _Cell, second: _Cell, z: float) -> Diffe
     assert second.stderr is not None
     stderr = math.hypot(first.stderr, second.stderr)
     difference = second.value - first.value
+    (first_below, first_above), (second_below, second_above) = (
+        each.compute_margins(z) for each in (first, second)
+    )
+    low = difference - math.hypot(second_below, first_above)
+    high = difference + math.hypot(second_above, first_below)
     span = first.bounds[1] - first.bounds[0]
     return Difference(
         quantity=quantity,
         first=first.value,
         second=second.value,
         stderr=stderr,
-        low=min(max(difference - z * stderr, -span), span),
-        high=max(min(difference + z * stderr, span), -span),
-        differs=abs(difference) > z * stderr,
+        low=min(max(low, -span), span),
+        high=max(min(high, span), -span),
+        differs=low > 0 or high < 0,
     )
 
 
@@ -247,7 +276,8 @@ def _list_cells(results: SurveyResults) -> dict[Quantity, _Cell]:
     """Return the raw estimates of a survey by quantity."""
     estimates = results.estimates
     label, classes = estimates["label"], estimates["label"]["values"]
-    cells = dict(_cells(label["prior"], (label["name"], CLASS_PRIOR), [""], classes, PROBABILITY))
+    prior, z = (label["name"], CLASS_PRIOR), simultaneous_z(len(classes))
+    cells = dict(_cells(label["prior"], prior, [""], classes, PROBABILITY, z))
     for feature, entry in zip(results.plan.features, estimates["features"], strict=True):
         if isinstance(feature, NumericFeature):
             width = feature.width
@@ -256,17 +286,19 @@ def _list_cells(results: SurveyResults) -> dict[Quantity, _Cell]:
                 (VARIANCE, "variances", (0.0, width**2)),
                 (MISSING, "missing", PROBABILITY),
             )
-            for statistic, key, bounds in parts:
-                if entry[key] is not None:
-                    cells |= _cells(entry[key], (feature.name, statistic), [""], classes, bounds)
+            estimated = [part for part in parts if entry[part[1]] is not None]
+            z = simultaneous_z(len(estimated) * len(classes))
+            for statistic, key, bounds in estimated:
+                cells |= _cells(entry[key], (feature.name, statistic), [""], classes, bounds, z)
         else:
             name = (feature.name, CONDITIONAL)
-            cells |= _cells(entry["conditionals"], name, entry["values"], classes, PROBABILITY)
+            values, z = entry["values"], simultaneous_z(len(entry["values"]) * len(classes))
+            cells |= _cells(entry["conditionals"], name, values, classes, PROBABILITY, z)
     return cells
 
 
 def _cells(
-    estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds
+    estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds, z: float
 ) -> Iterator[tuple[Quantity, _Cell]]:
     """Yield the cells of an estimate of shape (values, classes) or (classes,)."""
     shape = (len(values), len(classes))
@@ -278,5 +310,13 @@ def _cells(
             place = row, column
             is_known = low[place] is not None and high[place] is not None
             is_informative = is_known and (low[place] > bounds[0] or high[place] < bounds[1])
-            cell = _Cell(value[place], stderr[place], is_informative, bounds)
+            cell = _Cell(
+                value=value[place],
+                stderr=stderr[place],
+                low=low[place],
+                high=high[place],
+                z=z,
+                is_informative=is_informative,
+                bounds=bounds,
+            )
             yield Quantity(*name, value_name, class_name), cell

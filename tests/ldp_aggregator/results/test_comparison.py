@@ -219,3 +219,39 @@ def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(
     # the standard errors are neither too small nor much too large: the squared differences average to 1
     squares = [(each.difference / each.stderr) ** 2 for found in comparisons for each in found.differences]
     assert 0.8 < np.mean(squares) < 1.1
+
+
+@pytest.mark.slow
+def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent() -> None:
+    text = """
+[survey]
+id = "{survey}"
+epsilon = 8
+[label]
+name = "asleep"
+values = ["yes", "no", "rarely"]
+[mechanism]
+frequency = "DE"
+[features.tea]
+values = ["black", "green", "white", "none"]
+"""
+    plans = [read_survey(text.format(survey=name)).compile() for name in ("first", "second")]
+
+    def draw(plan: Plan, people: int, seed: int) -> SurveyResults:
+        rng = np.random.default_rng(seed)
+        codes = rng.choice(4, (people, 1), p=(0.5, 0.3, 0.15, 0.05))
+        snapshot = simulate_reports(plan, codes, rng.integers(0, 3, people), FastStream(seed))
+        return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot).as_dict())
+
+    # in the small survey, often nobody of a class has reported a value of 5%: its standard error is nearly 0
+    comparisons = [
+        compare_surveys(draw(plans[0], 150, seed), draw(plans[1], 3_000, seed + 10**6)) for seed in range(300)
+    ]
+    alarms = sum(bool(each.differing) for each in comparisons)
+    assert alarms <= stats.binom.isf(FALSE_ALARM, len(comparisons), LEVEL)
+    by_stderr = [
+        abs(each.difference) > NormalDist().inv_cdf(1 - LEVEL / (2 * len(found.differences))) * each.stderr
+        for found in comparisons
+        for each in found.differences
+    ]
+    assert sum(by_stderr) > stats.binom.isf(FALSE_ALARM, len(comparisons), LEVEL)  # these would be alarms

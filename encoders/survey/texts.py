@@ -127,7 +127,10 @@ class SurveyTexts:
             raise SurveyError(f"not texts of format {FORMAT}", "texts")
         about, tables, order = document.get("about"), document.get("texts"), document.get("languages")
         if set(document) != {"about", "format", "languages", "texts"} or not (
-            isinstance(tables, dict) and isinstance(order, list) and sorted(map(str, order)) == sorted(tables)
+            isinstance(tables, dict)
+            and isinstance(order, list)
+            and all(isinstance(tag, str) for tag in order)
+            and sorted(order) == sorted(tables)
         ):
             raise SurveyError("the texts need about, languages and a table of texts for each", "texts")
         languages = {tag: tables[tag] for tag in order}
@@ -151,7 +154,7 @@ def find_problems(about: Any, languages: Any, names: EntryNames) -> Iterator[Tex
         path = ("texts", tag)
         if not _TAG.fullmatch(tag):
             yield TextProblem(path, 'is not a language tag: write for example "en", "de" or "pt-BR"')
-        if (same := former.setdefault(tag.lower(), tag)) != tag:
+        elif (same := former.setdefault(tag.lower(), tag)) != tag:
             yield TextProblem(path, f"is the language {same} again: upper and lower case do not differ")
         yield from _find_in_language(table, path, names)
 
@@ -186,6 +189,10 @@ def _find_in_entry(entry: Any, path: Path, values: Collection[str] | None) -> It
         yield from _find_in_table(texts, path, values)
     checked = texts if values is None else values
     yield from _find_in_texts(texts, path, dict.fromkeys(checked, MAX_VALUE_TEXT))
+    former: dict[str, str] = {}
+    for value, text in texts.items():
+        if isinstance(text, str) and (same := former.setdefault(text, value)) != value:
+            yield TextProblem((*path, value), f"is the text of {same!r} too: give each value its own text")
 
 
 def _find_in_table(table: Any, path: Path, known: Collection[str]) -> Iterator[TextProblem]:
@@ -208,7 +215,7 @@ def _find_in_texts(table: Any, path: Path, limits: Mapping[str, int]) -> Iterato
 def _text_fault(text: object, most: int) -> str:
     if not isinstance(text, str):
         return 'must be a text in quotes, for example "How old are you?"'
-    if not text.strip():
+    if all(each.isspace() or each in _SPACING for each in text):
         return "is empty: write a text, or leave the entry out"
     if len(text) > most:
         return f"has {len(text):,} characters, more than {most:,}: shorten it"

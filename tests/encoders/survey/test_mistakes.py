@@ -227,7 +227,8 @@ def test_a_mistake_is_explained_by_field_and_line(name: str) -> None:
     error = caught.value
     assert (error.field, error.line) == (field, line)
     assert words in error.why
-    assert str(error).startswith(f"line {line}: {field}: ")
+    printed = field.replace("\u200b", "\\u200b")  # the message contains no character that is not printable
+    assert str(error).startswith(f"line {line}: {printed}: ")
     assert len(error.problems) == 1
 
 

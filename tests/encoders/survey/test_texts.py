@@ -105,6 +105,7 @@ def test_texts_of_a_projected_survey_name_the_inputs() -> None:
         ("[about]", "[about]\nmore = 'x'", "about.more", "known: contact, ethics, purpose, retention, title"),
         ('title = "Sleep"', "title = 5", "about.title", "must be a text in quotes"),
         ('title = "Sleep"', 'title = " "', "about.title", "is empty"),
+        ('title = "Sleep"', 'title = "\\u200d\\u200d"', "about.title", "is empty"),
         ('title = "Sleep"', f'title = "{"x" * 301}"', "about.title", "has 301 characters, more than 300"),
         ('title = "Sleep"', 'title = "a\\nb"', "about.title", "U+000A"),
         ('title = "Sleep"', 'title = "a\\u202eb"', "about.title", "U+202E RIGHT-TO-LEFT OVERRIDE"),
@@ -117,6 +118,7 @@ def test_texts_of_a_projected_survey_name_the_inputs() -> None:
         ("[texts.de.label]", "[texts.de.label]\nname = 'x'", "texts.de.label.name", "help, title, values"),
         ("[texts.en.features.age]", "[texts.en.features.b]", "texts.en.features.b", "known: age, hours"),
         ('yes = "Yes"', 'yess = "Yes"', "texts.en.label.values.yess", "known: no, yes"),
+        ('yes = "Yes"', 'yes = "No"', "texts.en.label.values.no", "is the text of 'yes' too"),
         ('yes = "Yes"', "yes = 1", "texts.en.label.values.yes", "must be a text in quotes"),
         ('yes = "Yes"', f'yes = "{"x" * 201}"', "texts.en.label.values.yes", "has 201 characters"),
         ('"(missing)" = ', '"(none)" = ', "texts.en.features.age.values.(none)", "known: (missing), old"),
@@ -212,6 +214,8 @@ def document_of(**changes: Any) -> bytes:
         document_of(languages=["en", "en"]),
         document_of(languages=["en", 5]),
         document_of(languages="en, de"),
+        document_of(languages=[1], texts={"1": {}}),
+        document_of(languages=[None], texts={"None": {}}),
         document_of(texts=[]),
         document_of(about=None),
         document_of(about={"title": "\u202e"}),
@@ -225,6 +229,15 @@ def test_side_file_is_refused_if_its_form_is_wrong_even_if_the_plan_has_its_dige
     plan = Plan.from_json(dump_canonical_json(document))
     with pytest.raises(SurveyError):
         plan.with_texts(data)
+
+
+def test_error_about_a_side_file_contains_no_control_characters() -> None:
+    data = document_of(about={"\x1b[31m": "x"})
+    document = json.loads(read_survey(SLEEP).compile().json) | {"texts": hashlib.sha256(data).hexdigest()}
+    plan = Plan.from_json(dump_canonical_json(document))
+    with pytest.raises(SurveyError) as caught:
+        plan.with_texts(data)
+    assert str(caught.value).startswith("about.\\x1b[31m: is not an entry here")
 
 
 def test_side_file_of_other_bytes_is_refused() -> None:

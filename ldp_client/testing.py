@@ -32,7 +32,7 @@ from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
 from ldp_client.errors import TransportError
-from ldp_client.opt_out import OPT_OUT_VARIABLES
+from ldp_client.opt_out import OPT_OUT_VARIABLES, REHEARSAL_VARIABLE
 from ldp_client.sending.process_exit import stop_senders
 from ldp_client.transport import HttpTransport, Response, Transport
 
@@ -212,7 +212,7 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
 
     with _restore_clients() as clients:
         patch.setenv("LDP_JOURNAL", str(folder / "ldp-journal.db"))
-        for name in OPT_OUT_VARIABLES:
+        for name in (*OPT_OUT_VARIABLES, REHEARSAL_VARIABLE):
             patch.delenv(name, raising=False)
         for module in ("client", "plan_source"):
             patch.setattr(f"ldp_client.{module}.HttpTransport", transport)

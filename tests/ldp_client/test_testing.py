@@ -43,6 +43,18 @@ def test_an_application_s_report_is_recorded_once(ldp_recorder: Recorder, plan: 
     assert len(ldp_recorder.bodies) == 1
 
 
+def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan
+) -> None:
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    with pytest.MonkeyPatch.context() as patch, recording(tmp_path, patch) as recorder:
+        with Client(recorder.serve(plan)) as client:
+            client.grant()
+            assert not client.report(ROW, "no").rehearsal
+        assert len(recorder.reports) == 1
+    assert os.environ["LDP_REHEARSAL"] == "1"
+
+
 def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan) -> None:
     url = ldp_recorder.serve(plan)
     with ldp_client.Client(url) as client:

@@ -18,34 +18,21 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, NumericFeature
-from ldp_aggregator.estimation.intervals import PROBABILITY, SIMULTANEOUS_ERROR, Bounds, simultaneous_z
+from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
+from ldp_aggregator.results.raw_cells import Cell, Quantity, list_cells
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING
+from ldp_aggregator.results.table import CLASS_PRIOR
 
 LEVEL = SIMULTANEOUS_ERROR
 """Probability, at most, that any pair is called different if none is."""
-VARIANCE = "variance"
-
-Json = Mapping[str, Any]
 
 
 class ComparisonError(LdpError):
     """Two surveys that cannot be compared; the message states why."""
-
-
-class Quantity(NamedTuple):
-    """The name of an estimated quantity: `value` is empty except for P(value | class)."""
-
-    feature: str
-    statistic: str
-    value: str
-    class_name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,37 +93,6 @@ class Comparison:
         return tuple(each for each in self.differences if each.differs)
 
 
-class _Cell(NamedTuple):
-    """One raw estimate with its simultaneous interval of z standard errors.
-
-    `is_informative` if the interval is not the whole possible range, `bounds`.
-    """
-
-    value: float | None
-    stderr: float | None
-    low: float | None
-    high: float | None
-    z: float
-    is_informative: bool
-    bounds: Bounds
-
-    def compute_margins(self, z: float) -> tuple[float, float]:
-        """Return how far the true value may be below and above the raw one, at z standard errors.
-
-        What the simultaneous interval has beyond its own z standard errors grows with the square of z.
-        """
-        assert self.value is not None
-        assert self.stderr is not None
-        assert self.low is not None
-        assert self.high is not None
-        growth = (z / self.z) ** 2
-        below, above = (
-            z * self.stderr + growth * max(distance - self.z * self.stderr, 0.0)
-            for distance in (self.value - self.low, self.high - self.value)
-        )
-        return below, above
-
-
 def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent: bool = False) -> Comparison:
     """Compare all estimates of two surveys.
 
@@ -160,10 +116,10 @@ def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent:
             "contain the same reports, and then the test is not valid; if no report is in both, use "
             "--independent"
         )
-    cells = _list_cells(first), _list_cells(second)
+    cells = list_cells(first), list_cells(second)
     obstacles: dict[Quantity, str] = {}
     unknown: dict[Quantity, str] = {}
-    pairs: dict[Quantity, tuple[_Cell, _Cell]] = {}
+    pairs: dict[Quantity, tuple[Cell, Cell]] = {}
     for quantity in dict.fromkeys((*cells[0], *cells[1])):
         one, other = (each.get(quantity) for each in cells)
         if obstacle := _find_obstacle(quantity, first, second):
@@ -181,7 +137,7 @@ def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent:
     )
 
 
-def _compare(quantity: Quantity, first: _Cell, second: _Cell, z: float) -> Difference:
+def _compare(quantity: Quantity, first: Cell, second: Cell, z: float) -> Difference:
     assert first.value is not None
     assert second.value is not None
     assert first.stderr is not None
@@ -235,7 +191,7 @@ def _find_obstacle(quantity: Quantity, first: SurveyResults, second: SurveyResul
     return None
 
 
-def _find_missing_information(first: _Cell, second: _Cell) -> str | None:
+def _find_missing_information(first: Cell, second: Cell) -> str | None:
     """Return why a pair has too little information, or None."""
     for name, cell in (("first", first), ("second", second)):
         if cell.value is None or cell.stderr is None:
@@ -267,56 +223,3 @@ def _group_unknown(reasons: Mapping[Quantity, str]) -> Iterator[NotCompared]:
         for listed_values, group in classes.items():
             listed = f"value {', '.join(listed_values)}; " if listed_values else ""
             yield NotCompared(f"{feature}, {statistic}: {listed}class {', '.join(group)}", reason)
-
-
-# -- the estimates of a survey --------------------------------------------------------------------
-
-
-def _list_cells(results: SurveyResults) -> dict[Quantity, _Cell]:
-    """Return the raw estimates of a survey by quantity."""
-    estimates = results.estimates
-    label, classes = estimates["label"], estimates["label"]["values"]
-    prior, z = (label["name"], CLASS_PRIOR), simultaneous_z(len(classes))
-    cells = dict(_cells(label["prior"], prior, [""], classes, PROBABILITY, z))
-    for feature, entry in zip(results.plan.features, estimates["features"], strict=True):
-        if isinstance(feature, NumericFeature):
-            width = feature.width
-            parts = (
-                (MEAN, "means", feature.bounds),
-                (VARIANCE, "variances", (0.0, width**2)),
-                (MISSING, "missing", PROBABILITY),
-            )
-            estimated = [part for part in parts if entry[part[1]] is not None]
-            z = simultaneous_z(len(estimated) * len(classes))
-            for statistic, key, bounds in estimated:
-                cells |= _cells(entry[key], (feature.name, statistic), [""], classes, bounds, z)
-        else:
-            name = (feature.name, CONDITIONAL)
-            values, z = entry["values"], simultaneous_z(len(entry["values"]) * len(classes))
-            cells |= _cells(entry["conditionals"], name, values, classes, PROBABILITY, z)
-    return cells
-
-
-def _cells(
-    estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds, z: float
-) -> Iterator[tuple[Quantity, _Cell]]:
-    """Yield the cells of an estimate of shape (values, classes) or (classes,)."""
-    shape = (len(values), len(classes))
-    simultaneous = estimate["simultaneous"]
-    parts = (estimate["value"], estimate["stderr"], simultaneous["low"], simultaneous["high"])
-    value, stderr, low, high = (np.array(each, dtype=object).reshape(shape) for each in parts)
-    for row, value_name in enumerate(values):
-        for column, class_name in enumerate(classes):
-            place = row, column
-            is_known = low[place] is not None and high[place] is not None
-            is_informative = is_known and (low[place] > bounds[0] or high[place] < bounds[1])
-            cell = _Cell(
-                value=value[place],
-                stderr=stderr[place],
-                low=low[place],
-                high=high[place],
-                z=z,
-                is_informative=is_informative,
-                bounds=bounds,
-            )
-            yield Quantity(*name, value_name, class_name), cell

@@ -17,9 +17,9 @@ from ldp_aggregator.results.comparison import (
     Comparison,
     ComparisonError,
     Difference,
-    Quantity,
     compare_surveys,
 )
+from ldp_aggregator.results.raw_cells import Quantity
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports

@@ -11,6 +11,7 @@ from encoders.errors import SurveyError
 from encoders.survey import read_survey
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
+PAGE = PAGE.partition("## Check a survey in a program")[0]  # its keys are those of a command's output
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
 EXAMPLE, EXAMPLE_OF_TEXTS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -351,6 +351,7 @@ def test_the_proxy_removes_headers_that_identify_devices(
 ) -> None:
     port, received = listener
     identifying = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
+    identifying |= {"Origin": "https://a-page.example"}
     identifying |= {"X-Real-IP": "203.0.113.1", "X-Forwarded-For": "203.0.113.1", "Accept-Language": "en"}
     with front_proxy(tmp_path, port) as front:
         _, _, headers = post_report(front, b"a body", "127.0.1.9", **identifying)
@@ -409,7 +410,115 @@ def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) ->
         _, problem, headers = responses[-1]
         assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
         assert headers["Retry-After"] == "5"
+        assert cross_origin_headers(headers) == READABLE
         assert post_report(front, b"a body", "127.0.1.9")[0] == 503  # other addresses are served
+
+
+def cross_origin_headers(headers: http.client.HTTPMessage) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers.items() if name.lower().startswith("access-control-")]
+
+
+READABLE = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", "Retry-After")]
+CLOSED_PATHS = [
+    *("/", "/metrics", "/openapi.json", "/v1/surveys", "/v1/surveys/", "/static/0/page.js", "/livez", "/x"),
+    *(
+        f"/v1/surveys/sleep/{page}"
+        for page in ("snapshot", "estimates", "estimates.csv", "progress", "merge")
+    ),
+    *(
+        "/v1/surveys/sleep/reports/x",
+        "/v1/surveys/sleep%2fprogress?/v1/surveys/sleep",
+        "/x?/v1/surveys/sleep",
+    ),
+]
+
+
+def ask(
+    front: str, method: str, path: str, body: bytes | None = None, origin: str = "https://page.example"
+) -> http.client.HTTPResponse:
+    """Send a request of a page of another origin; return the response, whose content was read."""
+    parts = urlsplit(front)
+    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=20)) as line:
+        preflight = {
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "content-type",
+        }
+        headers = {"Origin": origin, "Authorization": f"Bearer {TOKEN}"} | preflight
+        line.request(method, path, body, headers | ({"Content-Type": "text/plain"} if body else {}))
+        response = line.getresponse()
+        response.read()
+        return response
+
+
+@pytest.mark.slow
+def test_the_proxy_adds_and_removes_no_cross_origin_header(survey: Path, tmp_path: Path) -> None:
+    report = make_report(read_survey(SLEEP).compile(), ROW, "yes")
+    requests: list[tuple[str, str, bytes | None]] = [("OPTIONS", PAGE, None), ("POST", PAGE, report)]
+    requests += [
+        ("POST", PAGE, b"junk"),
+        ("GET", "/v1/surveys/sleep", None),
+        ("GET", "/v1/surveys/diet", None),
+    ]
+    requests += [(method, path, None) for method in ("GET", "OPTIONS") for path in CLOSED_PATHS]
+    with (
+        collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
+        front_proxy(tmp_path, urlsplit(base).port or 0) as front,
+    ):
+        for number, request in enumerate(requests):
+            direct, through = ask(base, *request), ask(front, *request)
+            found = cross_origin_headers(through.headers)
+            assert found == cross_origin_headers(direct.headers)
+            assert through.status == direct.status or request[1] == "/livez"
+            assert bool(found) == (number < 5)
+
+
+@pytest.mark.slow
+def test_the_documented_lines_make_the_proxy_refuse_pages_of_unknown_origins(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documented = (DEPLOY.parent / "docs" / "securing.md").read_text()
+    of_http, of_location = re.findall(
+        r"^    (map \$http_origin .*|if \(\$foreign\) .*?)  +#", documented, re.M
+    )
+    shipped = SHIPPED_NGINX.read_text()
+    head, location = "http {\n", "metrics$) {\n"
+    assert (shipped.count(head), shipped.count(location)) == (1, 1)
+    changed = tmp_path / "changed.conf"
+    changed.write_text(
+        shipped.replace(head, f"{head}{of_http}\n").replace(location, f"{location}{of_location}\n")
+    )
+    monkeypatch.setattr("tests.support.servers.SHIPPED_NGINX", changed)
+    plan = read_survey(SLEEP).compile()
+
+    def post(front: str, **headers: str) -> int:
+        return post_report(front, make_report(plan, ROW, "yes"), **headers)[0]
+
+    with (
+        collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
+        front_proxy(tmp_path, urlsplit(base).port or 0) as front,
+    ):
+        assert post(front) == 200
+        assert post(front, Origin="https://survey.example") == 200
+        for origin in ("https://page.example", "http://survey.example", "null"):
+            assert ask(front, "POST", PAGE, make_report(plan, ROW, "yes"), origin).status == 403
+
+
+@pytest.mark.slow
+def test_errors_of_the_proxy_are_readable_from_every_origin_for_the_paths_of_devices_only(
+    tmp_path: Path,
+) -> None:
+    open_paths = [f"/v1/surveys/sleep{path}" for path in ("", "?x=/", "/texts", "/signature", "/reports")]
+    with front_proxy(tmp_path, free_port()) as front:
+        for paths, expected in ((open_paths, READABLE), (CLOSED_PATHS, [])):
+            for path in paths:
+                unreachable = ask(front, "GET", path)
+                assert unreachable.status == (404 if path[:3] in ("/li", "/x", "/x?") else 503)
+                assert cross_origin_headers(unreachable.headers) == expected
+        for path, expected in ((PAGE, READABLE), ("/metrics", [])):
+            large = ask(front, "POST", path, bytes((256 << 10) + 1))
+            assert (large.status, cross_origin_headers(large.headers)) == (413, expected)
+            odd = ask(front, "TRACE", path)
+            assert (odd.status, cross_origin_headers(odd.headers)) == (405, expected)
 
 
 H = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"

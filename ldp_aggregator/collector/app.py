@@ -11,6 +11,7 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.cross_origin import open_to_web_pages
 from ldp_aggregator.collector.dashboard.page import page
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
@@ -54,7 +55,7 @@ def create_app(
         Keeps nothing about senders: no log of requests, no addresses.
     """
     app = Flask(__name__, static_folder=None)
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # no CORS: scripts of other sites use no page
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # cross_origin.py answers OPTIONS where it is allowed
     app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
     plans = _read_plans(store)
     for plan in plans.values():
@@ -75,6 +76,7 @@ def create_app(
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)
+    open_to_web_pages(app)
     problems.register_error_handlers(app)
     return app
 

@@ -127,5 +127,6 @@ def _require_one_report(body: bytes) -> None:
     if next(reports, None) is not None:
         raise ReportError(
             Reason.TOO_MANY_REPORTS,
-            "this collector limits the rate of reports: send one report per request, or a gateway's token",
+            "a body of text/plain holds one report; a collector that limits the rate of reports requires one "
+            "report per request, or a gateway's token",
         )

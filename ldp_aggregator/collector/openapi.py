@@ -19,7 +19,9 @@ from werkzeug.routing import Rule
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
 from ldp_aggregator.collector.problems import STATUS, is_retryable
+from ldp_aggregator.collector.request_body import PLAIN_TEXT
 from ldp_aggregator.stores.schedule import Phase
 
 _DESCRIPTION = """\
@@ -28,9 +30,10 @@ Every error is application/problem+json: act on `reason` and `retryable`; `detai
 A path or method that is not listed here returns the problem `no-such-page`, with 404 or 405.
 If the operator's pages have a separate address, they return `no-such-page` at the public one.
 If the rate of reports is limited, each address may post a number of reports per minute, one per request.
-A gateway's token lifts both limits."""
+A gateway's token lifts both limits.
+Web pages of every origin may use the pages that have OPTIONS, without credentials."""
 
-_JSON, _TEXT, _CSV = "application/json", "text/plain", "text/csv"
+_JSON, _TEXT, _CSV = "application/json", PLAIN_TEXT, "text/csv"
 _DIGEST = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _COUNT = {"type": "integer", "minimum": 0}
 _REASON = {"$ref": "#/components/schemas/Reason"}
@@ -64,6 +67,15 @@ _REPORT_OUTCOMES = {
         _object(status={"enum": ["recorded", "duplicate"]}),
         _object(recorded=_COUNT, duplicate=_COUNT, rejected=_list(_object(index=_COUNT, reason=_REASON))),
     ]
+}
+_ANY_ORIGIN = {"Access-Control-Allow-Origin": {"required": True, "schema": {"const": "*"}}}
+_CROSS_ORIGIN_HEADERS = _ANY_ORIGIN | {
+    "Access-Control-Expose-Headers": {"required": True, "schema": {"const": "Retry-After"}}
+}
+_PREFLIGHT_HEADERS = _ANY_ORIGIN | {
+    "Access-Control-Allow-Methods": {"required": True, "schema": {"type": "string"}},
+    "Access-Control-Allow-Headers": {"schema": {"type": "string"}},
+    "Access-Control-Max-Age": {"required": True, "schema": {"type": "integer"}},
 }
 _PROBLEM = _object(
     type={"type": "string", "format": "uri"},
@@ -198,12 +210,16 @@ def describe(app: Flask) -> dict[str, Any]:
 
 
 def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
-    page, summary = _PAGES[rule.endpoint], app.view_functions[rule.endpoint].__doc__ or ""
+    page = _PAGES[rule.endpoint.removesuffix(PREFLIGHT_SUFFIX)]
+    is_preflight = rule.endpoint.endswith(PREFLIGHT_SUFFIX)
     operation: dict[str, Any] = {
         "operationId": rule.endpoint.rpartition(".")[2],
-        "summary": summary.partition("\n")[0],
-        "responses": _describe_responses(page),
+        "summary": (app.view_functions[rule.endpoint].__doc__ or "").partition("\n")[0],
+        "responses": _describe_preflight_responses() if is_preflight else _describe_responses(page),
     }
+    if rule.endpoint in OPEN_ENDPOINTS:
+        for response in operation["responses"].values():
+            response["headers"] = response.get("headers", {}) | _CROSS_ORIGIN_HEADERS
     if rule.arguments:
         operation["parameters"] = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -211,14 +227,15 @@ def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
         ]
     if page.operator:
         operation["security"] = [{"operator": []}]
-    if page.gateway:
+    if page.gateway and not is_preflight:
         operation["security"] = [{}, {"gateway": []}]
-    methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    methods = (rule.methods or set()) - {"HEAD"}
     if "POST" in methods:
         operation["requestBody"] = {
-            "description": "One or more reports, concatenated; Content-Length is required.",
+            "description": "One or more reports, concatenated; as text/plain exactly one. "
+            "Content-Length is required.",
             "required": True,
-            "content": {MEDIA_TYPE: {}},
+            "content": {MEDIA_TYPE: {}, PLAIN_TEXT: {}},
         }
     return {method.lower(): operation for method in sorted(methods)}
 
@@ -240,6 +257,14 @@ def _describe_responses(page: _Page) -> dict[str, Any]:
         refused.setdefault(401, []).append(Reason.NOT_AUTHORISED)
     return responses | {
         str(status): _describe_refusal(status, reasons) for status, reasons in sorted(refused.items())
+    }
+
+
+def _describe_preflight_responses() -> dict[str, Any]:
+    internal = _describe_refusal(STATUS[Reason.INTERNAL], [Reason.INTERNAL])
+    return {
+        "204": {"description": "What pages of other origins may send", "headers": _PREFLIGHT_HEADERS},
+        str(STATUS[Reason.INTERNAL]): internal,
     }
 
 

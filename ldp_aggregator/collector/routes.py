@@ -11,7 +11,7 @@ from ldp_aggregator.collector.auth import has_gateway_token, require_operator, r
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED
 from ldp_aggregator.collector.openapi import cached_description
 from ldp_aggregator.collector.problems import Problem
-from ldp_aggregator.collector.request_body import read_body
+from ldp_aggregator.collector.request_body import is_plain_text, read_body
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import take_snapshot
@@ -82,15 +82,15 @@ def reports(survey: str) -> Response:
     """Count one or more reports; respond when they are durable."""
     intake = service().intakes[_plan(survey).id]
     try:
-        allow_many = not service().settings.rate or has_gateway_token(service())
-        if not allow_many:
+        unlimited = not service().settings.rate or has_gateway_token(service())
+        if not unlimited:
             require_rate(service())
         body = read_body(service())
         _require_phase(survey, Phase.OPEN, Phase.GRACE)  # after the body, which may have arrived slowly
     except (Problem, ReportError) as error:
         intake.count_rejection(error.reason)
         raise
-    outcomes = intake.record_body(body, allow_many)
+    outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text())
     if len(outcomes) == 1:
         if outcomes[0].error:
             raise ReportError(*outcomes[0].error)

@@ -97,6 +97,7 @@ class Person:
             "From": f"{self._name}@example.org",
             "Authorization": f"Basic {self._cookie}",
             "Referer": f"http://example.org/{self._name}",
+            "Origin": f"http://{self._name}.example.org",
             "Content-Type": MEDIA_TYPE,
         }
 

@@ -1,0 +1,69 @@
+"""Opens the paths that devices use to web pages of every origin (CORS, https://fetch.spec.whatwg.org).
+
+No other path gets a CORS header, so browsers keep the operator's pages from scripts of other origins. The
+headers do not depend on the request: no origin is read, compared or returned. No response allows credentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Flask, Response, request
+
+_REQUEST_HEADERS = {
+    "collector.plan": "",
+    "collector.texts": "",
+    "collector.signature": "",
+    "collector.reports": "Content-Type",
+}
+"""The endpoints for devices, each with the request headers that a page may set after a preflight."""
+OPEN_ENDPOINTS = frozenset(_REQUEST_HEADERS)
+PREFLIGHT_SUFFIX = "_preflight"
+"""Ends the endpoint that answers the preflight requests of another endpoint."""
+PREFLIGHT_SECONDS = 86_400
+"""How long a browser may cache the response to a preflight; browsers cut it to their own limits."""
+_ALLOWED_ORIGIN = "Access-Control-Allow-Origin"
+_EXPOSED_HEADERS = "Access-Control-Expose-Headers"
+
+
+def open_to_web_pages(app: Flask) -> None:
+    """Add the CORS headers to all responses of the endpoints for devices, and answer their preflights.
+
+    The endpoints must be registered before.
+    """
+    for rule in list(app.url_map.iter_rules()):
+        if rule.endpoint in OPEN_ENDPOINTS:
+            (method,) = (rule.methods or set()) - {"HEAD"}
+            preflight = _make_preflight(method, _REQUEST_HEADERS[rule.endpoint])
+            app.add_url_rule(rule.rule, f"{rule.endpoint}{PREFLIGHT_SUFFIX}", preflight, methods=["OPTIONS"])
+    app.after_request(_add_headers)
+
+
+def _make_preflight(method: str, request_headers: str) -> Callable[..., Response]:
+    """Return the view that answers preflights.
+
+    It does not look the survey up, so that a page can read the problem `unknown-survey` itself.
+    """
+    headers = {
+        _ALLOWED_ORIGIN: "*",
+        "Access-Control-Allow-Methods": method,
+        "Access-Control-Max-Age": str(PREFLIGHT_SECONDS),
+    }
+    if request_headers:
+        headers["Access-Control-Allow-Headers"] = request_headers
+
+    def preflight(survey: str) -> Response:
+        """Answer the preflight of a browser: which requests pages of other origins may send."""
+        response = Response(status=204, headers=headers)
+        del response.headers["Content-Type"]  # there is no content
+        return response
+
+    return preflight
+
+
+def _add_headers(response: Response) -> Response:
+    """Let pages of every origin read a response of an endpoint for devices, with its Retry-After."""
+    if request.endpoint in OPEN_ENDPOINTS:
+        response.headers.add(_ALLOWED_ORIGIN, "*")
+        response.headers.add(_EXPOSED_HEADERS, "Retry-After")
+    return response

@@ -122,6 +122,25 @@ def test_repr_does_not_contain_the_true_answer() -> None:
     assert f"{one.randomised}" == repr(one.randomised)
 
 
+def test_preview_shows_the_whole_true_answer_if_two_entries_have_one_title() -> None:
+    plan = read_survey("""
+[survey]
+id = "sleep"
+epsilon = 1
+[label]
+name = "rested"
+values = ["no", "yes"]
+[features.tea]
+values = ["black", "green"]
+[texts.en.label]
+title = "Today?"
+[texts.en.features.tea]
+title = "Today?"
+""").compile()
+    shown = str(preview(plan, {"tea": "green"}, "yes", SystemEntropy(), "tea"))
+    assert "  tea = green, rested = yes\n" in shown
+
+
 def test_row_or_question_that_does_not_fit_is_refused() -> None:
     plan = made()
     with pytest.raises(RowError):

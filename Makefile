@@ -1,7 +1,7 @@
 # make demo       run the whole protocol on real answers, with a real collector
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
-# make lint       run ruff, mypy and the check of words (.ci/words.txt)
+# make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
 # make accuracy   run the whole comparison of accuracy and write docs/results/accuracy.md; LDP_DATA as below. An
 #                 interrupted run continues where it stopped
@@ -18,14 +18,15 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+JAVASCRIPT := clients/javascript
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo check test lint bench accuracy audit endurance clean redis nginx chromium
+.PHONY: demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
 
-test: $(VENV)/.dev redis nginx chromium
+test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 2
 
 check: lint
@@ -36,6 +37,7 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python .ci/check_words.py
+	@[ ! -e $(JAVASCRIPT)/node_modules/.bin/tsc ] || $(JAVASCRIPT)/node_modules/.bin/tsc -p $(JAVASCRIPT) --noEmit
 
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
@@ -92,6 +94,12 @@ chromium:
 	        apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
 	|| echo 'no chromium found: tests that need it are skipped'
 
+# What checks the types and the size of the JavaScript client: TypeScript, esbuild and terser.
+javascript:
+	@[ $(JAVASCRIPT)/node_modules -nt $(JAVASCRIPT)/package-lock.json ] \
+	|| { command -v npm && cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules; } >/dev/null 2>&1 \
+	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
+
 clean:
-	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

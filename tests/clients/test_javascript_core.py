@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tests.support.javascript import FOLDER, find_node, require_packages, run_no
 ROOT = FOLDER.parents[1]
 CHECK_PORT = ROOT / "tests" / "vectors" / "check_port.py"
 MAX_CORE_BYTES = 8000
+"""With gzip, minified."""
+MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 300
 
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
@@ -69,6 +72,24 @@ def test_the_core_is_small() -> None:
     require_packages()
     sizes = json.loads(run_node("tests/size.js"))
     assert sizes["./core"] <= MAX_CORE_BYTES
+
+
+@pytest.mark.slow
+def test_a_typical_plan_is_read_and_answered_quickly() -> None:
+    *_, line = run_node("benchmarks/core.js", "benchmarks/typical.json").splitlines()
+    *_, read, report = map(float, line.split()[1:])
+    assert read <= MAX_READ_MILLISECONDS
+    assert report <= MAX_REPORT_MILLISECONDS
+
+
+@pytest.mark.slow
+def test_the_source_distribution_of_the_project_has_no_packages_for_development(tmp_path: Path) -> None:
+    sdist = pytest.importorskip("hatchling.builders.sdist")
+    [built] = sdist.SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with tarfile.open(built) as archive:
+        names = archive.getnames()
+    assert any(name.endswith("clients/javascript/src/core.js") for name in names)
+    assert not [name for name in names if "node_modules" in name or "/javascript/types/" in name]
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ function planOf(text) {
  *
  * @param {any} value
  */
-function valueOf(value) {
+export function valueOf(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
   if ("integer" in value) return BigInt(value.integer);
   return Number(value.double.replace("inf", "Infinity"));
@@ -51,7 +51,7 @@ function valueOf(value) {
  *
  * @param {string} hex
  */
-function givenBytes(hex) {
+export function givenBytes(hex) {
   const bytes = Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
   let next = 0;
   return {

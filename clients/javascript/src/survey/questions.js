@@ -17,6 +17,8 @@ import { areDistinct } from "./features.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
 /** @typedef {import("../mechanisms/base.js").Mechanism} Mechanism */
+/** @typedef {import("../mechanisms/base.js").Tables} Tables */
+/** @typedef {import("../mechanisms/numeric_base.js").NumericDomain} NumericDomain */
 /** @typedef {import("./row_schema.js").CodedRow} CodedRow */
 /** @typedef {import("./row_schema.js").RowSchema} RowSchema */
 
@@ -27,6 +29,8 @@ import { areDistinct } from "./features.js";
  * @property {number} weight
  * @property {number} moment 1 for a number, 2 for its square, 0 for categories and bins
  * @property {string} mechanismName
+ * @property {number | NumericDomain} domain number of values, or what a mechanism for numbers takes
+ * @property {Tables} tables the integers of the mechanism
  * @property {Mechanism} mechanism
  */
 
@@ -107,7 +111,7 @@ function readQuestion(entry, index, tables, schema, limit, built) {
     requireValid(mechanism.payloadBytes <= MAX_PAYLOAD_BYTES, field);
     built.set(key, mechanism);
   }
-  return { index, features, weight, moment, mechanismName: name, mechanism };
+  return { index, features, weight, moment, mechanismName: name, domain, tables: tables[entry.tables], mechanism };
 }
 
 /**

@@ -40,7 +40,7 @@ import { trueAnswer } from "./questions.js";
  * @param {ReportOptions} [options]
  * @returns {Uint8Array}
  */
-export function makeReport(plan, row, label, options) {
+export function makeReport(plan, row, label, options = {}) {
   return randomise(plan, row, label, options).report;
 }
 
@@ -50,18 +50,19 @@ export function makeReport(plan, row, label, options) {
  * @param {Plan} plan
  * @param {Readonly<Record<string, unknown>>} row
  * @param {unknown} label
- * @param {ReportOptions} [options]
+ * @param {ReportOptions} options
+ * @param {number} [asked] index of a question to answer instead of a drawn one. Never send such a report: the
+ *   choice of the question may depend on the row.
  * @returns {RandomisedReport}
  */
-export function randomise(plan, row, label, { random = systemRandom, token } = {}) {
+export function randomise(plan, row, label, { random = systemRandom, token }, asked) {
   if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan, which checks it", "invalid-plan");
   // 1. code and check every value of the row, also for other questions
   const coded = plan.encode(row, label);
   // 2. draw the question and the report's id, by public weights and without looking at the row
-  const { index, id } = readInvitation(plan, token) ?? {
-    index: countUpTo(plan.limits, readWord(takeBytes(random, 8), 0)),
-    id: takeBytes(random, 16),
-  };
+  const invited = asked === undefined ? readInvitation(plan, token) : undefined;
+  const index = invited?.index ?? asked ?? drawQuestion(plan, random);
+  const id = invited?.id ?? takeBytes(random, 16);
   const question = plan.questions[index];
   // 3. the true answer: the question's features coupled with the label
   const truth = trueAnswer(question, plan.schema, coded);
@@ -69,4 +70,14 @@ export function randomise(plan, row, label, { random = systemRandom, token } = {
   const payload = question.mechanism.perturb(truth, takeBytes(random, question.mechanism.randomBytes));
   // 5. pack the report
   return { question, truth, payload, report: packReport(plan.digestBytes, index, id, payload) };
+}
+
+/**
+ * Draw the index of a question by the public weights.
+ *
+ * @param {Plan} plan
+ * @param {RandomSource} random
+ */
+export function drawQuestion(plan, random) {
+  return countUpTo(plan.limits, readWord(takeBytes(random, 8), 0));
 }

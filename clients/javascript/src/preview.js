@@ -1,0 +1,259 @@
+/**
+ * Explains one report to a person: the question, the bytes to send, and the likelihood of each true answer.
+ *
+ * A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so
+ * only the person may see it. Never send its report: another one must follow from a new draw.
+ */
+
+import { expLowerBound } from "./epsilon_proof.js";
+import { toHex } from "./bytes.js";
+import { likelihoodOf } from "./explain/likelihood.js";
+import { formatNumber, meaning, questionName } from "./explain/meaning.js";
+import { LdpError } from "./errors.js";
+import { GRID } from "./mechanisms/numeric_base.js";
+import { LAPLACE } from "./mechanisms/registry.js";
+import { systemRandom } from "./randomness.js";
+import { parseDecimal } from "./survey/decimals.js";
+import { drawQuestion, randomise } from "./survey/randomise.js";
+
+/** @typedef {import("./arithmetic.js").Fraction} Fraction */
+/** @typedef {import("./survey/features.js").Feature} Feature */
+/** @typedef {import("./survey/plan.js").Plan} Plan */
+/** @typedef {import("./survey/questions.js").Question} Question */
+/** @typedef {import("./survey/randomise.js").RandomisedReport} RandomisedReport */
+/** @typedef {import("./survey/randomise.js").ReportOptions} ReportOptions */
+
+/**
+ * @typedef {object} PossibleAnswer
+ * @property {readonly (readonly [name: string, text: string])[]} answer in words
+ * @property {number} belief probability of this answer after the report, if all listed ones were equally likely
+ * @property {boolean} isTruth
+ */
+
+/** Number of possible answers that are listed; of a larger domain the likeliest are listed. */
+const MAX_LISTED = 16;
+
+/** The report that a device would make of one row. Logs and JSON of it do not contain the true answer. */
+export class Preview {
+  #plan;
+  #randomised;
+  #clipped;
+
+  /**
+   * @param {Plan} plan
+   * @param {RandomisedReport} randomised
+   * @param {readonly string[]} clipped
+   */
+  constructor(plan, randomised, clipped) {
+    this.#plan = plan;
+    this.#randomised = randomised;
+    this.#clipped = clipped;
+  }
+
+  /** Name of the question. */
+  get question() {
+    return questionName(this.#plan, this.#randomised.question);
+  }
+
+  /** Probability that a person is asked this question. */
+  get questionProbability() {
+    const total = this.#plan.questions.reduce((sum, { weight }) => sum + weight, 0);
+    return this.#randomised.question.weight / total;
+  }
+
+  /** Name of the mechanism that randomises the answer. */
+  get mechanism() {
+    return this.#randomised.question.mechanismName;
+  }
+
+  /** The true answer in words, as pairs of a name and a text. It stays on the device. */
+  get truth() {
+    return meaning(this.#plan, this.#randomised.question, this.#randomised.truth);
+  }
+
+  /** Names of the entries of the row that are outside their range, and are moved to the nearest end. */
+  get clipped() {
+    return this.#clipped;
+  }
+
+  /** The bytes that would be sent. */
+  get report() {
+    return this.#randomised.report;
+  }
+
+  /** The privacy budget that sending the report would spend, as a decimal. */
+  get epsilon() {
+    return this.#plan.epsilon;
+  }
+
+  /** Largest factor by which any report of the survey changes the odds between two answers: e^epsilon. */
+  get oddsBound() {
+    const { units, scale } = parseDecimal(this.#plan.epsilon);
+    return toDouble(expLowerBound(units, scale));
+  }
+
+  /**
+   * Possible true answers with their probabilities after this report, the likeliest first. Of a question about
+   * numbers the lowest, the middle and the highest are listed. The truth is always listed.
+   *
+   * @returns {PossibleAnswer[]}
+   */
+  get possibleAnswers() {
+    const { payload, question, truth } = this.#randomised;
+    const likelihood = likelihoodOf(question, payload);
+    const values = sampleValues(this.#plan, question, truth);
+    const chances = values.map((value) => toDouble(likelihood(value)));
+    const total = chances.reduce((sum, each) => sum + each, 0);
+    const order = values.map((_, index) => index).sort((one, other) => chances[other] - chances[one]);
+    return order
+      .filter((index, place) => place < MAX_LISTED || isEqual(values[index], truth))
+      .map((index) => ({
+        answer: meaning(this.#plan, question, values[index]),
+        belief: chances[index] / total,
+        isTruth: isEqual(values[index], truth),
+      }));
+  }
+
+  /** Return the explanation as lines of text. It contains the true answer, so only the person may see it. */
+  toString() {
+    const { byInvitation } = this.#plan;
+    const how = byInvitation
+      ? "chosen by the invitation"
+      : `drawn at random with probability ${percent(this.questionProbability)}, without looking at the answers`;
+    const bytes = toHex(this.report).replace(/../g, "$& ").trim();
+    return [
+      `One question is asked, ${how}: ${this.question}.`,
+      `The true answer, which stays on the device: ${writeAnswer(this.truth)}.`,
+      ...this.clipped.map((name) => `${name} is outside its range: the device moves it to the nearest end.`),
+      `The device sends a random answer instead, drawn by the mechanism ${this.mechanism}.`,
+      `What would be sent, ${this.report.length} bytes: ${bytes}`,
+      ...(byInvitation
+        ? ["People who know that you were given this invitation know that the report is yours."]
+        : []),
+      "Every possible answer can lead to this report. If all of the following were equally likely before, their " +
+        "probabilities after it are:",
+      ...this.possibleAnswers.map(
+        ({ answer, belief, isTruth }) => `  ${writeAnswer(answer)}: ${percent(belief)}${isTruth ? " (the truth)" : ""}`,
+      ),
+      "No report of this survey changes the odds between any two answers by more than the factor " +
+        `e^${this.epsilon} = ${formatNumber(this.oddsBound)}. Sending it spends epsilon = ${this.epsilon}.`,
+    ].join("\n");
+  }
+
+  /** Return what JSON may contain: neither the true answer nor the report. */
+  toJSON() {
+    return { question: this.question };
+  }
+}
+
+/**
+ * Make a report of a row by the steps of a device, and send nothing.
+ *
+ * Throws RowError if the row does not fit the survey, TokenError if the token does not. Without a token, a
+ * preview of a survey by invitation draws the question.
+ *
+ * @param {Plan} plan
+ * @param {Readonly<Record<string, unknown>>} row
+ * @param {unknown} label
+ * @param {ReportOptions & { question?: string }} [options] `question` is the name of a question to preview in
+ *   place of a drawn one
+ * @returns {Preview}
+ */
+export function preview(plan, row, label, { question, ...options } = {}) {
+  const randomised = randomise(plan, row, label, options, chooseQuestion(plan, question, options));
+  return new Preview(plan, randomised, clippedNames(plan, row));
+}
+
+/**
+ * Return the index of the question with a name. Without a name, `randomise` chooses the question; only a survey
+ * by invitation needs a drawn one here, if there is no token yet.
+ *
+ * @param {Plan} plan
+ * @param {string | undefined} name
+ * @param {ReportOptions} options
+ */
+function chooseQuestion(plan, name, { random = systemRandom, token }) {
+  if (name !== undefined) {
+    const index = plan.questions.findIndex((each) => questionName(plan, each) === name);
+    if (index < 0) throw new LdpError("there is no such question", "error");
+    return index;
+  }
+  return plan.byInvitation && !token ? drawQuestion(plan, random) : undefined;
+}
+
+/**
+ * Return the names of the entries outside their public bounds, of a row that fits the survey.
+ *
+ * @param {Plan} plan
+ * @param {Readonly<Record<string, unknown>>} row
+ */
+function clippedNames(plan, row) {
+  const { features, projection } = plan.rowSchema;
+  const inputs = projection?.inputs ?? [];
+  const codes = inputs.map((feature) => feature.code(row[feature.name]));
+  /** @param {Feature} feature */
+  const valueOf = ({ name }) => {
+    const component = projection?.components.find((each) => each.name === name);
+    return component ? component.apply(codes) : row[name];
+  };
+  return [...inputs, ...features]
+    .filter((feature) => ["binned", "numeric"].includes(feature.kind) && isOutside(feature, valueOf(feature)))
+    .map(({ name }) => name);
+}
+
+/**
+ * @param {Feature} feature
+ * @param {unknown} value
+ */
+function isOutside({ values }, value) {
+  const number = typeof value === "bigint" || typeof value === "number" ? Number(value) : NaN;
+  return number < Number(values[0]) || number > Number(values[values.length - 1]);
+}
+
+/**
+ * Return the answers to list: all of a question about categories; of numbers the lowest, the middle, the
+ * highest and the missing one in every class, and the truth.
+ *
+ * @param {Plan} plan
+ * @param {Question} question
+ * @param {readonly number[]} truth
+ * @returns {(readonly number[])[]}
+ */
+function sampleValues(plan, { domain, mechanismName, moment }, truth) {
+  if (typeof domain === "number") return Array.from({ length: domain }, (_, value) => [value]);
+  const lowest = moment === 2 ? GRID : 0;
+  const codes = [lowest, (lowest + 2 * GRID) / 2, 2 * GRID];
+  if (domain.missing.every(Boolean)) codes.push(2 * GRID + 1);
+  const numbers = mechanismName === LAPLACE ? domain.missing.length : 1;
+  const values = plan.schema.label.values.flatMap((_, label) =>
+    codes.map((code) => Array(numbers).fill(code * domain.labels + label)),
+  );
+  return values.some((value) => isEqual(value, truth)) ? values : [...values, truth];
+}
+
+/**
+ * @param {readonly number[]} one
+ * @param {readonly number[]} other
+ */
+function isEqual(one, other) {
+  return one.every((each, index) => each === other[index]);
+}
+
+/**
+ * Return a fraction as a double.
+ *
+ * @param {Fraction} fraction
+ */
+function toDouble([numerator, denominator]) {
+  return Number((numerator << 128n) / denominator) / 2 ** 128;
+}
+
+/** @param {readonly (readonly [string, string])[]} answer */
+function writeAnswer(answer) {
+  return answer.map(([name, text]) => `${name} = ${text}`).join(", ");
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(100 * share).toFixed(1)}%`;
+}

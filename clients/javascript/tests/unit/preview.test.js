@@ -1,0 +1,59 @@
+/** A preview shows the true answer to the person, and to nobody else. */
+
+import assert from "node:assert/strict";
+import { inspect } from "node:util";
+import { test } from "node:test";
+
+import { readPlan, RowError, TokenError } from "../../src/core.js";
+import { preview } from "../../src/preview.js";
+import { readVectors, toBytes } from "../surveys.js";
+
+const { plan: text, cases } = readVectors("good-auto");
+const PLAN = readPlan(toBytes(text));
+const { label, row } = cases[0];
+
+test("a preview of a named question answers that question", () => {
+  for (const question of ["smokes", "age", "hours", "district"]) {
+    const shown = preview(PLAN, row, label, { question });
+    assert.equal(shown.question, question);
+    assert.equal(shown.report[36], PLAN.questions.findIndex(({ features }) => PLAN.schema.features[features[0]]?.name === question));
+  }
+  assert.throws(() => preview(PLAN, row, label, { question: "weight" }), { reason: "error" });
+});
+
+test("logs and JSON of a preview contain neither the true answer nor the report", () => {
+  const shown = preview(PLAN, row, label, { question: "age" });
+  assert.deepEqual(Object.fromEntries(shown.truth).age, "young");
+  assert.equal(JSON.stringify(shown), '{"question":"age"}');
+  assert.ok(!inspect(shown, { depth: 9, showHidden: true }).includes("young"));
+  assert.deepEqual(Object.keys(shown), []);
+});
+
+test("the text of a preview contains the question, the bytes and every answer", () => {
+  const written = String(preview(PLAN, { ...row, hours: 99 }, label, { question: "age" }));
+  for (const part of ["age", "young", "middle", "old", "(missing)", "(the truth)", "hours is outside its range", "e^1.25"]) {
+    assert.ok(written.includes(part), part);
+  }
+});
+
+test("the beliefs add up to 1 and respect the bound", () => {
+  for (const question of ["smokes", "age", "hours"]) {
+    const shown = preview(PLAN, row, label, { question });
+    const beliefs = shown.possibleAnswers.map(({ belief }) => belief);
+    assert.ok(Math.abs(beliefs.reduce((sum, each) => sum + each) - 1) < 1e-12);
+    assert.ok(Math.max(...beliefs) / Math.min(...beliefs) <= shown.oddsBound);
+  }
+});
+
+test("a survey by invitation has previews without a token, but not with a wrong one", () => {
+  const invited = readVectors("tokens");
+  const plan = readPlan(toBytes(invited.plan));
+  const [first] = invited.cases;
+  assert.ok(preview(plan, first.row, first.label).truth.length);
+  assert.match(String(preview(plan, first.row, first.label, { token: first.token })), /chosen by the invitation/);
+  assert.throws(() => preview(plan, first.row, first.label, { token: "a".repeat(32) }), TokenError);
+});
+
+test("a row that does not fit has no preview", () => {
+  assert.throws(() => preview(PLAN, { ...row, age: "secret" }, label), RowError);
+});

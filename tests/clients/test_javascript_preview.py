@@ -1,0 +1,84 @@
+"""Previews of the JavaScript client state what the Python client computes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from encoders.explain.preview import Preview, preview
+from encoders.mechanisms import NumericMechanism
+from encoders.mechanisms.numeric_base import GRID
+from encoders.randomness import GivenBytes
+from encoders.survey import Plan
+from tests.support.javascript import run_node
+from tests.vectors.adapter import value_of
+from tests.vectors.check_port import HERE
+
+pytestmark = pytest.mark.slow
+
+FILES = [*sorted(HERE.glob("good-*.json")), HERE / "tokens.json"]
+MAX_LISTED = 16
+
+
+def previews_of(file: Path) -> Iterator[Preview]:
+    document = json.loads(file.read_text("utf-8"))
+    plan = Plan.from_json(document["plan"].encode())
+    for case in document["cases"]:
+        if "report" in case:
+            row = {name: value_of(value) for name, value in case["row"].items()}
+            rng = GivenBytes(bytes.fromhex(case["random"]))
+            yield preview(plan, row, value_of(case["label"]), rng, token=case.get("token"))
+
+
+def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:
+    """Return each listed true answer with its probability after the report."""
+    question, truth, payload, _ = shown.randomised
+    mechanism = question.mechanism
+    if not isinstance(mechanism, NumericMechanism):
+        exact = dict(enumerate(mechanism.likelihood(payload)))
+    else:
+        domain = mechanism.domain
+        lowest = GRID * (1 + domain.low)
+        codes = [lowest, (lowest + 2 * GRID) // 2, 2 * GRID] + [2 * GRID + 1] * all(domain.missing)
+        values: list[Any] = [code * domain.labels + label for label in range(domain.labels) for code in codes]
+        if mechanism.multivariate:
+            values = [(value,) * len(domain.missing) for value in values]
+        exact = {value: mechanism.probability(payload, value) for value in {*values, truth}}
+    total = sum(exact.values())
+    return [(value, float(chance / total)) for value, chance in exact.items()]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
+    printed = json.loads(run_node("tests/previews.js", str(file)))
+    expected = list(previews_of(file))
+    assert len(printed) == len(expected) > 0
+    for found, shown in zip(printed, expected, strict=True):
+        question = shown.randomised.question
+        assert found["report"] == shown.report.hex()
+        assert found["question"] == shown.question
+        assert found["chance"] == pytest.approx(shown.plan.question_probability(question))
+        assert dict(found["truth"]) == shown.truth
+        assert sorted(found["clipped"]) == sorted(shown.clipped)
+        assert found["oddsBound"] == pytest.approx(math.exp(shown.epsilon))
+        beliefs = likelihoods_of(shown)
+        beliefs.sort(key=lambda pair: -pair[1])
+        listed = len(found["answers"])
+        assert min(MAX_LISTED, len(beliefs)) <= listed <= MAX_LISTED + 1
+        assert [each["belief"] for each in found["answers"][:MAX_LISTED]] == pytest.approx(
+            [belief for _, belief in beliefs[:MAX_LISTED]], rel=1e-12
+        )
+        words = [(question.meaning(value), belief) for value, belief in beliefs]
+        for each in found["answers"]:
+            assert any(
+                dict(each["answer"]) == answer and each["belief"] == pytest.approx(belief, rel=1e-12)
+                for answer, belief in words
+            )
+        [truth] = [each for each in found["answers"] if each["isTruth"]]
+        assert dict(truth["answer"]) == shown.truth
+        assert shown.question in found["text"]

@@ -134,6 +134,8 @@ class Person:
             lambda: self.ask("POST", page, report[:-1] + rude),
             lambda: self.ask("POST", page, other),
             lambda: self.ask("POST", page, rude, **{"Content-Type": "text/plain"}),
+            lambda: self.ask("POST", page, rude, **{"Content-Type": "text/html"}),
+            lambda: self.ask("OPTIONS", page),
             lambda: self.ask("POST", page, rude, **{"Content-Length": "99999999"}),
             lambda: self.ask("POST", page, report.replace(plan.digest_bytes, bytes(32))),
             lambda: self.ask("POST", f"/v1/surveys/{self._word()}/reports", report),

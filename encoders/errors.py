@@ -96,14 +96,8 @@ class SurveyError(_CollectedError):
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line
         place = f"line {line}: " if line else ""
-        super().__init__(f"{place}{_escape(field)}: {why}" if field else f"{place}{why}")
-
-
-def _escape(field: str) -> str:
-    """Replace what is not printable: a key of a file could contain control sequences of a terminal."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in field
-    )
+        shown = field if field.isprintable() else ascii(field)[1:-1]  # it may be any key of a file
+        super().__init__(f"{place}{shown}: {why}" if field else f"{place}{why}")
 
 
 class PrivacyError(SurveyError):

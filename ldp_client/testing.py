@@ -233,9 +233,9 @@ def recording(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Recorder]:
 
 @contextmanager
 def _restore_clients() -> Iterator[list[Client]]:
-    """Yield the clients that use a default; afterwards restore their state, and reset those that were added.
+    """Yield the clients that use a default; afterwards restore them, and reset those that were added.
 
-    Reports that already wait in their journals are held back, because they are not the test's.
+    Reports that already wait are held back: they are not the test's.
     """
     before = {each: (dict(vars(each)), each._participation._plan) for each in list(_clients)}
     defaults = _find_clients_with_defaults()

@@ -150,7 +150,7 @@ class _Deadline:
     """The time at which one exchange of request and response must end.
 
     A socket's own timeout is for each call: a server that sends byte by byte would hold the caller for hours.
-    No other thread watches the time, since some Pythons start none while they exit.
+    No other thread watches the time: some Pythons start none at exit.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -40,13 +40,11 @@ class Wording:
         return format_answer({name: self._value(name, value) for name, value in answer.items()})
 
     def titled_answer(self, answer: Mapping[str, str]) -> str:
-        """Return an answer with titles in place of names; entries with one title keep their names."""
+        """Return an answer with titles in place of names, unless two titles are equal."""
         titles = self.titles(answer)
-        shown = list(titles.values())
-        keys = {name: title for name, title in titles.items() if shown.count(title) == 1}
-        return format_answer(
-            {keys.get(name, name): self._value(name, value) for name, value in answer.items()}
-        )
+        if len(set(titles.values())) < len(titles):
+            titles = {}
+        return format_answer({titles.get(name, name): self._value(name, answer[name]) for name in answer})
 
     def titles(self, names: Iterable[str]) -> dict[str, str]:
         """Return the title, in quotes, of each of the names that has one."""

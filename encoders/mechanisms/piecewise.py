@@ -92,9 +92,8 @@ class Piecewise(IndexPayload, NumericMechanism):
     def _max_draw_ratio(self) -> Fraction:
         """Return the largest ratio of a cell's draws within a window to its draws among all cells.
 
-        Multiply-shift gives cells of two sizes that differ by one draw. Not every pair of sizes, one in a
-        window and one among all cells, occurs. The pairs are tried from the worst on; the first that occurs
-        is the exact result.
+        Multiply-shift gives cells of two sizes that differ by one draw. The pairs of sizes, in a window and
+        among all cells, are tried from the worst on; the first that occurs is the exact result.
         """
         inside, anywhere = _draw_counts(self._window_points), _draw_counts(self.indices)
         pairs = sorted(product(inside, anywhere), key=lambda pair: Fraction(*pair), reverse=True)

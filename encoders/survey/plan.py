@@ -95,6 +95,8 @@ class Plan:
             raise SurveyError("is open or token", "enrolment")
         if self.texts_digest != "" and not is_sha256(self.texts_digest):
             raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
+        if self.texts and self.texts.digest != self.texts_digest:
+            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
         object.__setattr__(self, "json", dump_canonical_json(_as_dict(self)))
         if len(self.json) > MAX_PLAN_BYTES:
             raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")

@@ -45,7 +45,7 @@ def _strip(entry: Any) -> Any:
 def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Collection[str] | None]:
     """Return the entries of a row, and their values that may have texts; None if an entry has a mistake.
 
-    A component of the projection is no entry of a row, but the inputs of the projection are.
+    A component of the projection is no entry of a row; its inputs are.
     """
     tables = _table(document.get("features"))
     read = {each.name: values_with_texts(each) for each in features}

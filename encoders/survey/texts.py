@@ -1,7 +1,7 @@
 """The texts of a survey: what a person reads when they are asked, in one or more languages.
 
 A plan holds only the SHA-256 of its texts. Consent, the author's signature and the check for a changed plan
-therefore cover them. The texts themselves are in a side file of canonical JSON. They are plain text, never
+therefore cover them. The texts are in a side file of canonical JSON. They are plain text, never
 HTML or Markdown, and no report depends on them.
 """
 
@@ -192,7 +192,7 @@ def _find_in_entry(entry: Any, path: Path, values: Collection[str] | None) -> It
     former: dict[str, str] = {}
     for value, text in texts.items():
         if isinstance(text, str) and (same := former.setdefault(text, value)) != value:
-            yield TextProblem((*path, value), f"is the text of {same!r} too: give each value its own text")
+            yield TextProblem((*path, value), f"is the text of {same!r} too: change one")
 
 
 def _find_in_table(table: Any, path: Path, known: Collection[str]) -> Iterator[TextProblem]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,12 @@ def test_error_about_a_side_file_contains_no_control_characters() -> None:
     with pytest.raises(SurveyError) as caught:
         plan.with_texts(data)
     assert str(caught.value).startswith("about.\\x1b[31m: is not an entry here")
+
+
+def test_plan_refuses_an_object_of_other_texts() -> None:
+    other = read_survey(WITH_TEXTS.replace("How old are you?", "How old?")).compile()
+    with pytest.raises(SurveyError, match="not the texts of the plan"):
+        replace(compiled(), texts=other.texts)
 
 
 def test_side_file_of_other_bytes_is_refused() -> None:

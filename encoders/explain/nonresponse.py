@@ -8,6 +8,7 @@ words.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from encoders.survey.features import CategoricalFeature
 from encoders.survey.plan import Plan
@@ -35,6 +36,41 @@ def is_complete(values: Sequence[str]) -> bool:
     return len(values) <= 2 or any(map(_is_for_the_rest, values)) or _are_consecutive(values)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SilenceCauses:
+    """Who cannot answer a survey, by the cause.
+
+    Attributes
+    ----------
+    incomplete : tuple of str
+        The features whose values may not cover every answer.
+    required : tuple of str
+        The entries of the row without which there is no report.
+    is_label_incomplete : bool
+        Whether the values of the label may not cover every answer.
+    is_label_required : bool
+        Whether the label has no value for people without an answer.
+    """
+
+    incomplete: tuple[str, ...]
+    required: tuple[str, ...]
+    is_label_incomplete: bool
+    is_label_required: bool
+
+
+def find_silence_causes(plan: Plan) -> SilenceCauses:
+    """Return who cannot answer a survey, by the rule of this module."""
+    label = plan.row_label
+    listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
+    is_label_complete = is_complete(label.values)
+    return SilenceCauses(
+        incomplete=tuple(each.name for each in listed if not is_complete(each.values)),
+        required=tuple(each.name for each in plan.entries if each.missing == "error"),
+        is_label_incomplete=not is_label_complete,
+        is_label_required=is_label_complete and not any(map(_is_for_the_rest, label.values)),
+    )
+
+
 def silence_warnings(plan: Plan) -> list[str]:
     """Return one warning for each reason why some people cannot answer a survey, with the correction."""
     return [warning for _, warning in locate_silence(plan)]
@@ -42,18 +78,16 @@ def silence_warnings(plan: Plan) -> list[str]:
 
 def locate_silence(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
     """Return the warnings of :func:`silence_warnings`, each after the path of the first entry it is about."""
-    label = plan.row_label
+    label, causes = plan.row_label, find_silence_causes(plan)
     inputs = {each.name for each in plan.projection.inputs} if plan.projection else set()
 
     def path_of(name: str) -> tuple[str, ...]:
         return ("projection", "inputs", name) if name in inputs else ("features", name)
 
-    listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
-    incomplete = [each.name for each in listed if not is_complete(each.values)]
+    incomplete = list(causes.incomplete)
     path = path_of(incomplete[0]) if incomplete else ("label", "values")
-    if not is_complete(label.values):
+    if causes.is_label_incomplete:
         incomplete.append(f"{label.name} (the label)")
-    required = [each.name for each in plan.entries if each.missing == "error"]
     found: list[tuple[tuple[str, ...], str]] = []
     if incomplete:
         text = (
@@ -62,13 +96,13 @@ def locate_silence(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
             "(nothing to do if the list covers everybody)"
         )
         found.append((path, text))
-    if required:
+    if causes.required:
         text = (
-            f"{', '.join(required)}: a person without an answer cannot report, and their silence reveals "
-            'that: add missing = "category" (nothing to do if everybody has an answer)'
+            f"{', '.join(causes.required)}: a person without an answer cannot report, and their silence "
+            'reveals that: add missing = "category" (nothing to do if everybody has an answer)'
         )
-        found.append((path_of(required[0]), text))
-    if is_complete(label.values) and not any(map(_is_for_the_rest, label.values)):
+        found.append((path_of(causes.required[0]), text))
+    if causes.is_label_required:
         text = (
             f"{label.name} (the label): a person without a label cannot report, and their silence reveals "
             'that: add a value such as "unknown", which becomes a class and costs precision '

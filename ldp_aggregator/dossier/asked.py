@@ -18,7 +18,7 @@ ABOUT = {
     "purpose": "Purpose",
     "contact": "Contact",
     "ethics": "Ethics approval",
-    "retention": "Retention of counters and models",
+    "retention": "How long data are kept",
 }
 """The entries of [about] that a board reads, and their names."""
 _MAX_LISTED = 40
@@ -50,7 +50,10 @@ def build_declarations(source: DossierSource) -> list[tuple[str, Statement]]:
 def describe_entry(source: DossierSource, key: str) -> Statement:
     """Return an entry of [about], or that the author left it out."""
     text = about(source.plan).get(key)
-    return declared(text) if text else computed(f"{NOT_STATED}.", source.dossier_command)
+    if not text:
+        return computed(f"{NOT_STATED}.", source.dossier_command)
+    # people agree to this text, so it can be older than the decision of the board
+    return declared(f"According to the author: {text}" if key == "ethics" else text)
 
 
 def build_questions(source: DossierSource) -> dict[str, Any]:
@@ -71,7 +74,7 @@ def _build_table(plan: Plan, language: str) -> Table:
     caption = f"What a person is asked ({language})" if language else "What a person is asked"
     return Table(
         caption=caption,
-        head=("Question", "Name in the data", "Possible answers", "If a person does not answer"),
+        head=("Question", "Name in this document", "Possible answers", "If a person leaves it empty"),
         rows=list(_list_rows(plan, texts)),
         basis=Basis.DECLARED,
         language=language,
@@ -80,10 +83,10 @@ def _build_table(plan: Plan, language: str) -> Table:
 
 def _list_rows(plan: Plan, texts: DisplayTexts) -> Iterator[Sequence[str]]:
     label = plan.row_label
-    yield _row(label, texts.label, f"{label.name} (the outcome)", "no report is sent")
+    yield _row(label, texts.label, f"{label.name} (the main question)", "nothing is sent")
     for entry in plan.entries:
         shown = texts.features[entry.name]
-        skipped = _describe_missing(shown) if entry.missing == "category" else "no report is sent"
+        skipped = _describe_missing(shown) if entry.missing == "category" else "nothing is sent"
         yield _row(entry, shown, entry.name, skipped)
 
 
@@ -118,30 +121,51 @@ def _join(texts: Sequence[str]) -> str:
 
 
 def _describe_choice(source: DossierSource) -> Iterator[Statement]:
-    plan = source.plan
-    label, count = plan.label.name, len(plan.questions)
-    if count == 1:
-        yield computed("Every device answers the same question.", source.check_command)
+    plan, command = source.plan, source.check_command
+    asked = dict.fromkeys(each.feature_indices for each in plan.questions if each.feature_indices)
+    yield computed(
+        f"{source.main} is the main question. A report always contains the answer to it, together with the "
+        "answer to the question that was drawn, randomised as one answer."
+        if not plan.validation
+        else f"{source.main} is the main question.",
+        command,
+    )
+    if len(plan.questions) == 1:
+        yield computed("Every device answers the same question.", command)
     else:
-        yield computed(f"A device reports about one of {count} questions.", source.check_command)
+        yield computed(f"A report is about one of {_count_questions(plan, len(asked))}.", command)
         yield assumed(
-            "The invitation determines which one. Its issuer drew the question at random by public weights."
+            "The invitation determines which one. Its issuer drew the question at random, with probabilities "
+            "that the survey file states."
             if plan.by_invitation
-            else "It draws the question at random by public weights, without looking at the answers."
+            else "The device draws it at random, with probabilities that the survey file states, and without "
+            "looking at the answers."
         )
     if source.grouped:
         yield computed(
-            "One report contains the answers to several features together, randomised as one answer: "
+            "One report contains the answers to several questions together, randomised as one answer: "
             f"{'; '.join(source.grouped)}.",
-            source.check_command,
+            command,
         )
-    if plan.validation:
-        return
-    yield computed(
-        f"Each question includes the outcome {label}, which section 8 calls the label. The device randomises "
-        "both together, as one answer.",
-        source.check_command,
+    yield assumed(
+        "A person fills in all questions, whichever is drawn: the device checks all answers before it "
+        "randomises one. If an answer that must not be empty is empty, nothing is sent, also if another "
+        "question was drawn."
     )
+
+
+def _count_questions(plan: Plan, topics: int) -> str:
+    """Return how many questions can be drawn, and which of them are processed in several ways."""
+    names = [f"{topics} question{'' if topics == 1 else 's'}"]
+    if any(each.kind == "label" for each in plan.questions):
+        names.append("the main question alone")
+    numbers = dict.fromkeys(
+        ", ".join(each.name for each in question.asked_features)
+        for question in plan.questions
+        if question.moment
+    )
+    ways = "".join(f"; {name} is processed in two ways, of which one is drawn too" for name in numbers)
+    return " or ".join(names) + ways
 
 
 def _describe_computing(source: DossierSource) -> Iterator[Statement]:
@@ -149,8 +173,9 @@ def _describe_computing(source: DossierSource) -> Iterator[Statement]:
     if plan.validation:
         model = plan.validation
         yield computed(
-            f"This survey is a validation round. The device predicts {model.label.name} by a public model, "
-            "and reports only whether a prediction is right, randomised as any other answer.",
+            f"This survey is a validation round. The device predicts \u201c{model.label.name}\u201d by a "
+            "public "
+            "model, and reports only whether a prediction is right, randomised as any other answer.",
             command,
         )
     if projection := plan.row_schema.projection:
@@ -162,8 +187,8 @@ def _describe_computing(source: DossierSource) -> Iterator[Statement]:
             command,
         )
         yield assumed(
-            "The weights were fitted on public rows, or on randomised reports. Epsilon does not cover "
-            "private rows from which weights, value lists or ranges were made."
+            "The weights were computed from public data, or from randomised reports. The privacy limit does "
+            "not cover private data from which weights, lists of answers or ranges were made."
         )
 
 
@@ -171,7 +196,7 @@ def _describe_entry(plan: Plan) -> Iterator[Statement]:
     if any(not isinstance(each, CategoricalFeature) for each in plan.entries):
         yield assumed(
             "A number outside its range is moved to the end of the range on the device. The application can "
-            "show the person which ones; this is not sent."
+            "show the person which numbers were moved; this is not sent."
         )
 
 

@@ -1,4 +1,4 @@
-"""Builds the section on the audit of the plan."""
+"""Builds the sections on the audit of the survey: its result for the board, and details for the annex."""
 
 from __future__ import annotations
 
@@ -6,55 +6,84 @@ from collections.abc import Iterator
 from typing import Any
 
 from ldp_aggregator.dossier.audit_file import AuditSummary
+from ldp_aggregator.dossier.sections import section
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Statement, assumed, computed
 from ldp_aggregator.results.statements import describe_audit
 
+_PURPOSE = (
+    "An audit runs the installed program for made-up people, and compares what it would send with what this "
+    "document states. It can find a fault; it cannot show that there is none."
+)
 _BLIND_SPOTS = (
+    "A small excess: a program that reveals slightly more than the privacy limit allows.",
+    "Rare answers, and rare combinations of answers, which the audit does not compare.",
+    "An answer that is hidden in the report on purpose, or encrypted.",
+    "Random numbers that somebody else can predict.",
     (
-        "A leak of a few percent of epsilon: with 20,000 messages an epsilon that is overspent by 10% is not "
-        "detected."
+        "Internet addresses, encryption, the moment of sending, files, logs, and other connections of the "
+        "application."
     ),
-    "A leak for rare values or combinations of values, which the audit does not compare.",
-    "An answer that is hidden in the report's id, or encrypted with a key.",
-    "Noise from a generator that was seeded where the audit cannot look.",
-    "Addresses, encryption, the moment of sending, files, logs, and other connections of the application.",
-    "A client that recognises the audit, and an application that sends the answers elsewhere.",
-    "People who send no report because they cannot answer.",
+    "A program that recognises the audit, and an application that sends the answers elsewhere.",
+    "People who send nothing because they cannot answer.",
+)
+_TECHNICAL_BLIND_SPOTS = (
+    "With 20,000 messages an epsilon that is overspent by 10% is not detected.",
+    "Noise from a generator that was seeded where the audit cannot look is not detected.",
+    "If an answer is hidden in the report's id, only a single byte that depends on it is detected.",
 )
 
 
 def build_audit(source: DossierSource) -> dict[str, Any]:
-    """Return the result of the audit, and what no audit detects."""
-    statements = list(_describe(source, source.audit)) if source.audit else [describe_missing(source)]
+    """Return the result of the audit for the board, and what no audit detects."""
+    result = describe_result(source, source.audit) if source.audit else describe_missing(source)
     return {
-        "statements": statements,
+        "statements": [result, assumed(_PURPOSE), *_list_faults(source)],
         "blind_spots": [assumed(text) for text in _BLIND_SPOTS],
     }
 
 
+def build_audit_detail(source: DossierSource) -> dict[str, Any]:
+    """Return the lower bound, the size and the date of the audit, and its technical limits."""
+    if source.audit:
+        statements = list(_describe_detail(source, source.audit))
+    else:
+        text = f"No audit was given. This command makes one: {source.audit_command}"
+        statements = [computed(text, source.dossier_command)]
+    return {"statements": [*statements, *(assumed(text) for text in _TECHNICAL_BLIND_SPOTS)]}
+
+
 def describe_missing(source: DossierSource) -> Statement:
-    """Return that no audit was given, with the command that makes one."""
-    text = f"No audit was given. This command makes one: {source.audit_command}"
-    return computed(text, source.dossier_command)
-
-
-def describe_result(source: DossierSource, audit: AuditSummary) -> Statement:
-    """Return whether the audit passed, and its lower bound."""
+    """Return that no audit was given, with the number of the command that makes one."""
     return computed(
-        f"{describe_audit(audit.passed)} Its lower bound on epsilon is {audit.bound:.4f}; the survey states "
-        f"{source.epsilon}.",
-        source.audit_command,
+        "No audit was given. The author can make one with command "
+        f"{source.command_number(source.audit_command)} of {section('commands')}.",
+        source.dossier_command,
     )
 
 
-def _describe(source: DossierSource, audit: AuditSummary) -> Iterator[Statement]:
+def describe_result(source: DossierSource, audit: AuditSummary) -> Statement:
+    """Return whether the audit passed."""
+    passed = "passed" if audit.passed else "FAILED"
+    return computed(f"An audit of this survey {passed} ({section('audit')}).", source.audit_command)
+
+
+def _list_faults(source: DossierSource) -> Iterator[Statement]:
+    if source.audit:
+        yield from (computed(f"Fault: {each}", source.audit_command) for each in source.audit.faults)
+
+
+def _describe_detail(source: DossierSource, audit: AuditSummary) -> Iterator[Statement]:
     command = source.audit_command
-    yield describe_result(source, audit)
+    yield computed(
+        f"{describe_audit(audit.passed)} Its lower bound on epsilon is {audit.bound:.4f}; the survey states "
+        f"{source.epsilon}.",
+        command,
+    )
     yield computed(
         "The bound is a lower bound: the messages show that epsilon is at least this large. It does not show "
-        "that epsilon is no larger. The proof in section 7 gives the upper bound for the tables; the audit "
-        "shows whether the installed client behaves like them.",
+        f"that epsilon is no larger. The proof in {section('proof')} gives the upper bound for the tables; "
+        "the audit shows whether the installed client behaves like them.",
         command,
     )
     yield computed(
@@ -62,7 +91,6 @@ def _describe(source: DossierSource, audit: AuditSummary) -> Iterator[Statement]
         f"the digests are equal ({source.plan.digest}).",
         command,
     )
-    yield from (computed(f"Fault: {each}", command) for each in audit.faults)
     yield from (computed(f"Note: {each}", command) for each in audit.notes)
     if audit.dated:
         facts = "; ".join(f"{key}: {value}" for key, value in audit.dated)

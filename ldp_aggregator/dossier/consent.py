@@ -1,168 +1,193 @@
-"""Builds the draft of a consent text, and the answers to questions of participants."""
+"""Writes the draft of a consent text in plain words, with placeholders for the author."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.dossier.asked import NOT_STATED, about, title_of
+from ldp_aggregator.dossier.asked import about, title_of
 from ldp_aggregator.dossier.privacy import WEAK_EPSILON
+from ldp_aggregator.dossier.sections import section
+from ldp_aggregator.dossier.silence import join, list_required
 from ldp_aggregator.dossier.source import DossierSource
-from ldp_aggregator.dossier.statement import Statement, assumed, computed
+from ldp_aggregator.results.statements import update_belief
 
 _MAX_QUOTED = 300
 """Longer texts of the author are not repeated in the consent text, in characters."""
 _MAX_TITLE = 100
-"""A longer title of the main question is not repeated, in characters."""
+"""A longer title of a question is not repeated, in characters."""
+_MAX_QUESTIONS = 12
+"""More questions are not repeated."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a paragraph.
+
+    Attributes
+    ----------
+    text : str
+    is_placeholder : bool
+        Whether the author must replace the text.
+    """
+
+    text: str
+    is_placeholder: bool = False
 
 
 def build_consent(source: DossierSource) -> dict[str, Any]:
-    """Return the paragraphs of the draft, and its language."""
+    """Return the paragraphs of the draft with their headings, and the languages of the survey's texts."""
     languages = list(source.plan.texts.languages) if source.plan.texts else []
     others = [each for each in languages if each.partition("-")[0] != "en"]
-    return {"paragraphs": list(_write_consent(source)), "other_languages": ", ".join(others)}
+    return {
+        "paragraphs": [
+            ("What this is about", list(_introduce(source))),
+            ("What we ask", list(_list_questions(source))),
+            ("What happens to your answers", list(_explain_report(source))),
+            ("What others can notice", list(_explain_visible(source))),
+            ("Your choice", list(_explain_choice(source))),
+            ("Where data are kept, and for how long", list(_explain_storage(source))),
+            ("Whom you can ask", list(_name_contact(source))),
+        ],
+        "other_languages": ", ".join(others),
+    }
 
 
-def _write_consent(source: DossierSource) -> Iterator[str]:
-    plan = source.plan
-    purpose = _quote(source, "purpose")
-    yield f"You are invited to take part in the survey \u201c{title_of(plan)}\u201d. Its purpose: {purpose}"
-    trust = (
-        "What is sent can still show your answer almost as well as the answer itself."
-        if plan.epsilon >= WEAK_EPSILON
-        else "So nobody can be sure what you really answered."
+def _fill(text: str) -> Part:
+    return Part(f"[{text}]", is_placeholder=True)
+
+
+def _introduce(source: DossierSource) -> Iterator[Part]:
+    yield Part(
+        f"You are invited to take part in the survey \u201c{title_of(source.plan)}\u201d. Its purpose: "
     )
-    yield (
-        f"Your answers stay on your device. {_describe_choice(source)} {trust} Suppose somebody thinks "
-        "that a fact about you is as likely true as false. After seeing what was sent, they can be at "
-        f"most {source.belief_after(0.5)} sure."
+    yield _quote(source, "purpose")
+    yield Part(" The survey is run by ")
+    yield _fill("names and countries of all organisations")
+    yield Part(".")
+
+
+def _list_questions(source: DossierSource) -> Iterator[Part]:
+    texts = display_texts(source.plan)
+    titles = [texts.label.title, *(texts.features[each.name].title for each in source.plan.entries)]
+    if len(titles) > _MAX_QUESTIONS or max(map(len, titles)) > _MAX_TITLE:
+        yield _fill(f"all questions, as in {section('asked')}")
+        return
+    yield Part("The main question is: ")
+    yield from _write_title(titles[0])
+    yield Part(" The other questions are: " if len(titles) > 2 else " The other question is: ")
+    for place, title in enumerate(titles[1:]):
+        yield Part(" " if place else "")
+        yield from _write_title(title)
+
+
+def _write_title(title: str) -> Iterator[Part]:
+    """Yield a question; the author must word it if there is only its name in the survey file."""
+    if title.endswith(("?", ".", "!", "\u2026")):
+        yield Part(f"\u201c{title}\u201d")
+        return
+    yield _fill(f"wording of the question {title}")
+    yield Part(".")
+
+
+def _explain_report(source: DossierSource) -> Iterator[Part]:
+    before = 50
+    after = round(100 * update_belief(before / 100, source.odds_factor()))
+    certainty = (
+        "What is sent can show your answer almost as well as the answer itself."
+        if source.plan.epsilon >= WEAK_EPSILON
+        else "Somebody who sees what was sent can guess your answer better than before. But they cannot be "
+        "certain."
     )
-    invited = (
-        " The people who gave you the invitation can know which message is yours."
-        if plan.by_invitation
-        else ""
-    )
-    yield (
-        "Others may see that you took part, when, and from which internet address."
-        + invited
-        + " Other surveys "
-        "about you add to what can be learned."
-    )
-    yield (
-        "Taking part is your choice. You can stop until your message is sent. After that it cannot be taken "
-        "back, because it is part of a total."
-    )
-    yield (
-        f"How long data are kept: {_quote(source, 'retention')} Approval: {_quote(source, 'ethics')} "
-        f"Questions: {_quote(source, 'contact')}"
+    most = f"at most {after} in 100" if after < 100 else "nearly 100 in 100"
+    yield Part(
+        f"You fill in all questions on your own phone or computer. {_describe_choice(source)} "
+        "Your device then changes the answers by chance, as with dice. It sends only the changed answers. "
+        "These can be your true answers or others, and nobody can see which. "
+        f"{certainty} An example: somebody thinks that the chance is {before} in 100 that something about "
+        "you is true. After seeing what was sent, the "
+        f"chance can be {most}."
     )
 
 
 def _describe_choice(source: DossierSource) -> str:
-    """Return what the device sends, in the words of the consent text."""
+    """Return which answers the device sends."""
     plan = source.plan
-    main = display_texts(plan).label.title
-    named = f" (\u201c{main}\u201d)" if len(main) <= _MAX_TITLE else ""
-    questions = "a few questions" if source.grouped else "one question"
+    if plan.validation:
+        return "Your device guesses your answer to the main question. It sends whether the guess was right."
     if len(plan.questions) == 1:
-        chosen = "Your device takes your answers"
-    elif plan.by_invitation:
-        chosen = f"Your invitation picks {questions} by chance. Your device takes your answer"
-    else:
-        chosen = f"Your device picks {questions} by chance. It takes your answer"
+        return "Your device takes your answers together with the main question."
+    one = "a few of the other questions" if source.grouped else "one of the other questions"
+    answer = "answers" if source.grouped else "answer"
+    it = "them" if source.grouped else "it"
+    who = "Your invitation has picked" if plan.by_invitation else "Your device picks"
     return (
-        f"{chosen} together with the main question{named}, mixes chance into this, and sends only the mixed "
-        "answer."
+        f"{who} {one} by chance. Only your {answer} to {it} and to the main question count. Your device "
+        "takes "
+        f"your {answer} together with the main question."
     )
 
 
-def _quote(source: DossierSource, key: str) -> str:
+def _explain_visible(source: DossierSource) -> Iterator[Part]:
+    yield Part(
+        "Others may see that you took part, when, and from which internet address. Somebody who uses your "
+        "device can see that you agreed to this survey. "
+    )
+    yield _fill("whether the app keeps your answers on the device")
+    yield Part(" ")
+    if source.plan.by_invitation:
+        yield Part(
+            "Show your invitation to nobody. The people who gave it to you can know which report is "
+            "yours. They "
+            "cannot see your true answers in it. "
+        )
+    required = join([*list_required(source)[:-1], "the main question"])
+    yield Part(
+        f"If you leave {required} empty, nothing is sent, and others may notice this. Does your partner or "
+        "somebody of your family take part too? Then the reports together can show more about what you "
+        "share. "
+        "Other surveys about you also add to what can be learned."
+    )
+
+
+def _explain_choice(source: DossierSource) -> Iterator[Part]:
+    yield Part(
+        "Taking part is your choice. If you say no, you have no disadvantage. You can stop until your "
+        "report is "
+        "sent. This is usually a few seconds after your last answer "
+    )
+    yield _fill("or the time that the app waits")
+    yield Part(". After that you cannot take it back, because it is part of a total.")
+
+
+def _explain_storage(source: DossierSource) -> Iterator[Part]:
+    yield Part("The reports are collected by ")
+    yield _fill("name and country")
+    kept = "a code of your invitation" if source.plan.by_invitation else "a random number"
+    yield Part(
+        f". They keep totals. For each report they also keep the question, {kept} and the changed answer "
+        "in a "
+        "short form. They keep no name and no internet address. How long data are kept: "
+    )
+    yield _quote(source, "retention")
+    yield Part(" ")
+    yield _fill("when the short forms of the reports are deleted")
+
+
+def _name_contact(source: DossierSource) -> Iterator[Part]:
+    yield Part("Questions and complaints: ")
+    yield _quote(source, "contact")
+    yield Part(" ")
+    yield _fill("after the approval: name of the review board, and number of its approval")
+
+
+def _quote(source: DossierSource, key: str) -> Part:
     text = about(source.plan).get(key)
     if text is None:
-        return f"[{key}: {NOT_STATED.lower()}]."
+        return _fill(f"{key}: not stated by the author")
     text = " ".join(text.split())
     if len(text) > _MAX_QUOTED:
-        return f"[{key}: see section 2]."
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def list_answers(source: DossierSource) -> list[tuple[str, Statement]]:
-    """Return questions of participants, each with its answer in two sentences."""
-    return [
-        ("What could my neighbour learn about me?", _answer_neighbour(source)),
-        ("Who sees my address?", _answer_address()),
-        ("Can I take it back?", _answer_withdrawal(source)),
-        ("What happens at a second survey?", _answer_second_survey(source)),
-        ("What if I do not answer?", _answer_missing(source)),
-        ("What if the collector is hacked?", _answer_attack(source)),
-    ]
-
-
-def _answer_neighbour(source: DossierSource) -> Statement:
-    return computed(
-        "If your neighbour sees your report, a statement about you that they believed with probability 50% "
-        f"becomes at most {source.belief_after(0.5)} likely, and one of 10% at most "
-        f"{source.belief_after(0.1)}. From the published results they learn what is true of people like you, "
-        "as they would without your report, and they can see that you took part only if they watch your "
-        "network.",
-        source.odds_command,
-    )
-
-
-def _answer_address() -> Statement:
-    return assumed(
-        "Your network provider and the machine of the collector see your network address and the time "
-        "when your device sends, as with any website. The collector's program stores neither, but a "
-        "provider or a machine before the collector may keep a log."
-    )
-
-
-def _answer_withdrawal(source: DossierSource) -> Statement:
-    why = (
-        "your report is part of sums, from which no command subtracts it"
-        if source.plan.by_invitation
-        else "your report is part of sums, and nobody can find out which one was yours"
-    )
-    return assumed(
-        "Until your device has sent the report, you can withdraw, and the report is deleted. After that it "
-        f"cannot be taken back: {why}."
-    )
-
-
-def _answer_second_survey(source: DossierSource) -> Statement:
-    return computed(
-        "What can be learned adds up: after two surveys like this one, a belief of 50% can become at most "
-        f"{source.belief_after(0.5, 2)}, and after five {source.belief_after(0.5, 5)}. A further round of "
-        "this same survey adds nothing, because your device answers only one round.",
-        source.odds_command,
-    )
-
-
-def _answer_missing(source: DossierSource) -> Statement:
-    required = [each.name for each in source.plan.entries if each.missing == "error"]
-    if required:
-        names = ", ".join(required)
-        return assumed(
-            f"Without an answer to {names} your device sends no report, and people who know that you take "
-            "part may notice this. Where the survey takes a missing answer, it is randomised like any "
-            "other.",
-        )
-    return assumed(
-        "A question that you skip counts as one more answer and is randomised like any other; only the "
-        "outcome needs an answer. If you do not take part at all, nothing is sent, and people who know "
-        "that you were asked may notice this.",
-    )
-
-
-def _answer_attack(source: DossierSource) -> Statement:
-    found = (
-        "hashes of invitations with randomised answers"
-        if source.plan.by_invitation
-        else "randomised answers without names or addresses"
-    )
-    return assumed(
-        f"The attacker finds sums and {found}, and for each of them the same limit holds: a belief of 50% "
-        f"becomes at most {source.belief_after(0.5)}. From then on they could record the addresses of "
-        "devices that send, but your true answers are on your device only."
-    )
+        return _fill(f"{key}: see {section('purpose')}")
+    return Part(text if text.endswith((".", "!", "?")) else f"{text}.")

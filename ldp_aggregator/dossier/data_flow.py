@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from ldp_aggregator.authoring.overview import report_bytes
+from ldp_aggregator.dossier.kept import describe_mark, describe_record
+from ldp_aggregator.dossier.sections import section
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Statement, assumed
 
@@ -39,7 +41,7 @@ class Station:
 def list_stations(source: DossierSource) -> tuple[Station, ...]:
     """Return the places from the device to the model."""
     return (
-        _DEVICE,
+        _describe_device(source),
         _describe_network(source),
         _describe_collector(source),
         _AGGREGATOR,
@@ -47,27 +49,32 @@ def list_stations(source: DossierSource) -> tuple[Station, ...]:
     )
 
 
-_DEVICE = Station(
-    name="Device of the person",
-    role="the true answers stay here; it randomises one",
-    sees="The true answers, which the application reads. No other place sees them.",
-    keeps="The consent, the survey's plan, the epsilon spent, and the report until it is delivered. The true "
-    "answers are never written.",
-    passes="one randomised report",
-)
 _AGGREGATOR = Station(
-    name="Aggregator",
-    role="subtracts the noise from the sums",
-    sees="The sums per question, with the noise of all devices.",
-    keeps="Estimates for groups of people, with intervals.",
+    name="Evaluation",
+    role="corrects the totals; single answers stay random",
+    sees="The totals per question. They contain the randomness of all devices, which is corrected on "
+    "average.",
+    keeps="Estimates for groups of people, with margins.",
     passes="estimates",
 )
 _RESULTS = Station(
-    name="Model and results",
+    name="Results",
     role="may be published",
-    sees="Estimates for groups of people. No report and no row of a person.",
-    keeps="The estimates, the model and its privacy statement.",
+    sees="Estimates for groups of people, and a model made from them. Nothing about a single person.",
+    keeps="The estimates and the model.",
 )
+
+
+def _describe_device(source: DossierSource) -> Station:
+    return Station(
+        name="Device of the person",
+        role="randomises one answer; the true ones stay here",
+        sees="The true answers, which the application reads. No other place sees them.",
+        keeps="The consent, and the report until it is delivered. The ldp-bayes program never writes the "
+        "true "
+        f"answers to the device's storage ({section('withdrawal')}).",
+        passes="one randomised report",
+    )
 
 
 def _describe_network(source: DossierSource) -> Station:
@@ -75,26 +82,24 @@ def _describe_network(source: DossierSource) -> Station:
     length = " The length can show which question was drawn." if len(lengths) > 1 else ""
     return Station(
         name="Network",
-        role="sees address, time and length",
-        sees="The network address of the device, the time and the length of the message. The content is "
-        f"encrypted if the collector is reached by HTTPS.{length}",
+        role="sees internet address, time and length",
+        sees="The internet address of the device, the time and the length of the message. The content is "
+        f"encrypted if the connection is.{length}",
         keeps="Whatever a provider or the operator of the network logs.",
         passes="the same report",
     )
 
 
 def _describe_collector(source: DossierSource) -> Station:
-    is_invited = source.plan.by_invitation
-    identifier = "the invitation" if is_invited else "a random id"
-    stored = "a hash of its invitation" if is_invited else "its random id"
+    identifier = "the invitation" if source.plan.by_invitation else "its random number"
     return Station(
         name="Collector",
         role="counts each report once",
-        sees=f"The randomised report with the question and {identifier}; the network address and the time "
-        "of the request while it lasts.",
-        keeps=f"The sums of all reports, and for each report its question, {stored} and an 8-byte mark of "
-        "the randomised answer. No address, no time, no access log.",
-        passes="sums of all reports",
+        sees=f"The randomised report with the number of the drawn question and {identifier}. The internet "
+        "address and the time while the report arrives.",
+        keeps=f"The totals of all reports, and for each report {describe_record(source)}. "
+        f"{describe_mark(source)} No internet address, no time, no log of requests.",
+        passes="totals of all reports",
     )
 
 
@@ -106,6 +111,31 @@ def list_places(source: DossierSource) -> list[tuple[str, Statement]]:
             assumed(f"Sees: {each.sees} Keeps: {each.keeps} Passes on: {each.passes or 'nothing'}."),
         )
         for each in list_stations(source)
+    ]
+
+
+def describe_message(source: DossierSource) -> list[Statement]:
+    """Return what leaves the device."""
+    identifier = "the invitation" if source.plan.by_invitation else "a random number that names nobody"
+    invited = (
+        " The invitation is no mark of the device, but its issuer may know the person."
+        if source.plan.by_invitation
+        else ""
+    )
+    return [
+        assumed(
+            "For this survey the device sends one report, once. It contains the fingerprint of the survey "
+            f"(the same for everybody), the number of the drawn question, {identifier}, and the randomised "
+            f"answer to this question together with {source.main}."
+        ),
+        assumed(
+            "The request around the report is the same for every device: no cookie, no account and no "
+            f"identifier of the device.{invited}"
+        ),
+        assumed(
+            "If the network fails, the device sends exactly the same report again. It never randomises a "
+            "second time."
+        ),
     ]
 
 

@@ -8,36 +8,25 @@ from typing import Any
 from jinja2 import Template
 
 from encoders import __version__
-from ldp_aggregator.dossier.accuracy import build_accuracy
 from ldp_aggregator.dossier.asked import build_declarations, build_questions, title_of
-from ldp_aggregator.dossier.audit import build_audit
-from ldp_aggregator.dossier.consent import build_consent, list_answers
-from ldp_aggregator.dossier.data_flow import draw_flow, list_places
-from ldp_aggregator.dossier.limits import list_not_covered, list_visible, list_withdrawal
+from ldp_aggregator.dossier.audit import build_audit, build_audit_detail
+from ldp_aggregator.dossier.checklist import list_missing_facts
+from ldp_aggregator.dossier.conditions import list_conditions, list_not_protected
+from ldp_aggregator.dossier.consent import build_consent
+from ldp_aggregator.dossier.data_flow import describe_message, draw_flow, list_places
+from ldp_aggregator.dossier.margins import build_margins
+from ldp_aggregator.dossier.participant import list_answers
+from ldp_aggregator.dossier.precision import build_precision
 from ldp_aggregator.dossier.privacy import build_privacy
+from ldp_aggregator.dossier.proof import build_proof
 from ldp_aggregator.dossier.sample_report import build_sample
+from ldp_aggregator.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, SECTIONS, section
 from ldp_aggregator.dossier.source import DossierSource
-from ldp_aggregator.dossier.statement import Basis
+from ldp_aggregator.dossier.statement import Basis, find_common_mark
+from ldp_aggregator.dossier.storage import list_storage, list_withdrawal
 from ldp_aggregator.dossier.summary import build_summary
+from ldp_aggregator.dossier.visible import list_visible
 from ldp_aggregator.results.page.environment import load_template
-
-SECTIONS = {
-    "summary": "Summary for the board",
-    "purpose": "Purpose, contact, approval, retention",
-    "asked": "What is asked",
-    "flow": "Data flow: who sees what",
-    "sample": "Exactly what leaves the device",
-    "visible": "What stays visible",
-    "epsilon": "Epsilon as odds",
-    "accuracy": "Accuracy to expect",
-    "not-covered": "What is not covered",
-    "withdrawal": "Retention and withdrawal",
-    "audit": "The audit",
-    "consent": "Draft of a consent text",
-    "questions": "Questions that participants ask",
-    "commands": "Commands that repeat the computations",
-}
-"""The sections by their anchors, in their order; their numbers are in sentences of the other modules."""
 
 
 def render_dossier(source: DossierSource) -> bytes:
@@ -51,6 +40,9 @@ def build_view(source: DossierSource) -> dict[str, Any]:
         "sections": {
             anchor: f"{number}. {title}" for number, (anchor, title) in enumerate(SECTIONS.items(), 1)
         },
+        "parts": {"board": list(BOARD_SECTIONS), "annex": list(ANNEX_SECTIONS)},
+        "common_mark": find_common_mark,
+        "section": section,
         "bases": {each.name.lower(): each.value for each in Basis},
         "title": title_of(source.plan),
         "survey": source.plan.id,
@@ -62,16 +54,26 @@ def build_view(source: DossierSource) -> dict[str, Any]:
         "summary": build_summary(source),
         "declarations": build_declarations(source),
         "asked": build_questions(source),
-        "flow": {"drawing": draw_flow(source), "places": list_places(source)},
-        "sample": build_sample(source),
+        "flow": {
+            "drawing": draw_flow(source),
+            "places": list_places(source),
+            "message": describe_message(source),
+        },
         "visible": list_visible(source),
         "privacy": build_privacy(source),
-        "accuracy": build_accuracy(source),
-        "not_covered": list_not_covered(source),
+        "precision": build_precision(source),
+        "conditions": list_conditions(source),
+        "not_protected": list_not_protected(),
+        "storage": list_storage(source),
         "withdrawal": list_withdrawal(source),
         "audit": build_audit(source),
         "consent": build_consent(source),
         "answers": list_answers(source),
+        "checklist": list(list_missing_facts(source)),
+        "sample": build_sample(source),
+        "proof": build_proof(source),
+        "margins": build_margins(source),
+        "audit_detail": build_audit_detail(source),
     }
 
 

@@ -1,4 +1,4 @@
-"""Builds the section on epsilon: odds and beliefs, several surveys, and the exact proof."""
+"""Builds the section on how much a report can reveal: beliefs, dependent people, and several surveys."""
 
 from __future__ import annotations
 
@@ -6,147 +6,150 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from encoders.epsilon_proof import realised_epsilon
-from ldp_aggregator.authoring.overview import report_bytes
-from ldp_aggregator.dossier.source import SURVEYS, DossierSource
-from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed
-from ldp_aggregator.results.statements import BELIEFS, describe_privacy
+from ldp_aggregator.dossier.sections import section
+from ldp_aggregator.dossier.source import BELIEFS, SURVEYS, DossierSource
+from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
 
 WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
-_HUGE = 1e12
+_HARM = "a disclosed answer could harm a person, for example in court or at work"
+_RATINGS = (
+    (Decimal("0.5"), f"strict: ldp-bayes recommends 0.5 if {_HARM}"),
+    (
+        Decimal(1),
+        (
+            f"moderate: ldp-bayes recommends 1 in general, and the stricter 0.5 if {_HARM}. The board "
+            "should ask which of the two applies here"
+        ),
+    ),
+    (
+        Decimal(2),
+        (
+            "lax: ldp-bayes recommends 1, and up to 2 only if the survey cannot reach enough people at 1 and "
+            "people would accept what a report can reveal"
+        ),
+    ),
+)
+"""The recommendation of docs/size-and-epsilon.md, by the largest epsilon to which it applies."""
+_VERY_LAX = (
+    "very lax: ldp-bayes recommends at most 2, and devices refuse more unless their application allows it"
+)
+
+
+def rate_epsilon(epsilon: Decimal) -> str:
+    """Return how strict an epsilon is by the recommendation of ldp-bayes."""
+    return next((rating for largest, rating in _RATINGS if epsilon <= largest), _VERY_LAX)
 
 
 def build_privacy(source: DossierSource) -> dict[str, Any]:
-    """Return what epsilon means, what several surveys add up to, and how it is proved."""
+    """Return how much a report can reveal, and what several people or surveys add up to."""
     return {
-        "statements": list(_describe_epsilon(source)),
+        "statements": list(_describe_limit(source)),
         "beliefs": _build_beliefs(source),
+        "people": list(_describe_dependence(source)),
         "several": list(_describe_several(source)),
         "sums": _build_sums(source),
-        "proof": list(_describe_proof(source)),
-        "questions": _build_questions(source),
     }
 
 
-def _describe_epsilon(source: DossierSource) -> Iterator[Statement]:
-    command = source.check_command
-    yield computed(describe_privacy(source.epsilon, source.odds_factor()), command)
-    yield assumed(
-        "This holds for every person and every report, against anybody who sees it, whatever they know "
-        "already and whatever they compute later. It also holds for everything that is made from reports: "
-        "totals, estimates and models."
-    )
-    yield computed(
-        "So a belief b in a statement about the person becomes at most bF / (1 - b + bF), where F is this "
-        "factor. Percentages in this document are rounded to one decimal.",
+def describe_rating(source: DossierSource) -> Statement:
+    """Return the privacy limit, and how strict it is."""
+    rating = rate_epsilon(source.plan.epsilon)
+    text = f"Privacy limit (epsilon): {source.epsilon}; smaller protects better. This is {rating}."
+    return computed(text, source.check_command)
+
+
+def describe_examples(source: DossierSource) -> Statement:
+    """Return what a report makes of three beliefs."""
+    return conditional(
+        "What the limit means: suppose somebody sees a report and knows whose it is. If they believed "
+        f"before that something about this person is true with a probability of 10%, it is at most "
+        f"{source.belief_after(0.1)} afterwards; 50% becomes at most {source.belief_after(0.5)}, and 90% at "
+        f"most {source.belief_after(0.9)}.",
         source.odds_command,
     )
-    yield from warn_of_weak_epsilon(source)
 
 
 def warn_of_weak_epsilon(source: DossierSource) -> Iterator[Statement]:
     """Yield a warning if one report can be nearly as good as the answer itself."""
     if source.plan.epsilon >= WEAK_EPSILON:
-        text = "At this epsilon one report can be nearly as good as the answer itself."
+        text = "At this privacy limit one report can be nearly as good as the answer itself."
         yield computed(text, source.odds_command)
+
+
+def _describe_limit(source: DossierSource) -> Iterator[Statement]:
+    yield describe_rating(source)
+    yield from warn_of_weak_epsilon(source)
+    yield assumed(
+        "The limit holds for every report of every person, against anybody who sees it, whatever they knew "
+        "before and whatever they compute later. It also holds for the totals, estimates and models that are "
+        "made from reports, except for what is true of a whole group: that can be learned from the results "
+        "without a person's own report."
+    )
 
 
 def _build_beliefs(source: DossierSource) -> Table:
     return Table(
         caption="What one report of this survey can change at most",
-        head=("Belief in a statement about a person, before", "After the report, at most"),
+        head=("Somebody believes a statement about the person, before", "After the report, at most"),
         rows=[(f"{belief:.0%}", source.belief_after(belief)) for belief in BELIEFS],
-        basis=Basis.COMPUTED,
+        basis=Basis.CONDITIONAL,
         command=source.odds_command,
         numeric={1},
+        note="Assumption: the person sends one report, and nobody whose answers depend on theirs sends one.",
+    )
+
+
+def _describe_dependence(source: DossierSource) -> Iterator[Statement]:
+    yield conditional(
+        "If the answers of two people always agree, for example about an infection "
+        "that partners share, then their two reports together reveal as much about this fact as two reports "
+        f"of one person. A belief of 50% becomes at most {source.belief_after(0.5, 2)}, and one of 10% at "
+        f"most {source.belief_after(0.1, 2)}.",
+        source.odds_command,
     )
 
 
 def _describe_several(source: DossierSource) -> Iterator[Statement]:
-    plan = source.plan
     yield assumed(
-        "Epsilon adds up over all surveys that a person answers, also those of other collectors. The table "
-        "shows the sum for surveys of this epsilon."
+        "What several surveys reveal about a person adds up, also if they are surveys of other "
+        "organisations. The table shows it for surveys with the limit of this one."
     )
     yield assumed(
-        f"A device answers one survey of the family {plan.family}. So further rounds of this survey add "
-        "nothing for a person, if they are in this family."
+        f"A device answers one round of this survey series ({source.plan.family}). A further round adds "
+        "nothing if it names the same series in its survey file, and if it comes from the same internet "
+        "address, or from the same author whose signature the application checks. Otherwise it adds up "
+        "like any other survey."
     )
     yield assumed(
-        "An application can set max_total_epsilon, a limit on the sum over all surveys that it asks. By "
-        "default there is none, and the survey file cannot show which limit the application sets."
+        "An application can limit the total over all surveys that it asks. By default it sets no limit "
+        f"({section('not-covered')})."
     )
+    counted = ", although the collector counts only one of them" if source.plan.by_invitation else ""
     yield assumed(
-        "A person who reinstalls the application, restores an old backup or uses two devices may answer "
-        "twice, "
-        + (
-            "and both reports are sent, although the invitation counts once."
-            if plan.by_invitation
-            else "and then spends epsilon twice."
-        )
+        "A person who reinstalls the application, restores an old backup or uses two devices may send two "
+        f"reports. They are then protected as little as after two surveys{counted}."
     )
 
 
 def _build_sums(source: DossierSource) -> Table:
-    head = ("Surveys of this epsilon", "Total epsilon", "Odds change by a factor of at most")
     return Table(
         caption="What several surveys add up to",
-        head=(*head, *(f"A belief of {belief:.0%} becomes at most" for belief in BELIEFS)),
+        head=(
+            "Surveys",
+            "Total epsilon",
+            *(f"A belief of {belief:.0%} becomes at most" for belief in BELIEFS),
+        ),
         rows=[
             (
                 str(count),
                 f"{(count * source.plan.epsilon).normalize():f}",
-                _format_factor(source.odds_factor(count)),
                 *(source.belief_after(belief, count) for belief in BELIEFS),
             )
             for count in SURVEYS
         ],
-        basis=Basis.COMPUTED,
+        basis=Basis.CONDITIONAL,
         command=source.odds_command,
-        numeric=set(range(1, 3 + len(BELIEFS))),
-    )
-
-
-def _format_factor(factor: float) -> str:
-    """Return a factor with three digits, without an exponent unless it is huge."""
-    rounded = float(f"{factor:.3g}")
-    return f"{rounded:,.0f}" if 1000 <= rounded < _HUGE else f"{rounded:.3g}"
-
-
-def _describe_proof(source: DossierSource) -> Iterator[Statement]:
-    yield computed(
-        "The bound is proved, not estimated. Devices draw from tables of whole numbers. For each question "
-        "the largest ratio between the probabilities of any report for two people is an exact fraction, "
-        f"which is compared with e^{source.epsilon} without rounding in favour of the survey.",
-        source.check_command,
-    )
-    yield assumed(
-        "The author's tool, the collector and each device repeat this proof, and refuse a survey that "
-        "exceeds its epsilon. No floating-point number takes part once the question is drawn."
-    )
-    yield computed(
-        "The last column of the table is the exact epsilon that the tables of a question spend, rounded up.",
-        source.check_command,
-    )
-
-
-def _build_questions(source: DossierSource) -> Table:
-    plan = source.plan
-    return Table(
-        caption="The questions that a device may be asked, and the exact epsilon of each",
-        head=("Question", "Asked with probability", "Mechanism", "Report", "Exact epsilon"),
-        rows=[
-            (
-                question.name,
-                f"{plan.question_probability(question):.1%}",
-                question.mechanism.name,
-                f"{report_bytes(plan, question)} bytes",
-                f"{realised_epsilon(question.mechanism.ratio):f}",
-            )
-            for question in plan.questions
-        ],
-        basis=Basis.COMPUTED,
-        command=source.check_command,
-        numeric={1, 3, 4},
+        numeric=set(range(1, 2 + len(BELIEFS))),
+        note=f"Assumption: each survey has the privacy limit {source.epsilon}.",
     )

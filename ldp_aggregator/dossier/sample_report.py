@@ -32,7 +32,7 @@ def build_sample(source: DossierSource) -> dict[str, Any]:
     return {
         "statements": _describe_message(source),
         "person": Table(
-            caption="A made-up person; these answers stay on the device",
+            caption="A made-up person; these answers are not sent",
             head=("Question", "Answer"),
             rows=[(name, _format_value(value)) for name, value in row.items()],
             basis=Basis.COMPUTED,
@@ -66,16 +66,10 @@ def _describe_message(source: DossierSource) -> list[Statement]:
     size = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
     depends = "" if len(lengths) == 1 else " The length depends on the question alone, never on the answer."
     return [
-        computed(
-            f"One report of {size} bytes is sent for this survey.{depends}",
-            source.check_command,
-        ),
+        computed(f"A report has {size} bytes.{depends}", source.check_command),
         assumed(
-            "The report is the body of one HTTPS request. The method, the path and the headers of the "
-            "request are the same for every device: no cookie, no account and no identifier of the device."
-        ),
-        assumed(
-            "If the network fails, the device sends the same bytes again. It never randomises a second time."
+            "It is the body of one HTTPS request. The method, the path and the headers of the request are "
+            "the same for every device."
         ),
     ]
 
@@ -86,7 +80,7 @@ def _describe_randomisation(shown: Preview, command: str) -> list[Statement]:
     return [
         computed(f"The question is: {question.name}.", command),
         computed(
-            f"The true answer is: {answer}. It stays on the device.",
+            f"The true answer is: {answer}. It is not sent.",
             command,
         ),
         computed(

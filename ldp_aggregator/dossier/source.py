@@ -13,12 +13,32 @@ from encoders.mechanisms.probability_text import percent
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
-from ldp_aggregator.results.statements import BELIEFS, update_belief
-from ldp_aggregator.sizing.size import Size, compare_sizes, size_for_users
+from ldp_aggregator.results.statements import update_belief
+from ldp_aggregator.sizing.assumptions import make_rare_shares
+from ldp_aggregator.sizing.label_shares import parse_label_shares
+from ldp_aggregator.sizing.size import COMPARED_USERS, LabelShares, Size, compare_sizes, size_for_users
 
+BELIEFS = (0.01, 0.1, 0.5, 0.9)
+"""Beliefs before a report, for which the dossier shows what a report changes at most."""
 SURVEYS = (1, 2, 5)
 """Numbers of surveys of this epsilon for which the sum is shown."""
 _NEARLY_CERTAIN = 0.9999
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What to expect under one assumption about the shares of the labels.
+
+    Attributes
+    ----------
+    label_shares : tuple of float or None
+        In the order of the survey; None if all are equal.
+    sizes : sequence of Size
+        One for the expected number of people; if that is not known, one for each of several numbers.
+    """
+
+    label_shares: LabelShares | None
+    sizes: Sequence[Size]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,22 +51,35 @@ class DossierSource:
     plan : Plan
     file : str
         The name of the survey's file, for the commands that repeat a computation.
-    sizes : sequence of Size
-        What to expect: for the number of people if it is known, otherwise for several numbers. Empty for a
-        validation round, to which `ldp-survey size` does not apply.
+    scenarios : sequence of Scenario
+        What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
+        label. Empty for a validation round, to which `ldp-survey size` does not apply.
+    shares_text : str
+        The label shares as they were given; empty if they were not.
     audit : AuditSummary or None
     """
 
     survey: Survey
     plan: Plan
     file: str
-    sizes: Sequence[Size]
+    scenarios: Sequence[Scenario]
+    shares_text: str = ""
     audit: AuditSummary | None
 
     @property
     def epsilon(self) -> str:
         """The plan's epsilon as text."""
         return f"{self.plan.epsilon.normalize():f}"
+
+    @property
+    def main(self) -> str:
+        """The name of the label in quotation marks; part I calls it the main question."""
+        return f"\u201c{self.plan.row_label.name}\u201d"
+
+    @property
+    def sizes(self) -> Sequence[Size]:
+        """What to expect in the first scenario; empty for a validation round."""
+        return self.scenarios[0].sizes if self.scenarios else ()
 
     @property
     def grouped(self) -> tuple[str, ...]:
@@ -89,12 +122,36 @@ class DossierSource:
         """The command that writes this document again, with the same made-up person."""
         users = f"--users {self.size.users}" if self.size and self.size.users != self.survey.users else ""
         audit = f"--audit {shlex.quote(self.audit.name)}" if self.audit else ""
-        return self.command("ldp-survey dossier", " ".join(filter(None, (users, audit, "-o dossier.html"))))
+        options = (users, self._shares_option(), audit, "-o dossier.html")
+        return self.command("ldp-survey dossier", " ".join(filter(None, options)))
+
+    def _shares_option(self) -> str:
+        return f"--label-shares {shlex.quote(self.shares_text)}" if self.shares_text else ""
 
     @property
     def size_command(self) -> str:
-        """The command that prints what to expect."""
-        return self.command("ldp-survey size", f"--users {self.size.users}" if self.size else "")
+        """The command that prints what to expect in the first scenario."""
+        return self._write_size_command(self._shares_option())
+
+    @property
+    def rare_size_command(self) -> str:
+        """The command that prints what to expect if a label is rare; the same as above without this case."""
+        if len(self.scenarios) < 2:
+            return self.size_command
+        rare = self.scenarios[1].label_shares
+        assert rare is not None
+        pairs = zip(self.plan.label.values, rare, strict=True)
+        return self._write_size_command(
+            f"--label-shares {shlex.quote(','.join(f'{name}={share:.6g}' for name, share in pairs))}"
+        )
+
+    def _write_size_command(self, shares: str) -> str:
+        users = f"--users {self.size.users}" if self.size else ""
+        return self.command("ldp-survey size", " ".join(filter(None, (users, shares))))
+
+    def command_number(self, command: str) -> str:
+        """Return how a sentence names a command, for example "C2"."""
+        return f"C{list(self.commands).index(command) + 1}"
 
     @property
     def audit_command(self) -> str:
@@ -112,6 +169,11 @@ class DossierSource:
             self.dossier_command: "this document, with the same made-up person; ldp-survey preview shows "
             "another person with fresh noise",
             **({self.size_command: "the margins and the accuracy to expect"} if self.sizes else {}),
+            **(
+                {self.rare_size_command: "the margins to expect if one answer to the main question is rare"}
+                if len(self.scenarios) > 1
+                else {}
+            ),
             self.audit_command: "an audit of the installed client with this survey, for --audit",
         }
 
@@ -121,6 +183,7 @@ def read_source(
     users: int | None = None,
     audit: Path | None = None,
     on_simulation: Callable[[int], object] | None = None,
+    label_shares: str | None = None,
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
@@ -134,20 +197,25 @@ def read_source(
         What `ldp-audit --json` printed.
     on_simulation : callable, optional
         Called with the number of people before surveys of them are simulated.
+    label_shares : str, optional
+        The expected shares of the labels, as in "yes=0.1,no=0.9".
 
     Raises
     ------
-    SurveyError, AuditError
-        If the survey cannot be compiled, or the audit is none of this plan.
+    SurveyError, AuditError, LabelSharesError
+        If the survey cannot be compiled, the audit is none of this plan, or the shares are not those of
+        its labels.
     """
     survey = read_survey(read_survey_text(path))
     plan = survey.compile()
     summary = read_audit_summary(audit, plan) if audit else None  # before the simulations, which take time
+    shares = parse_label_shares(label_shares, survey.label.values) if label_shares is not None else None
     return DossierSource(
         survey=survey,
         plan=plan,
         file=displayable_name(path),
-        sizes=_compute_sizes(survey, users or survey.users, on_simulation),
+        scenarios=_compute_scenarios(survey, users or survey.users, shares, on_simulation),
+        shares_text=label_shares or "",
         audit=summary,
     )
 
@@ -156,13 +224,25 @@ def _join_percent(beliefs: Sequence[float]) -> str:
     return ", ".join(f"{belief:.0%}" for belief in beliefs)
 
 
-def _compute_sizes(
-    survey: Survey, users: int | None, on_simulation: Callable[[int], object] | None
-) -> Sequence[Size]:
+def _compute_scenarios(
+    survey: Survey,
+    users: int | None,
+    shares: LabelShares | None,
+    on_simulation: Callable[[int], object] | None,
+) -> Sequence[Scenario]:
     if survey.validation:
         return ()
     if users is None:
-        return compare_sizes(survey)
-    if on_simulation:
-        on_simulation(users)
-    return (size_for_users(survey, users),)
+        first = compare_sizes(survey, label_shares=shares)
+    else:
+        if on_simulation:
+            on_simulation(users)
+        first = [size_for_users(survey, users, label_shares=shares)]
+    scenarios = [Scenario(label_shares=shares, sizes=first)]
+    if shares is None:
+        rare = make_rare_shares(len(survey.label.values))
+        counts = COMPARED_USERS if users is None else (users,)
+        scenarios.append(
+            Scenario(label_shares=rare, sizes=compare_sizes(survey, users=counts, label_shares=rare))
+        )
+    return scenarios

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,7 @@ class Basis(StrEnum):
     """What a statement rests on."""
 
     COMPUTED = "computed"
+    CONDITIONAL = "computed under an assumption"
     ASSUMED = "assumed"
     DECLARED = "declared by the author"
 
@@ -47,6 +49,8 @@ class Table:
         The columns with numbers, which are aligned to the right.
     language : str
         The language tag of the cells, if it is not English.
+    note : str
+        An explanation under the table, with the same basis.
     """
 
     caption: str
@@ -56,11 +60,17 @@ class Table:
     command: str = ""
     numeric: Collection[int] = frozenset()
     language: str = ""
+    note: str = ""
 
 
 def computed(text: str, command: str) -> Statement:
     """Return a statement that was computed, with the command that repeats it."""
     return Statement(text, Basis.COMPUTED, command)
+
+
+def conditional(text: str, command: str) -> Statement:
+    """Return a statement that was computed from an assumption, with the command that repeats it."""
+    return Statement(text, Basis.CONDITIONAL, command)
 
 
 def assumed(text: str) -> Statement:
@@ -71,3 +81,38 @@ def assumed(text: str) -> Statement:
 def declared(text: str) -> Statement:
     """Return a statement that the author of the survey makes."""
     return Statement(text, Basis.DECLARED)
+
+
+@dataclass(frozen=True)
+class CommonMark:
+    """The mark that most statements of a list have; it is shown once, at the head of the list.
+
+    Attributes
+    ----------
+    mark : Statement
+        A statement with this basis and command.
+    has_exceptions : bool
+        Whether other statements of the list have a mark of their own.
+    """
+
+    mark: Statement
+    has_exceptions: bool
+
+    def covers(self, statement: Statement) -> bool:
+        """Return whether a statement has this mark."""
+        return _mark_of(statement) == _mark_of(self.mark)
+
+
+def find_common_mark(statements: Sequence[Statement]) -> CommonMark | None:
+    """Return the mark of more than half of the statements; None if there is none, or one statement only."""
+    if len(statements) < 2:
+        return None
+    [(mark, count)] = Counter(map(_mark_of, statements)).most_common(1)
+    if 2 * count <= len(statements):
+        return None
+    example = next(each for each in statements if _mark_of(each) == mark)
+    return CommonMark(example, has_exceptions=count < len(statements))
+
+
+def _mark_of(statement: Statement) -> tuple[Basis, str]:
+    return statement.basis, statement.command

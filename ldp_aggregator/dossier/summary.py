@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from encoders.explain.nonresponse import silence_warnings
-from ldp_aggregator.authoring.overview import report_bytes
-from ldp_aggregator.dossier.accuracy import describe_size
 from ldp_aggregator.dossier.asked import missing_entries
 from ldp_aggregator.dossier.audit import describe_missing, describe_result
-from ldp_aggregator.dossier.privacy import warn_of_weak_epsilon
+from ldp_aggregator.dossier.conditions import list_conditions
+from ldp_aggregator.dossier.precision import describe_aim
+from ldp_aggregator.dossier.privacy import describe_examples, describe_rating, warn_of_weak_epsilon
+from ldp_aggregator.dossier.sections import section
+from ldp_aggregator.dossier.silence import count_corrections, join, list_required
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Statement, assumed, computed, declared
 
@@ -21,57 +22,65 @@ def build_summary(source: DossierSource) -> dict[str, Any]:
 
 
 def _list_facts(source: DossierSource) -> Iterator[tuple[str, str]]:
-    lengths = sorted({report_bytes(source.plan, question) for question in source.plan.questions})
-    ends = dict.fromkeys((lengths[0], lengths[-1]))
-    yield "Epsilon of one report", source.epsilon
+    yield "Privacy limit (epsilon)", source.epsilon
     yield "A belief of 50% becomes at most", source.belief_after(0.5)
     yield "Reports of a person", "1"
-    yield "Bytes of a report", " to ".join(map(str, ends))
     yield "People expected", f"{source.size.users:,}" if source.size else "not stated"
     yield "Audit", ("passed" if source.audit.passed else "FAILED") if source.audit else "none given"
 
 
 def _list_statements(source: DossierSource) -> Iterator[Statement]:
-    plan, command = source.plan, source.check_command
+    plan = source.plan
+    yield assumed(
+        "Protected are the answers of each person: what leaves their device is so random that nobody who "
+        "sees it, not even the people who run the survey, learns an answer for certain."
+    )
     count = len(plan.entries)
     questions = "1 question" if count == 1 else f"{count} questions"
-    yield computed(f"The survey asks {questions} and the outcome {plan.row_label.name}.", command)
-    answered = "one question, or one group of questions," if source.grouped else "one question"
+    yield computed(f"The survey asks {questions} and the main question {source.main}.", source.check_command)
+    drawn = "one question, or one group of questions," if source.grouped else "one question"
     yield assumed(
-        f"The device of each person answers {answered} together with the outcome. It randomises this answer "
-        "and sends it as one report. The true answers stay on the device and are never written or sent."
+        f"For each person, {drawn} is drawn at random. The device takes the answer to it together with the "
+        f"answer to {source.main}, randomises both as one, and sends only this, as one report. The "
+        "ldp-bayes program neither sends nor stores the true answers."
     )
-    yield computed(
-        "Anyone who sees a report can change their odds between any two answers of its person by a factor "
-        f"of at most {source.odds_factor():.3g}. A belief of 50% becomes at most "
-        f"{source.belief_after(0.5)}, and one of 10% at most {source.belief_after(0.1)}.",
-        source.odds_command,
-    )
+    yield describe_rating(source)
+    yield describe_examples(source)
     yield from warn_of_weak_epsilon(source)
-    invited = ", and to the issuer of the invitations which report is theirs" if plan.by_invitation else ""
-    yield assumed(
-        "Not hidden: that a person takes part, their network address, the time, and the question that was "
-        f"drawn{invited} (section 6). A report that was sent cannot be taken back (section 10)."
-    )
-    if warnings := silence_warnings(plan):
-        yield computed(
-            f"Some people may be unable to answer, and their silence then reveals something: {len(warnings)} "
-            f"{'warning' if len(warnings) == 1 else 'warnings'} in section 6.",
-            command,
-        )
-    if source.size:
-        yield describe_size(source, source.size)
+    yield from describe_aim(source)
+    yield from _describe_visible(source)
     yield describe_result(source, source.audit) if source.audit else describe_missing(source)
     yield _describe_declarations(source)
     yield assumed(
-        "Four conditions remain for the board to check: the application is honest and sets a limit on the "
-        "total epsilon; it checks the plan's digest or the author's signature; the collector is reached "
-        "by HTTPS; and no machine before it logs addresses."
+        f"The protection rests on {len(list_conditions(source))} conditions that the board must check. "
+        f"{section('not-covered').capitalize()} lists them, and what is not protected even then."
+    )
+
+
+def _describe_visible(source: DossierSource) -> Iterator[Statement]:
+    invited = (
+        ", and to the issuer of the invitations which report is theirs" if source.plan.by_invitation else ""
+    )
+    yield assumed(
+        "Not hidden: that a person takes part, their internet address, the time, and which question was "
+        f"drawn{invited} ({section('visible')}). A report that was sent cannot be taken back "
+        f"({section('withdrawal')})."
+    )
+    corrections = count_corrections(source)
+    advice = " The author can correct a part of this, and should." if corrections else ""
+    yield computed(
+        f"Nothing is sent by people who leave {join(list_required(source))} empty, and this can be noticed "
+        f"({section('visible')}).{advice}",
+        source.check_command,
     )
 
 
 def _describe_declarations(source: DossierSource) -> Statement:
+    checklist = f"{section('checklist').capitalize()} lists what the author must state besides."
     if missing := missing_entries(source.plan):
-        text = f"The author does not state: {', '.join(missing).lower()}."
+        text = f"The author does not state: {', '.join(missing).lower()}. {checklist}"
         return computed(text, source.dossier_command)
-    return declared("The author states purpose, contact, ethics approval and retention (section 2).")
+    return declared(
+        f"The author states purpose, contact, approval and how long data are kept ({section('purpose')}). "
+        f"{checklist}"
+    )

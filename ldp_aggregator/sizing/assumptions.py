@@ -10,7 +10,7 @@ from encoders.survey import Plan
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import compute_expected_margins
-from ldp_aggregator.sizing.size import Size
+from ldp_aggregator.sizing.size import LabelShares, Size
 
 MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not printed, in characters."""
@@ -41,6 +41,12 @@ def list_assumptions(size: Size) -> Iterator[str]:
         yield f"The pilot's own estimates are mostly noise for {which}: what it assumes there is uncertain."
 
 
+def make_rare_shares(labels: int) -> LabelShares:
+    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
+    share = min(_RARE_SHARE, 1 / (2 * labels))
+    return share, *[(1 - share) / (labels - 1)] * (labels - 1)
+
+
 def _assumptions_without_pilot(size: Size) -> Iterator[str]:
     labels = size.plan.label.values
     if size.label_shares:
@@ -48,25 +54,23 @@ def _assumptions_without_pilot(size: Size) -> Iterator[str]:
         yield _UNIFORM_ASSUMPTION.format(labels="")
         return
     yield _UNIFORM_ASSUMPTION.format(labels="labels and all ")
-    share = min(_RARE_SHARE, 1 / (2 * len(labels)))
-    others = (1 - share) / (len(labels) - 1)
+    share, others, *_ = make_rare_shares(len(labels))
     example = ",".join(
         f"{name}={value:.2g}" for name, value in zip(labels[:2], (share, others), strict=True)
     ) + (",..." if len(labels) > 2 else "")
-    if times := _compute_rare_label_factor(size.plan, share):
+    if times := _compute_rare_label_factor(size.plan):
         yield _RARE_LABEL.format(times=times, share=share, example=example)
 
 
-def _compute_rare_label_factor(plan: Plan, share: float) -> float | None:
-    """Return how many times as many people the widest margin needs if the first label has this share.
+def _compute_rare_label_factor(plan: Plan) -> float | None:
+    """Return how many times as many people the widest margin needs if the first label is rare.
 
     With many people a margin is proportional to one over the root of their number. None if the survey asks
     about no feature.
     """
     k = len(plan.label.values)
-    rare = np.array([share, *[(1 - share) / (k - 1)] * (k - 1)])
     margins = []
-    for prior in (np.full(k, 1 / k), rare):
+    for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
         expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
         found = compute_expected_margins(expected, _MANY_PEOPLE)[1:]
         if not found:

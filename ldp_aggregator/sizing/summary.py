@@ -130,7 +130,7 @@ def _explain_terms(size: Size) -> Iterator[str]:
 # -- margins ------------------------------------------------------------------------------------
 
 
-def _typical_share(size: Size, margin: Margin) -> float | None:
+def typical_share(size: Size, margin: Margin) -> float | None:
     """Return the share that a margin is about: of the rarest label, or of one of equally frequent values."""
     if size.pilot or not margin.values:
         return None
@@ -139,7 +139,7 @@ def _typical_share(size: Size, margin: Margin) -> float | None:
 
 def build_margin_rows(size: Size) -> list[list[str]]:
     """Return the rows of the table of margins: one or two for the label and for each feature."""
-    return [row for margin in size.margins for row in _margin_rows(margin, _typical_share(size, margin))]
+    return [row for margin in size.margins for row in _margin_rows(margin, typical_share(size, margin))]
 
 
 def _margin_rows(margin: Margin, share: float | None) -> Iterator[list[str]]:

@@ -41,7 +41,7 @@ def test_people_and_an_audit_can_be_given(survey: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stderr == "simulating 500 people\n"
     page = parse_page(survey.with_name("dossier.html").read_bytes())
-    assert "An audit of the plan (ldp-audit) passed." in page.section("summary").text
+    assert "An audit of this survey passed (section 10)." in page.section("summary").text
     assert "ldp-survey dossier tea.toml --users 500 --audit audit.json -o dossier.html" in (
         page.section("commands").text
     )

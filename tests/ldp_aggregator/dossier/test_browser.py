@@ -90,7 +90,12 @@ def test_the_bases_are_distinguishable_without_colours(visit: Open) -> None:
     page = visit("numbers", **WIDE)
     read = "each => [getComputedStyle(each).borderTopStyle, each.textContent.replace(/ C\\d+$/, '')].join()"
     looks = {each.evaluate(read) for each in page.locator("#legend .basis").all()}
-    assert looks == {"solid,computed", "dashed,assumed", "double,declared by the author"}
+    assert looks == {
+        "solid,computed",
+        "dotted,computed under an assumption",
+        "dashed,assumed",
+        "double,declared by the author",
+    }
 
 
 def test_the_drawing_has_a_name_for_screen_readers(visit: Open) -> None:

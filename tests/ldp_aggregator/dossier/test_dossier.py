@@ -7,6 +7,8 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,18 +17,26 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.dossier.asked import NOT_STATED
-from ldp_aggregator.dossier.consent import build_consent, list_answers
-from ldp_aggregator.dossier.page import SECTIONS, render_dossier
+from ldp_aggregator.dossier.checklist import list_missing_facts
+from ldp_aggregator.dossier.conditions import list_conditions
+from ldp_aggregator.dossier.consent import build_consent
+from ldp_aggregator.dossier.grades import Grade, grade
+from ldp_aggregator.dossier.kept import describe_mark, describe_record
+from ldp_aggregator.dossier.page import render_dossier
+from ldp_aggregator.dossier.participant import list_answers
+from ldp_aggregator.dossier.privacy import rate_epsilon
+from ldp_aggregator.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, SECTIONS
+from ldp_aggregator.dossier.source import BELIEFS, DossierSource, read_source
 from ldp_aggregator.dossier.source import SURVEYS as NUMBERS_OF_SURVEYS
-from ldp_aggregator.dossier.source import DossierSource, read_source
-from ldp_aggregator.dossier.statement import Basis
+from ldp_aggregator.dossier.statement import Basis, assumed, computed, find_common_mark
 from ldp_aggregator.models.privacy_statement import AuditError
-from ldp_aggregator.results.statements import BELIEFS, update_belief
+from ldp_aggregator.results.statements import update_belief
+from ldp_aggregator.sizing.label_shares import LabelSharesError
 from ldp_aggregator.sizing.size import size_for_users
 from ldp_aggregator.sizing.summary import build_margin_rows
 from tests.ldp_aggregator.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source, write_audit
 from tests.support.html_page import Node, parse_page
-from tests.support.surveys import SLEEP, TEA
+from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
 
 FORBIDDEN = re.compile(r"anonym|compliant|compliance", re.IGNORECASE)
 BASES = {each.value for each in Basis}
@@ -74,24 +84,52 @@ def test_the_sections_are_numbered_and_linked(page: Node) -> None:
     assert {each.attributes["href"].removeprefix("#") for each in page.find("a")} <= ids
 
 
+def read_consent(source: DossierSource) -> str:
+    """Return the draft of a consent text without its headings."""
+    paragraphs = build_consent(source)["paragraphs"]
+    return " ".join("".join(part.text for part in parts) for _, parts in paragraphs)
+
+
+def with_class(node: Node, tag: str, name: str) -> list[Node]:
+    return [each for each in node.find(tag) if each.attributes.get("class") == name]
+
+
 def test_every_statement_has_exactly_one_basis(page: Node) -> None:
-    for anchor in SECTIONS.keys() - {"consent", "commands"}:
+    for anchor in SECTIONS.keys() - {"consent", "checklist", "commands"}:
         section = page.section(anchor)
-        marked = section.find("li") + section.find("caption") + section.find("dd")
-        if anchor == "summary":
-            marked = section.find("li")
-        marked += [each for each in section.find("p") if each.attributes.get("class") == "statement"]
-        assert marked
-        for each in marked:
-            bases = bases_of(each)
-            assert len(bases) == 1, each.text
-            assert bases[0] in BASES
-    assert set(bases_of(page.section("consent"))) == BASES
+        marked = section.find("caption") + with_class(section, "p", "statement")
+        for listing in with_class(section, "div", "listing"):
+            common = bases_of(with_class(listing, "p", "common")[0]) if listing.find("p") else []
+            assert len(common) <= 1
+            statements = listing.find("li") + listing.find("dd")
+            assert statements
+            own = [bases_of(each) for each in statements]
+            assert all(len(each) == 1 or (common and not each) for each in own)
+            assert all(each != common for each in own)  # only exceptions repeat a mark
+        assert len(with_class(section, "div", "listing")) or marked
+        listed = sum(len(each.find("li") + each.find("dd")) for each in with_class(section, "div", "listing"))
+        tiles = sum(len(each.find("dd")) for each in with_class(section, "dl", "tiles"))
+        assert listed + tiles == len(section.find("li") + section.find("dd"))
+        assert all(len(bases_of(each)) == 1 for each in marked)
+        assert {basis for each in section.find("span") for basis in bases_of(each)} <= BASES
+    assert set(bases_of(page.section("consent"))) == BASES - {Basis.COMPUTED.value}
+
+
+def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
+    exception = computed("c", "command")
+    common = find_common_mark([assumed("a"), exception, assumed("b")])
+    assert common is not None
+    assert common.has_exceptions
+    assert common.covers(assumed("d"))
+    assert not common.covers(exception)
+    assert find_common_mark([assumed("a"), exception]) is None
+    assert find_common_mark([assumed("a")]) is None
 
 
 def test_every_computed_statement_names_a_listed_command(page: Node) -> None:
     listed = {each.attributes["id"] for each in page.section("commands").find("dt")}
-    computed = [each for each in page.find("span") if each.attributes.get("class", "") == "basis computed"]
+    names = ("basis computed", "basis conditional")
+    computed = [each for each in page.find("span") if each.attributes.get("class", "") in names]
     links = [link for each in computed for link in each.find("a")]
     assert len(links) >= len(computed) - 1  # the note on the consent text
     assert {each.attributes["href"].removeprefix("#") for each in links} <= listed | {"commands"}
@@ -165,17 +203,17 @@ def test_the_beliefs_are_those_of_epsilon(source: DossierSource, page: Node) -> 
 
 
 def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source: DossierSource, page: Node) -> None:
-    rows = page.section("epsilon").table("The questions that a device may be asked").rows()
+    rows = page.section("proof").table("The questions that a device may be asked").rows()
     assert [row[-1] for row in rows] == [
         f"{realised_epsilon(question.mechanism.ratio):f}" for question in source.plan.questions
     ]
 
 
-def test_each_question_of_a_participant_is_answered_in_two_sentences(source: DossierSource) -> None:
+def test_each_question_of_a_participant_is_answered_in_at_most_four_sentences(source: DossierSource) -> None:
     answers = list_answers(source)
-    assert len(answers) == 6
+    assert len(answers) == 11
     for _, answer in answers:
-        assert len(re.findall(r"[.!?](?= [A-Z]|$)", answer.text)) == 2, answer.text
+        assert len(re.findall(r"[.!?](?= [A-Z]|$)", answer.text)) <= 4, answer.text
 
 
 # -- kinds of surveys -----------------------------------------------------------------------------
@@ -194,7 +232,7 @@ def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make: Make) -> 
 
 def test_the_margins_are_those_of_the_expected_people(make: Make) -> None:
     source = make(TEA, users=3000)
-    rows = parse_page(render_dossier(source)).section("accuracy").table("Margins to expect").rows()
+    rows = parse_page(render_dossier(source)).section("margins").table("Margins to expect").rows()
     expected = build_margin_rows(size_for_users(source.survey, 3000, repeats=0))
     assert [row[2] for row in rows] == [row[2] for row in expected]
     assert [row[4].replace("±", "+-") for row in rows] == [" ".join(row[4].split()) for row in expected]
@@ -202,9 +240,11 @@ def test_the_margins_are_those_of_the_expected_people(make: Make) -> None:
 
 
 def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> None:
-    section = parse_page(render_dossier(make(TEA))).section("accuracy")
-    assert "does not state how many people" in section.text
-    assert [row[0] for row in section.find("table")[0].rows()] == ["1,000", "10,000", "100,000", "1,000,000"]
+    page = parse_page(render_dossier(make(TEA)))
+    assert "does not state how many people" in page.section("accuracy").text
+    for anchor in ("accuracy", "margins"):
+        rows = page.section(anchor).find("table")[0].rows()
+        assert [row[0] for row in rows] == ["1,000", "10,000", "100,000", "1,000,000"]
 
 
 def test_the_number_of_people_in_the_survey_is_used(make: Make) -> None:
@@ -217,7 +257,7 @@ def test_the_number_of_people_in_the_survey_is_used(make: Make) -> None:
 def test_a_number_is_shown_with_its_range(make: Make) -> None:
     rows = parse_page(render_dossier(make(NUMBERS))).section("asked").table("What a person is asked").rows()
     assert rows[1] == ["hours", "hours", "a number from 0 to 12", "counts as one more answer"]
-    assert rows[2] == ["loudness", "loudness", "a number from 0 to 120", "no report is sent"]
+    assert rows[2] == ["loudness", "loudness", "a number from 0 to 120", "nothing is sent"]
 
 
 def test_what_the_author_left_out_is_named(make: Make) -> None:
@@ -226,7 +266,7 @@ def test_what_the_author_left_out_is_named(make: Make) -> None:
     entries = found.section("purpose")
     texts = dict(zip([e.text for e in entries.find("dt")], [e.text for e in entries.find("dd")], strict=True))
     assert texts["Purpose"].startswith("Not stated by the author.")
-    assert texts["Ethics approval"] == "Approval 114 declared by the author"
+    assert texts["Ethics approval"].startswith("According to the author: Approval 114")
     assert "Until 2030" in found.section("withdrawal").text
 
 
@@ -248,7 +288,11 @@ def test_each_language_of_the_texts_has_a_table(make: Make) -> None:
         "Under 40 (young); 40 or older (old)",
         "counts as one more answer (I prefer not to answer)",
     ]
-    assert german.rows()[0][:3] == ["Sind Sie ausgeruht?", "rested (the outcome)", "Ja (yes); Nein (no)"]
+    assert german.rows()[0][:3] == [
+        "Sind Sie ausgeruht?",
+        "rested (the main question)",
+        "Ja (yes); Nein (no)",
+    ]
     assert german.find("tbody")[0].find("th")[0].attributes["lang"] == "de"
     assert "Translate the draft" in found.section("consent").text
 
@@ -257,7 +301,7 @@ def test_several_features_in_one_report_are_named(make: Make) -> None:
     source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
     assert source.grouped == ("age, hours",)
     found = parse_page(render_dossier(source))
-    assert "several features together, randomised as one answer: age, hours." in found.section("asked").text
+    assert "several questions together, randomised as one answer: age, hours." in found.section("asked").text
     assert "one group of questions" in found.section("summary").text
     assert "takes your answers together with the main question" in found.section("consent").text
     assert "nearly as good as the answer itself" in found.section("summary").text
@@ -274,26 +318,174 @@ def test_a_projection_and_a_validation_round_are_explained(make: Make) -> None:
 
 def test_warnings_of_silence_are_in_the_dossier(make: Make) -> None:
     found = parse_page(render_dossier(make(TEA)))
-    assert "tea: a person without an answer cannot report" in found.section("visible").text
-    assert "warnings in section 6" in found.section("summary").text
+    visible, summary = found.section("visible").text, found.section("summary").text
+    assert "People who leave tea empty send nothing, whichever question is drawn." in visible
+    assert "The author can correct this, and should" in visible
+    assert "Nothing is sent by people who leave tea or" in summary
 
 
-@pytest.mark.parametrize(("epsilon", "words"), [("1.0", "So nobody can be sure"), ("4", "almost as well")])
+@pytest.mark.parametrize(
+    ("epsilon", "words"), [("1.0", "But they cannot be certain"), ("4", "almost as well")]
+)
 def test_the_consent_text_does_not_promise_more_than_epsilon(make: Make, epsilon: str, words: str) -> None:
     source = make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}"))
-    text = " ".join(build_consent(source)["paragraphs"])
+    text = read_consent(source)
     assert words in text
-    assert f"at most {source.belief_after(0.5)} sure" in text
+    assert f"can be at most {round(100 * update_belief(0.5, source.odds_factor()))} in 100" in text
 
 
 def test_the_consent_text_is_short_and_names_the_author(make: Make) -> None:
-    text = " ".join(build_consent(make(SURVEYS["texts"]))["paragraphs"])
+    text = read_consent(make(SURVEYS["texts"]))
     assert "A. Researcher, 1 Main Street." in text
     assert "[retention: not stated by the author]" in text
     sentences, words = re.split(r"[.:?!] ", text), text.split()
-    assert 120 <= len(words) <= 180
+    assert 250 <= len(words) <= 450
     assert len(words) / len(sentences) < 12
     assert sum(map(len, words)) / len(words) < 5.2
+
+
+def test_the_consent_text_is_complete(make: Make) -> None:
+    text = read_consent(make(SURVEYS["invitation"] + SLEEP_TEXTS))
+    for words in (
+        "Do you feel rested?",
+        "How old are you?",
+        "[wording of the question hours]",
+        "Your invitation has picked one of the other questions",
+        "If you leave hours or the main question empty, nothing is sent",
+        "partner or somebody of your family",
+        "Somebody who uses your device can see that you agreed",
+        "Show your invitation to nobody",
+        "If you say no, you have no disadvantage",
+        "You can stop until your report is sent",
+        "[name and country]",
+        "Questions and complaints: A. Researcher",
+    ):
+        assert words in text, words
+
+
+def test_an_approval_is_a_placeholder_in_the_consent_text(make: Make) -> None:
+    source = make(NUMBERS)
+    assert "Approval 114" not in read_consent(source)
+    section = parse_page(render_dossier(source)).section("consent")
+    marks = [each.text for each in section.find("mark")]
+    assert "[after the approval: name of the review board, and number of its approval]" in marks
+    assert "[purpose: not stated by the author]" in marks
+    assert all(each.startswith("[") and each.endswith("]") for each in marks)
+
+
+# -- part I ---------------------------------------------------------------------------------------
+
+
+def test_part_one_has_no_technical_words(page: Node) -> None:
+    assert list(SECTIONS) == [*BOARD_SECTIONS, *ANNEX_SECTIONS]
+    technical = re.compile(r"\b(odds|outcome|tokens?|bytes?|digest|ldp-survey|ldp-audit)\b")
+    for anchor in BOARD_SECTIONS:
+        assert not technical.search(page.section(anchor).text), anchor
+
+
+def test_the_summary_counts_the_conditions_that_the_board_must_check(
+    source: DossierSource, page: Node
+) -> None:
+    count = len(list_conditions(source))
+    assert f"rests on {count} conditions that the board must check" in page.section("summary").text
+    assert f"{count} conditions that the board must check" in page.section("not-covered").text
+    assert len(page.section("not-covered").find("ol")[0].find("li")) == count
+
+
+def test_all_sections_agree_on_what_the_collector_keeps(source: DossierSource, page: Node) -> None:
+    for anchor in ("flow", "withdrawal", "questions"):
+        assert describe_record(source) in page.section(anchor).text, anchor
+        assert describe_mark(source) in page.section(anchor).text, anchor
+    assert "does not keep" not in page.section("withdrawal").text
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [("SS", "can compute the randomised answer,"), ("SHE", "can confirm a guess of the randomised answer,")],
+)
+def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(
+    make: Make, mechanism: str, words: str
+) -> None:
+    source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
+    lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
+    assert (max(lengths) <= 8) == (mechanism == "SS")
+    assert words in describe_mark(source)
+
+
+def test_two_dependent_people_count_like_two_surveys(source: DossierSource, page: Node) -> None:
+    text = page.section("epsilon").text
+    assert "if the answers of two people always agree" in text.lower()
+    assert f"A belief of 50% becomes at most {source.belief_after(0.5, 2)}, and one of 10%" in text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rating"),
+    [
+        ("0.5", "strict"),
+        ("0.6", "moderate"),
+        ("1", "moderate"),
+        ("2", "lax"),
+        ("2.1", "very lax"),
+    ],
+)
+def test_an_epsilon_is_rated_by_the_recommendation(epsilon: str, rating: str) -> None:
+    assert rate_epsilon(Decimal(epsilon)).startswith(f"{rating}:")
+
+
+def test_the_checklist_asks_for_the_wording_of_questions_without_texts(make: Make) -> None:
+    source = make(SURVEYS["texts"])
+    lines = list(list_missing_facts(source))
+    assert "The wording of the questions that have none in the survey file: hours." in lines
+    page = parse_page(render_dossier(source))
+    assert [each.text for each in page.section("checklist").find("li")] == lines
+
+
+# -- the aim --------------------------------------------------------------------------------------
+
+
+def test_an_estimate_that_is_nearly_as_wide_as_itself_is_useless(make: Make) -> None:
+    source = make(SLEEP, users=8000)
+    assert source.size is not None
+    margin = source.size.margins[1]  # age, with three values
+    graded = [grade(source.size, replace(margin, margin=share / 3)) for share in (0.25, 0.6, 0.61, 0.96)]
+    assert graded == [Grade.GOOD, Grade.ROUGH, Grade.USELESS, Grade.USELESS]
+
+
+def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
+    source = make(SLEEP, users=60_000)
+    assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
+    equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
+    for table, scenario in ((equal, source.scenarios[0]), (rare, source.scenarios[1])):
+        [size] = scenario.sizes
+        assert [row[-1] for row in table.rows()] == [grade(size, each) for each in size.margins]
+        assert bases_of(table) == [Basis.CONDITIONAL.value]
+    assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text
+    assert "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9" in source.commands
+    summary = parse_page(render_dossier(source)).section("summary").text
+    assert "Can the survey reach its aim with 60,000 people?" in summary
+    assert "If 10% of the people answer “yes” to “rested”, estimates are expected to be" in summary
+
+
+def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
+    path = tmp_path / "survey.toml"
+    path.write_text(SLEEP)
+    source = read_source(path, 8000, label_shares="yes=0.3,no=0.7")
+    page = parse_page(render_dossier(source))
+    [table] = page.section("accuracy").find("table")
+    assert "“yes” 30%, “no” 70%" in table.find("caption")[0].text
+    assert "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7" in source.commands
+    assert "--label-shares yes=0.3,no=0.7 -o" in source.dossier_command
+    with pytest.raises(LabelSharesError, match="maybe"):
+        read_source(path, 8000, label_shares="maybe=1")
+
+
+@pytest.mark.parametrize(
+    ("users", "answer"), [(100, "No: it can show for none"), (10**8, "Yes: it can show at least roughly")]
+)
+def test_the_summary_answers_whether_the_aim_can_be_reached(make: Make, users: int, answer: str) -> None:
+    page = parse_page(render_dossier(make(SLEEP, users=users)))
+    for anchor in ("summary", "accuracy", "questions"):
+        assert answer in page.section(anchor).text
 
 
 # -- the audit ------------------------------------------------------------------------------------
@@ -308,8 +500,12 @@ def test_without_an_audit_the_command_for_one_is_given(make: Make) -> None:
 
 def test_an_audit_is_shown_as_a_lower_bound_beside_its_blind_spots(make: Make) -> None:
     source = make(TEA, trials=50_000, notes=["it cannot detect more"])
-    text = parse_page(render_dossier(source)).section("audit").text
-    assert "(ldp-audit) passed. Its lower bound on epsilon is 0.9000; the survey states 1." in text
+    page = parse_page(render_dossier(source))
+    text = page.section("audit-detail").text
+    assert (
+        "An audit of the plan (ldp-audit) passed. Its lower bound on epsilon is 0.9000; the survey states 1."
+        in text
+    )
     assert "It does not show that epsilon is no larger." in text
     assert "50,000 messages" in text
     assert "Note: it cannot detect more" in text
@@ -325,7 +521,9 @@ def test_a_failed_audit_is_shown_as_failed_with_its_faults(make: Make) -> None:
 
 
 def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make: Make) -> None:
-    text = parse_page(render_dossier(make(TEA, date="2026-11-22", version="0.1.0"))).section("audit").text
+    text = (
+        parse_page(render_dossier(make(TEA, date="2026-11-22", version="0.1.0"))).section("audit-detail").text
+    )
     assert "date: 2026-11-22; version: 0.1.0" in text
     assert "neither its date" not in text
 

@@ -61,12 +61,12 @@ export function cellSizes(cells) {
 }
 
 /**
- * Return whether the cell with an index, of `cells`, has the greatest number of draws.
+ * Return for each of `cells` whether it has the greatest number of draws: a list of 0 and 1.
  *
- * @param {number} index
  * @param {number} cells
  */
-export function isLargeCell(index, cells) {
-  const rest = Number(WORD % BigInt(cells));
-  return !rest || Math.ceil((index + 1) * rest / cells) > Math.ceil(index * rest / cells);
+export function largeCells(cells) {
+  const rest = Number(WORD % BigInt(cells)) || cells;
+  const before = (/** @type {number} */ end) => Math.ceil(end * rest / cells);
+  return Array.from({ length: cells }, (_, index) => before(index + 1) - before(index));
 }

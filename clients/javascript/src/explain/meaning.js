@@ -33,10 +33,9 @@ export function meaning(plan, question, value) {
   const asked = question.features.map((place) => features[place]);
   let codes = value.map((each) => Math.floor(each / label.size));
   if (asked.length > 1 && value.length === 1) codes = splitCode(codes[0], asked);
-  return [
-    ...asked.map((feature, index) => /** @type {[string, string]} */ ([feature.name, codeText(feature, codes[index], question.moment)])),
-    [label.name, label.values[value[0] % label.size]],
-  ];
+  const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment));
+  texts.push(label.values[value[0] % label.size]);
+  return [...asked, label].map(({ name }, index) => [name, texts[index]]);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { indexToBytes, readHighBits, readWord } from "../bytes.js";
 import { requireValid } from "../errors.js";
 import { greatest, reduce } from "../arithmetic.js";
-import { cellSizes, isLargeCell, multiplyShift, WORD } from "../probability_tables.js";
+import { cellSizes, largeCells, multiplyShift, WORD } from "../probability_tables.js";
 import { checkNumericDomain, countSlots, GRID, GRID_BITS, splitValue } from "./numeric_base.js";
 import { checkKeyCount, readProbability, readSmallInteger } from "./parameters.js";
 
@@ -53,31 +53,27 @@ export function piecewise(domain, tables) {
 /**
  * Return the greatest ratio of a cell's draws within a window to its draws among all cells.
  *
- * Cells have two sizes that differ by one draw. Not every pair of sizes occurs, so all are looked for.
+ * Cells have two sizes that differ by one draw. Not every pair of sizes occurs, so all windows are searched.
  *
  * @param {number} window number of cells of a window
  * @param {number} line number of cells of a line
  * @param {number} slots number of lines
  */
 function greatestDrawRatio(window, line, slots) {
-  const [small, large] = cellSizes(window);
-  const [smallOfAll, largeOfAll] = cellSizes(slots * line);
-  // largeBefore[i] is the number of large cells before cell i
+  const sizes = cellSizes(window);
+  const sizesOfAll = cellSizes(slots * line);
+  // element i is the number of large cells before cell i
   const largeBefore = [0];
-  for (let cell = 0; cell < slots * line; cell++) {
-    largeBefore.push(largeBefore[cell] + Number(isLargeCell(cell, slots * line)));
-  }
-  /** @type {Fraction[]} */
-  const ratios = [];
-  for (let place = 0; place < window; place++) {
-    const words = isLargeCell(place, window) ? large : small;
-    for (let slot = 0; slot < slots; slot++) {
-      // the cells that are at this place of a window on this line
-      const first = slot * line + place;
-      const count = 2 * POSITIONS + 1;
-      const allLarge = largeBefore[first + count] - largeBefore[first] === count;
-      ratios.push([words, allLarge ? largeOfAll : smallOfAll]);
+  for (const isLarge of largeCells(slots * line)) largeBefore.push(largeBefore[largeBefore.length - 1] + isLarge);
+  /** By the two sizes, 0 or 1. @type {Record<string, Fraction>} */
+  const ratios = {};
+  largeCells(window).forEach((isLarge, place) => {
+    for (let first = place; first < slots * line; first += line) {
+      // the cells at this place of the windows on one line
+      const end = first + 2 * POSITIONS + 1;
+      const allLarge = Number(largeBefore[end] - largeBefore[first] === end - first);
+      ratios[`${isLarge} ${allLarge}`] = [sizes[isLarge], sizesOfAll[allLarge]];
     }
-  }
-  return greatest(ratios);
+  });
+  return greatest(Object.values(ratios));
 }

@@ -101,17 +101,31 @@ function readQuestion(entry, index, tables, schema, limit, built) {
     : asked.reduce((product, { size }) => product * size, labels);
   requireValid(numeric || entry.domain === domain, field);
   const key = dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]);
-  const mechanism = built.get(key) ?? buildMechanism(name, domain, tables[entry.tables]);
-  if (!built.has(key)) {
-    requireValid(
-      dumpCanonicalJson(ratio) === dumpCanonicalJson(mechanism.ratio.map(String)) && isRealisedEpsilon(mechanism.ratio, epsilon),
-      field,
-    );
-    if (isGreater(mechanism.ratio, limit)) throw new PrivacyError("the tables spend more than epsilon", field);
-    requireValid(mechanism.payloadBytes <= MAX_PAYLOAD_BYTES, field);
+  let mechanism = built.get(key);
+  if (!mechanism) {
+    mechanism = buildMechanism(name, domain, tables[entry.tables]);
+    checkMechanism(mechanism, entry, limit, field);
     built.set(key, mechanism);
   }
   return { index, features, weight, moment, mechanismName: name, domain, tables: tables[entry.tables], mechanism };
+}
+
+/**
+ * Check that a question states the ratio of its mechanism, and prove that the ratio is at most e^epsilon.
+ *
+ * @param {Mechanism} mechanism
+ * @param {any} entry
+ * @param {Fraction} limit
+ * @param {string} field
+ */
+function checkMechanism({ payloadBytes, ratio }, entry, limit, field) {
+  requireValid(
+    dumpCanonicalJson(entry.ratio) === dumpCanonicalJson(ratio.map(String)) &&
+      isRealisedEpsilon(ratio, entry.epsilon) &&
+      payloadBytes <= MAX_PAYLOAD_BYTES,
+    field,
+  );
+  if (isGreater(ratio, limit)) throw new PrivacyError("the tables spend more than epsilon", field);
 }
 
 /**
@@ -125,9 +139,7 @@ function readQuestion(entry, index, tables, schema, limit, built) {
 function readIndices(entry, listed, field) {
   const indices = Array.isArray(entry) ? entry : entry === null ? [] : [entry];
   requireValid(
-    indices.every(Number.isInteger) &&
-      increase(indices) &&
-      Array.isArray(entry) === (listed || indices.length > 1),
+    indices.every(Number.isInteger) && increase(indices) && Array.isArray(entry) === (listed || indices.length > 1),
     field,
   );
   return indices;

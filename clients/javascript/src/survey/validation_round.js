@@ -55,7 +55,9 @@ export function readValidation(plan) {
   );
   const values = ["wrong", "right"];
   const outcomes = {
-    features: tops.map((/** @type {number} */ top) => ({ kind: "categorical", missing: "error", name: `top ${top}`, values })),
+    features: tops.map((/** @type {number} */ top) => {
+      return { kind: "categorical", missing: "error", name: `top ${top}`, values };
+    }),
     label: { name: `all ${order.length}`, values },
   };
   requireValid(

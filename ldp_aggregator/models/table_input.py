@@ -46,13 +46,22 @@ def _is_single_value(value: object) -> bool:
 
 @contextmanager
 def name_rows_by_index(rows: Any) -> Iterator[None]:
-    """Return a context in which errors name a row of a DataFrame or Series by its index, not its number."""
+    """Return a context in which errors name a row of a DataFrame or Series by its index, not its number.
+
+    Only an index of integers or dates is quoted: texts can be names or addresses, and errors reach logs.
+    """
     try:
         yield
     except RowError as error:
-        if not hasattr(rows, "iloc"):
+        if not hasattr(rows, "iloc") or not _has_plain_index(rows.index):
             raise
         raise combine_errors([_name_row(each, rows.index) for each in error.problems]) from error
+
+
+def _has_plain_index(index: Any) -> bool:
+    """Return whether a pandas index consists of integers, dates or periods."""
+    kind = getattr(index, "inferred_type", "")
+    return kind in ("integer", "period") or getattr(index.dtype, "kind", "") == "M"
 
 
 def _name_row(error: RowError, index: Any) -> RowError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,10 +118,10 @@ def test_an_unknown_parameter_is_refused(model: NaiveBayes, use: Callable[[Naive
 # -- errors -------------------------------------------------------------------------------------
 
 
-def test_errors_name_a_row_by_the_index_of_the_frame(number_model_path: Path) -> None:
+def test_errors_name_a_row_by_the_integer_index_of_the_frame(number_model_path: Path) -> None:
     model = load_model(number_model_path)
-    frame = pd.DataFrame([KNOWN] * 4, index=["w", "x", "y", "z"])
-    frame.loc["y", "tea"], frame.loc["z", "age"] = "s3cret", None
+    frame = pd.DataFrame([KNOWN] * 4, index=[10, 20, 30, 40])
+    frame.loc[30, "tea"], frame.loc[40, "age"] = "s3cret", None
     for use in (
         model.predict,
         model.predict_proba,
@@ -129,12 +131,34 @@ def test_errors_name_a_row_by_the_index_of_the_frame(number_model_path: Path) ->
         with pytest.raises(RowError) as caught:
             use(frame)
         assert [str(each).partition(":")[2].partition(": ")[0] for each in caught.value.problems] == [
-            " index y",
-            " index z",
+            " index 30",
+            " index 40",
         ]
         assert "s3cret" not in str(caught.value)
     with pytest.raises(RowError, match=r"^tea: row 3: "):
         model.predict(frame.to_dict("records"))
+
+
+@pytest.mark.parametrize(
+    ("index", "place"),
+    [
+        (["ann@example.org", "bob@example.org"], "row 2"),
+        (pd.CategoricalIndex(["ann", "bob"]), "row 2"),
+        (pd.MultiIndex.from_tuples([(1, "ann"), (2, "bob")]), "row 2"),
+        (pd.Index([1, "bob"]), "row 2"),
+        (pd.Index([1, 7], dtype="Int64"), "index 7"),
+        (pd.date_range("2026-01-01", periods=2), "index 2026-01-02 00:00:00"),
+        (pd.period_range("2026-01", periods=2, freq="M"), "index 2026-02"),
+    ],
+)
+def test_errors_quote_only_an_index_of_integers_or_dates(
+    number_model_path: Path, index: Any, place: str
+) -> None:
+    frame = pd.DataFrame([KNOWN, KNOWN | {"tea": "s3cret"}], index=index)
+    with pytest.raises(RowError) as caught:
+        load_model(number_model_path).predict(frame)
+    assert str(caught.value).startswith(f"tea: {place}: ")
+    assert not re.search("bob|s3cret", str(caught.value))
 
 
 def test_all_missing_columns_are_named_at_once(number_model_path: Path) -> None:

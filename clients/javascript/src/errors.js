@@ -25,14 +25,10 @@ export class LdpError extends Error {
   }
 }
 
-/** A plan that cannot be used. */
+/** A plan that cannot be used; `ldp-survey check` of the Python package describes the mistake. */
 export class SurveyError extends LdpError {
-  /**
-   * @param {string} why
-   * @param {string} field
-   */
-  constructor(why, field) {
-    super(why, "invalid-plan", field);
+  constructor(why = "damaged, or for another version; take it unchanged from the collector") {
+    super(why, "invalid-plan", "plan");
   }
 }
 
@@ -66,18 +62,8 @@ export class TokenError extends LdpError {
  * Throw SurveyError unless a condition of a plan holds; docs/wire-format.md lists the conditions.
  *
  * @param {unknown} condition
- * @param {string} field name of the wrong entry
  * @returns {asserts condition}
  */
-export function requireValid(condition, field = "tables") {
-  if (!condition) throw damaged(field);
-}
-
-/**
- * Return the error for an entry of a plan that this version does not read.
- *
- * @param {string} field
- */
-export function damaged(field) {
-  return new SurveyError("damaged, or for another version; take the plan from the collector", field);
+export function requireValid(condition) {
+  if (!condition) throw new SurveyError();
 }

@@ -1,4 +1,7 @@
-/** Prints the size of each entry of the package in bytes: bundled, minified, and compressed with gzip. */
+/**
+ * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
+ * minified by terser too.
+ */
 
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
@@ -8,7 +11,7 @@ import { minify } from "terser";
 
 const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
-/** @type {Record<string, number>} */
+/** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};
 for (const [name, entry] of Object.entries(entries)) {
   const bundle = await build({
@@ -19,7 +22,13 @@ for (const [name, entry] of Object.entries(entries)) {
     target: "es2022",
     write: false,
   });
-  const minified = await minify(bundle.outputFiles[0].text, { module: true, compress: { passes: 3 } });
-  sizes[name] = gzipSync(minified.code ?? "", { level: 9 }).length;
+  const { text } = bundle.outputFiles[0];
+  const { code } = await minify(text, { module: true, compress: { passes: 3 } });
+  sizes[name] = { esbuild: compressedBytes(text), terser: compressedBytes(code ?? "") };
 }
 console.log(JSON.stringify(sizes));
+
+/** @param {string} text */
+function compressedBytes(text) {
+  return gzipSync(text, { level: 9 }).length;
+}

@@ -25,8 +25,8 @@ export function checkKeyCount(entry, count) {
  * Read an integer without sign and leading zeros, from `low` to `high`.
  *
  * @param {unknown} text
- * @param {bigint} low
- * @param {bigint} high
+ * @param {bigint | number} low
+ * @param {bigint | number} high
  */
 export function readInteger(text, low, high) {
   requireValid(hasForm(text, /^(0|[1-9]\d{0,19})$/));
@@ -43,7 +43,7 @@ export function readInteger(text, low, high) {
  * @param {number} high
  */
 export function readSmallInteger(text, low, high) {
-  return Number(readInteger(text, BigInt(low), BigInt(high)));
+  return Number(readInteger(text, low, high));
 }
 
 /**

@@ -44,18 +44,20 @@ const NUMERIC = new Map([
  * @returns {Mechanism}
  */
 export function buildMechanism(name, domain, tables) {
-  if (typeof domain === "object") {
-    const build = NUMERIC.get(name);
-    requireValid(build);
-    return build(domain, tables, checkDomain);
-  }
-  const build = ORACLES.get(name);
+  if (typeof domain === "number") return buildOracle(name, domain, tables);
+  const build = NUMERIC.get(name);
   requireValid(build);
-  checkDomain(domain);
-  return build(domain, tables);
+  return build(domain, tables, buildOracle);
 }
 
-/** @param {number} domain */
-function checkDomain(domain) {
-  requireValid(2 <= domain && domain <= MAX_DOMAIN);
+/**
+ * @param {string} name
+ * @param {number} domain
+ * @param {Tables} tables
+ * @returns {Mechanism}
+ */
+function buildOracle(name, domain, tables) {
+  const build = ORACLES.get(name);
+  requireValid(build && 2 <= domain && domain <= MAX_DOMAIN);
+  return build(domain, tables);
 }

@@ -2,32 +2,26 @@
 
 import { readHighBits } from "../bytes.js";
 import { requireValid } from "../errors.js";
-import { direct } from "./direct.js";
 import { checkNumericDomain, GRID, GRID_BITS } from "./numeric_base.js";
-import { unary } from "./unary.js";
 
 /** @typedef {import("./base.js").Mechanism} Mechanism */
 /** @typedef {import("./base.js").Tables} Tables */
 /** @typedef {import("./numeric_base.js").NumericDomain} NumericDomain */
 
-const ORACLES = new Map([["DE", direct], ["SUE", unary], ["OUE", unary]]);
+const ORACLES = ["DE", "SUE", "OUE"];
 
 /**
  * Reports a sign with the class: 0 for -, 1 for +, 2 for a missing number.
  *
  * @param {NumericDomain} domain
  * @param {Tables} tables
- * @param {(domain: number) => void} checkDomain throws SurveyError if an oracle cannot have this domain
+ * @param {(name: any, domain: number, tables: Tables) => Mechanism} buildOracle
  * @returns {Mechanism}
  */
-export function sign(domain, tables, checkDomain) {
+export function sign(domain, { oracle: name, ...tables }, buildOracle) {
   checkNumericDomain(domain);
-  const { oracle: name, ...rest } = tables;
-  const build = ORACLES.get(/** @type {string} */ (name));
-  requireValid(build);
-  const answers = (2 + Number(domain.missing[0])) * domain.labels;
-  checkDomain(answers);
-  const oracle = build(answers, rest);
+  requireValid(ORACLES.includes(/** @type {string} */ (name)));
+  const oracle = buildOracle(name, (2 + Number(domain.missing[0])) * domain.labels, tables);
   const bits = GRID_BITS - Number(domain.square);
   const lowest = domain.square ? GRID : 0;
   return {

@@ -28,7 +28,7 @@ export function isDecimal(text) {
  * @param {unknown} text
  */
 export function parseDecimal(text) {
-  requireValid(isDecimal(text) && text.length <= MAX_EPSILON_TEXT, "epsilon");
+  requireValid(isDecimal(text) && text.length <= MAX_EPSILON_TEXT);
   const [whole, fraction = ""] = text.split(".");
   return { units: BigInt(whole + fraction), scale: BigInt(fraction.length) };
 }
@@ -37,12 +37,11 @@ export function parseDecimal(text) {
  * Read edges or bounds as doubles: at least two canonical decimals that increase, also as doubles.
  *
  * @param {readonly unknown[]} texts
- * @param {string} name of the feature
  */
-export function readIncreasing(texts, name) {
-  requireValid(texts.length >= 2 && texts.every(isDecimal), name);
+export function readIncreasing(texts) {
+  requireValid(texts.length >= 2 && texts.every(isDecimal));
   const numbers = texts.map(Number);
-  requireValid(increase(numbers) && Number.isFinite(numbers[numbers.length - 1] - numbers[0]), name);
+  requireValid(increase(numbers) && Number.isFinite(numbers[numbers.length - 1] - numbers[0]));
   return numbers;
 }
 

@@ -44,14 +44,14 @@ export function isText(value) {
  */
 export function readFeature(entry) {
   const { kind, missing, name } = entry;
-  requireValid(isText(name), "features");
-  requireValid(missing === "category" || missing === "error", name);
+  requireValid(isText(name));
+  requireValid(missing === "category" || missing === "error");
   if (kind === "binned") return binnedFeature(entry);
   if (kind === "numeric") return numericFeature(entry);
-  requireValid(kind === "categorical", name);
+  requireValid(kind === "categorical");
   checkKeyCount(entry, 4);
-  requireValid(entry.values.length || missing === "category", name);
-  requireValid(!entry.values.includes(MISSING_TEXT), name);
+  requireValid(entry.values.length || missing === "category");
+  requireValid(!entry.values.includes(MISSING_TEXT));
   return listedFeature(kind, name, missing, entry.values);
 }
 
@@ -63,7 +63,7 @@ export function readFeature(entry) {
  */
 export function readLabel(entry) {
   checkKeyCount(entry, 2);
-  requireValid(isText(entry.name) && entry.values.length > 1, "label");
+  requireValid(isText(entry.name) && entry.values.length > 1);
   return listedFeature("label", entry.name, "error", entry.values);
 }
 
@@ -77,7 +77,7 @@ export function readLabel(entry) {
  * @returns {Feature}
  */
 function listedFeature(kind, name, missing, values) {
-  requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values), name);
+  requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing({ kind, name, missing, values }, values.length, (value) => {
     const code = codes.get(categoryText(value) ?? "");

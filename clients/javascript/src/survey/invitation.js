@@ -12,7 +12,6 @@ import { TokenError } from "../errors.js";
 
 const ID_BYTES = 16;
 const CHECK_BYTES = 4;
-const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 
 /**
  * Return the question's index and the report's id in a token; undefined if the survey needs no invitation.
@@ -36,7 +35,7 @@ export function readInvitation(plan, token) {
  */
 function parseToken(plan, text) {
   const letters = text.replace(/[- \t\r\n]/g, "");
-  const data = /^[a-zA-Z2-7]{32}$/.test(letters) ? decodeBase32(letters.toLowerCase()) : new Uint8Array();
+  const data = /^[a-zA-Z2-7]{32}$/.test(letters) ? decodeBase32(letters) : new Uint8Array();
   const id = data.slice(0, ID_BYTES);
   const index = id[0] * 256 + id[1];
   const check = plan.sha256(concatenate(fromAscii("ldp-bayes token check\0"), plan.digestBytes, id));
@@ -47,11 +46,14 @@ function parseToken(plan, text) {
 }
 
 /**
- * Decode base32 (RFC 4648, section 6), in lower case: eight letters are five bytes.
+ * Decode base32 (RFC 4648, section 6): eight letters are five bytes. A to Z stand for 0 to 25, 2 to 7 for 26 to 31.
  *
  * @param {string} letters
  */
 function decodeBase32(letters) {
-  const bits = Array.from(letters, (letter) => LETTERS.indexOf(letter).toString(2).padStart(5, "0")).join("");
+  const bits = Array.from(letters, (letter) => {
+    const digit = parseInt(letter, 36);
+    return (digit < 10 ? digit + 24 : digit - 10).toString(2).padStart(5, "0");
+  }).join("");
   return Uint8Array.from({ length: bits.length / 8 }, (_, index) => parseInt(bits.slice(8 * index, 8 * index + 8), 2));
 }

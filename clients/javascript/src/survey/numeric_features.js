@@ -22,7 +22,7 @@ import { codeUnlessMissing, parseNumber } from "./parse_value.js";
 export function binnedFeature(entry) {
   checkKeyCount(entry, 4);
   const { kind, name, missing, edges } = entry;
-  const inner = readIncreasing(edges, name).slice(1, -1);
+  const inner = readIncreasing(edges).slice(1, -1);
   return codeUnlessMissing({ kind, name, missing, values: edges }, inner.length + 1, (value) => {
     const number = parseNumber(value, name);
     return inner.reduce((code, edge) => code + Number(edge <= number), 0);
@@ -39,7 +39,7 @@ export function numericFeature(entry) {
   checkKeyCount(entry, 5);
   const { kind, name, missing } = entry;
   const values = [entry.low, entry.high];
-  const [low, high] = readIncreasing(values, name);
+  const [low, high] = readIncreasing(values);
   return codeUnlessMissing({ kind, name, missing, values }, 2 * GRID + 1, (value) => {
     const clipped = clamp(parseNumber(value, name), low, high);
     return Math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5);

@@ -2,7 +2,7 @@
 
 import { fromAscii, toHex } from "../bytes.js";
 import { expLowerBound } from "../epsilon_proof.js";
-import { damaged, LdpError, requireValid, SurveyError } from "../errors.js";
+import { LdpError, requireValid, SurveyError } from "../errors.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
 import { accumulate, WORD } from "../probability_tables.js";
 import { sha256 as ownSha256 } from "../sha256.js";
@@ -10,8 +10,8 @@ import { hasForm } from "../text_form.js";
 import { dumpCanonicalJson, loadCanonicalJson } from "./canonical.js";
 import { parseDecimal } from "./decimals.js";
 import { readQuestions } from "./questions.js";
-import { readRowSchema, requiredEntries } from "./row_schema.js";
-import { encodeAndValidate, readValidation } from "./validation_round.js";
+import { encodeRow, readRowSchema, requiredEntries } from "./row_schema.js";
+import { readValidation } from "./validation_round.js";
 
 /** @typedef {import("./questions.js").Question} Question */
 /** @typedef {import("./row_schema.js").RowSchema} RowSchema */
@@ -34,17 +34,17 @@ export class Plan {
     const { enrolment, epsilon, family, format, id, projection, tables, texts, validation } = document;
     const optional = [enrolment, family, projection, texts, validation];
     checkKeyCount(document, 7 + optional.filter((each) => each !== undefined).length);
-    requireValid(format === 1, "format");
-    requireValid(hasForm(id, SURVEY_ID), "id");
-    requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id), "family");
-    requireValid(enrolment === undefined || enrolment === "token", "enrolment");
-    requireValid(texts === undefined || hasForm(texts, SHA256), "texts");
+    requireValid(format === 1);
+    requireValid(hasForm(id, SURVEY_ID));
+    requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id));
+    requireValid(enrolment === undefined || enrolment === "token");
+    requireValid(texts === undefined || hasForm(texts, SHA256));
     const { units, scale } = parseDecimal(epsilon);
-    requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale, "epsilon");
+    requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale);
     // valid tables are ASCII, which is checked where they are read
     for (const [key, entry] of Object.entries(tables)) {
       const digest = toHex(sha256(fromAscii(dumpCanonicalJson(entry))));
-      requireValid(key === digest.slice(0, 16), "tables");
+      requireValid(key === digest.slice(0, 16));
     }
     /** The survey's id. */
     this.id = /** @type {string} */ (id);
@@ -63,9 +63,9 @@ export class Plan {
     /** The questions, of which each person answers one. @type {readonly Question[]} */
     this.questions = readQuestions(document, this.schema, expLowerBound(units, scale));
     const asked = new Set(this.questions.flatMap(({ features }) => features));
-    requireValid(!this.validation || asked.size === document.features.length, "questions");
+    requireValid(!this.validation || asked.size === document.features.length);
     const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
-    requireValid(named.size === Object.keys(tables).length, "tables");
+    requireValid(named.size === Object.keys(tables).length);
     this.sha256 = sha256;
     this.digestBytes = sha256(bytes);
     /** SHA-256 of the plan, in hexadecimal. */
@@ -88,13 +88,15 @@ export class Plan {
   }
 
   /**
-   * Code a row and its label; every entry is checked, independently of the question.
+   * Code a row and its label, and evaluate the model if there is one. Every entry is checked, independently of
+   * the question.
    *
    * @param {Readonly<Record<string, unknown>>} row
    * @param {unknown} label
    */
   encode(row, label) {
-    return encodeAndValidate(this.schema, this.validation, row, label);
+    const coded = encodeRow(this.rowSchema, row, label);
+    return this.validation ? this.validation.validate(coded) : coded;
   }
 }
 
@@ -103,17 +105,17 @@ export class Plan {
  *
  * Throws SurveyError if the bytes are not a plan, PrivacyError if a question spends more than epsilon.
  *
- * @param {Uint8Array} bytes
+ * @param {Uint8Array | ArrayBuffer} bytes
  * @param {{ sha256?: (bytes: Uint8Array) => Uint8Array }} [options] another implementation of SHA-256
  * @returns {Plan}
  */
 export function readPlan(bytes, { sha256 = ownSha256 } = {}) {
-  if (!(bytes instanceof Uint8Array)) throw new SurveyError("readPlan takes its bytes, a Uint8Array", "plan");
-  requireValid(bytes.length <= MAX_PLAN_BYTES, "plan");
   try {
-    return new Plan(loadCanonicalJson(bytes), bytes, sha256);
+    const copy = new Uint8Array(bytes);
+    requireValid(copy.length <= MAX_PLAN_BYTES);
+    return new Plan(loadCanonicalJson(copy), copy, sha256);
   } catch (error) {
     if (error instanceof LdpError) throw error;
-    throw damaged("plan");
+    throw new SurveyError();
   }
 }

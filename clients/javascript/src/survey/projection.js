@@ -43,15 +43,14 @@ export function readProjection(entry, features) {
   const inputs = entry.inputs.map(readFeature);
   /** @type {Component[]} */
   const components = entry.components.map((/** @type {any} */ each) => readComponent(each, inputs.length));
-  requireValid(inputs.every(({ kind }) => kind === "numeric"), "projection");
+  requireValid(inputs.every(({ kind }) => kind === "numeric"));
   requireValid(
     0 < components.length && components.length <= inputs.length && areDistinct(components.map(({ name }) => name)),
-    "projection",
   );
   for (const { name } of components) {
     const taker = features.find((feature) => feature.name === name);
-    requireValid(taker && taker.kind !== "categorical", name);
-    requireValid(taker.missing === "category" || inputs.every(({ missing }) => missing === "error"), name);
+    requireValid(taker && taker.kind !== "categorical");
+    requireValid(taker.missing === "category" || inputs.every(({ missing }) => missing === "error"));
   }
   return { inputs, components };
 }
@@ -64,15 +63,12 @@ export function readProjection(entry, features) {
 function readComponent(entry, inputs) {
   checkKeyCount(entry, 3);
   const { name } = entry;
-  requireValid(isText(name) && Array.isArray(entry.weights), "projection");
+  requireValid(isText(name) && Array.isArray(entry.weights));
   const texts = [...entry.weights, entry.offset];
-  requireValid(
-    texts.length === inputs + 1 && texts.every((text) => isDecimal(text) && !/\.\d{7}/.test(text)),
-    name,
-  );
+  requireValid(texts.length === inputs + 1 && texts.every((text) => isDecimal(text) && !/\.\d{7}/.test(text)));
   const millionths = texts.map((text) => Math.round(Number(text) * UNIT));
   const total = millionths.reduce((sum, each) => sum + Math.abs(each), 0);
-  requireValid(total <= MAX_SUM * UNIT, name);
+  requireValid(total <= MAX_SUM * UNIT);
   return {
     name,
     apply(codes) {

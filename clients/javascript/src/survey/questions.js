@@ -51,7 +51,7 @@ export function readQuestions(plan, schema, limit) {
   const questions = plan.questions.map((/** @type {any} */ entry, /** @type {number} */ index) =>
     readQuestion(entry, index, plan.tables, schema, limit, built),
   );
-  requireValid(questions.length, "questions");
+  requireValid(questions.length);
   // the order is: the label, the features in their order, all numbers at once
   const order = questions.map(({ features, mechanismName, moment }) => {
     const place = mechanismName === LAPLACE ? schema.features.length : features[0] ?? -1;
@@ -65,7 +65,6 @@ export function readQuestions(plan, schema, limit) {
       areDistinct(discrete.flat()) &&
       areDistinct(means.flat()) &&
       dumpCanonicalJson(means) === dumpCanonicalJson(squares),
-    "questions",
   );
   return questions;
 }
@@ -80,31 +79,28 @@ export function readQuestions(plan, schema, limit) {
  * @returns {Question}
  */
 function readQuestion(entry, index, tables, schema, limit, built) {
-  const field = `questions.${index}`;
   const { epsilon, mechanism: name, moment = 0, ratio, weight } = entry;
   const numeric = "moment" in entry;
   checkKeyCount(entry, 7);
-  const features = readIndices(entry.feature, name === LAPLACE, field);
+  const features = readIndices(entry.feature, name === LAPLACE);
   const asked = features.map((each) => schema.features[each]);
   const labels = schema.label.size;
   requireValid(
     asked.every((feature) => feature && (feature.kind === "numeric") === numeric) &&
       (!numeric || (asked.length && (moment === 1 || moment === SQUARE))),
-    field,
   );
   requireValid(
     Number.isInteger(weight) && 0 < weight && weight <= MAX_WEIGHT * (name === LAPLACE ? features.length : 1),
-    field,
   );
   const domain = numeric
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
     : asked.reduce((product, { size }) => product * size, labels);
-  requireValid(numeric || entry.domain === domain, field);
+  requireValid(numeric || entry.domain === domain);
   const key = dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]);
   let mechanism = built.get(key);
   if (!mechanism) {
     mechanism = buildMechanism(name, domain, tables[entry.tables]);
-    checkMechanism(mechanism, entry, limit, field);
+    checkMechanism(mechanism, entry, limit);
     built.set(key, mechanism);
   }
   return { index, features, weight, moment, mechanismName: name, domain, tables: tables[entry.tables], mechanism };
@@ -116,16 +112,14 @@ function readQuestion(entry, index, tables, schema, limit, built) {
  * @param {Mechanism} mechanism
  * @param {any} entry
  * @param {Fraction} limit
- * @param {string} field
  */
-function checkMechanism({ payloadBytes, ratio }, entry, limit, field) {
+function checkMechanism({ payloadBytes, ratio }, entry, limit) {
   requireValid(
     dumpCanonicalJson(entry.ratio) === dumpCanonicalJson(ratio.map(String)) &&
       isRealisedEpsilon(ratio, entry.epsilon) &&
       payloadBytes <= MAX_PAYLOAD_BYTES,
-    field,
   );
-  if (isGreater(ratio, limit)) throw new PrivacyError("the tables spend more than epsilon", field);
+  if (isGreater(ratio, limit)) throw new PrivacyError("its tables spend more than epsilon");
 }
 
 /**
@@ -133,14 +127,12 @@ function checkMechanism({ payloadBytes, ratio }, entry, limit, field) {
  *
  * @param {unknown} entry
  * @param {boolean} listed whether also one feature is in a list
- * @param {string} field
  * @returns {number[]}
  */
-function readIndices(entry, listed, field) {
+function readIndices(entry, listed) {
   const indices = Array.isArray(entry) ? entry : entry === null ? [] : [entry];
   requireValid(
     indices.every(Number.isInteger) && increase(indices) && Array.isArray(entry) === (listed || indices.length > 1),
-    field,
   );
   return indices;
 }

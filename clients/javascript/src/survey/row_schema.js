@@ -35,7 +35,7 @@ export function readRowSchema(entry) {
   const features = entry.features.map(readFeature);
   const projection = entry.projection === undefined ? undefined : readProjection(entry.projection, features);
   const named = [label, ...features, ...(projection?.inputs ?? [])];
-  requireValid(areDistinct(named.map(({ name }) => name)), "features");
+  requireValid(areDistinct(named.map(({ name }) => name)));
   return { label, features, projection };
 }
 

@@ -11,7 +11,7 @@ import { checkKeyCount } from "../mechanisms/parameters.js";
 import { dumpCanonicalJson } from "./canonical.js";
 import { increase } from "./decimals.js";
 import { areDistinct } from "./features.js";
-import { encodeRow, readRowSchema } from "./row_schema.js";
+import { readRowSchema } from "./row_schema.js";
 
 /** @typedef {import("./features.js").Feature} Feature */
 /** @typedef {import("./row_schema.js").CodedRow} CodedRow */
@@ -51,7 +51,6 @@ export function readValidation(plan) {
       Array.isArray(scores) &&
       scores.length === features.length &&
       features.every((feature, index) => isScoreTable(scores[index], feature, label.size)),
-    "validation",
   );
   const values = ["wrong", "right"];
   const outcomes = {
@@ -60,10 +59,7 @@ export function readValidation(plan) {
     }),
     label: { name: `all ${order.length}`, values },
   };
-  requireValid(
-    dumpCanonicalJson(outcomes) === dumpCanonicalJson({ features: plan.features, label: plan.label }),
-    "validation",
-  );
+  requireValid(dumpCanonicalJson(outcomes) === dumpCanonicalJson({ features: plan.features, label: plan.label }));
   return {
     schema,
     order,
@@ -80,18 +76,6 @@ export function readValidation(plan) {
       };
     },
   };
-}
-
-/**
- * Code a row, and evaluate the model if there is one.
- *
- * @param {RowSchema} schema the plan's own
- * @param {Validation | undefined} validation
- * @param {Readonly<Record<string, unknown>>} row
- * @param {unknown} label
- */
-export function encodeAndValidate(schema, validation, row, label) {
-  return validation ? validation.validate(encodeRow(validation.schema, row, label)) : encodeRow(schema, row, label);
 }
 
 /**

@@ -174,7 +174,8 @@ test("bytes that are not a plan are refused", () => {
     ...["null", "[]", "{}", '""', "1", '{"format":1}'].map((text) => Buffer.from(text)),
   ];
   for (const bytes of wrong) assert.throws(() => readPlan(new Uint8Array(bytes)), SurveyError);
-  for (const other of [VALUES.plan, null, undefined, plan.buffer.slice(0), JSON.parse(VALUES.plan)]) {
+  assert.equal(readPlan(Uint8Array.from(plan).buffer).digest, PLAN.digest);
+  for (const other of [VALUES.plan, null, undefined, 7, -1, Symbol("plan"), JSON.parse(VALUES.plan)]) {
     assert.throws(() => readPlan(/** @type {any} */ (other)), SurveyError);
   }
 });

@@ -9,7 +9,6 @@ from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.display_texts import DisplayTexts, EntryTexts, display_texts
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.authoring.overview import find_setting_warnings
 from ldp_aggregator.dossier.source import DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, declared
 
@@ -63,9 +62,6 @@ def build_questions(source: DossierSource) -> dict[str, Any]:
     return {
         "tables": [_build_table(plan, language) for language in languages or [""]],
         "statements": [*_describe_choice(source), *_describe_computing(source), *_describe_entry(plan)],
-        "warnings": [
-            computed(_sentence(each.message), source.check_command) for each in find_setting_warnings(plan)
-        ],
     }
 
 
@@ -78,6 +74,7 @@ def _build_table(plan: Plan, language: str) -> Table:
         rows=list(_list_rows(plan, texts)),
         basis=Basis.DECLARED,
         language=language,
+        note="The last column follows from the survey file; all others are the author's words.",
     )
 
 
@@ -156,7 +153,10 @@ def _describe_choice(source: DossierSource) -> Iterator[Statement]:
 
 def _count_questions(plan: Plan, topics: int) -> str:
     """Return how many questions can be drawn, and which of them are processed in several ways."""
-    names = [f"{topics} question{'' if topics == 1 else 's'}"]
+    groups = (
+        " or groups of questions" if any(len(each.feature_indices) > 1 for each in plan.questions) else ""
+    )
+    names = [f"{topics} question{'' if topics == 1 else 's'}{groups}"]
     if any(each.kind == "label" for each in plan.questions):
         names.append("the main question alone")
     numbers = dict.fromkeys(
@@ -164,8 +164,10 @@ def _count_questions(plan: Plan, topics: int) -> str:
         for question in plan.questions
         if question.moment
     )
-    ways = "".join(f"; {name} is processed in two ways, of which one is drawn too" for name in numbers)
-    return " or ".join(names) + ways
+    each = " each" if len(numbers) > 1 else ""
+    verb = "are" if len(numbers) > 1 else "is"
+    ways = f"{' and '.join(numbers)} {verb}{each} processed in two ways, of which one is drawn too"
+    return " or ".join(names) + (f"; {ways}" if numbers else "")
 
 
 def _describe_computing(source: DossierSource) -> Iterator[Statement]:
@@ -198,7 +200,3 @@ def _describe_entry(plan: Plan) -> Iterator[Statement]:
             "A number outside its range is moved to the end of the range on the device. The application can "
             "show the person which numbers were moved; this is not sent."
         )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

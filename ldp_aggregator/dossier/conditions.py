@@ -12,8 +12,9 @@ _CONDITIONS = (
         "not keep the answers. Ask for: a review of the application, and an audit."
     ),
     (
-        "The application accepts this survey only: it compares the survey's fingerprint or its author's "
-        "signature. Otherwise a collector could ask one device other questions from the start. Ask for: the "
+        "Every device gets the same survey: the application compares the survey's fingerprint or its "
+        "author's signature. Otherwise a collector could ask one device other questions from the start. "
+        "Ask for: the "
         "entry in the application, and the fingerprint at the end of this document."
     ),
     (

@@ -98,14 +98,14 @@ def _explain_report(source: DossierSource) -> Iterator[Part]:
     certainty = (
         "What is sent can show your answer almost as well as the answer itself."
         if source.plan.epsilon >= WEAK_EPSILON
-        else "Somebody who sees what was sent can guess your answer better than before. But they cannot be "
-        "certain."
+        else "Nobody can see which. Somebody who sees what was sent can guess your answer better than "
+        "before. But they cannot be certain."
     )
     most = f"at most {after} in 100" if after < 100 else "nearly 100 in 100"
     yield Part(
         f"You fill in all questions on your own phone or computer. {_describe_choice(source)} "
         "Your device then changes the answers by chance, as with dice. It sends only the changed answers. "
-        "These can be your true answers or others, and nobody can see which. "
+        "These can be your true answers or others. "
         f"{certainty} An example: somebody thinks that the chance is {before} in 100 that something about "
         "you is true. After seeing what was sent, the "
         f"chance can be {most}."

@@ -125,8 +125,8 @@ def describe_message(source: DossierSource) -> list[Statement]:
     return [
         assumed(
             "For this survey the device sends one report, once. It contains the fingerprint of the survey "
-            f"(the same for everybody), the number of the drawn question, {identifier}, and the randomised "
-            f"answer to this question together with {source.main}."
+            f"(the same for everybody), the number of the drawn question, {identifier}, and "
+            f"{source.reported}."
         ),
         assumed(
             "The request around the report is the same for every device: no cookie, no account and no "

@@ -56,7 +56,7 @@ def describe_shares(scenario: Scenario, main: str) -> str:
     if scenario.label_shares is None:
         return f"if all answers to {main} are equally frequent"
     if scenario.label_shares == make_rare_shares(len(labels)):
-        rest = "" if len(labels) == 2 else ", and the others are equally frequent"
+        rest = "" if len(labels) == 2 else ", and the other answers are equally frequent"
         return (
             f"if {_percent(scenario.label_shares[0])} of the people answer \u201c{labels[0]}\u201d to "
             f"{main}{rest}"

@@ -31,8 +31,7 @@ def _answer_message(source: DossierSource) -> Statement:
     identifier = "your invitation" if source.plan.by_invitation else "a random number"
     return assumed(
         "One small report, once: the fingerprint of the survey, the number of the drawn question, "
-        f"{identifier}, and your randomised answer to this question together with {source.main}. Your true "
-        "answers do not leave it."
+        f"{identifier}, and {source.reported}. Your true answers do not leave it."
     )
 
 
@@ -47,9 +46,10 @@ def _answer_neighbour(source: DossierSource) -> Statement:
 
 
 def _answer_participation(source: DossierSource) -> Statement:
-    invited = ", and those who gave you the invitation" if source.plan.by_invitation else ""
+    invited = ", and so can those who gave you the invitation" if source.plan.by_invitation else ""
     return assumed(
-        f"Your network provider, the machine of the collector{invited}. Somebody who uses your phone can see "
+        f"Your network provider and the machine of the collector can{invited}. Somebody who uses your "
+        "phone can see "
         "that you agreed to this survey and whether you answered it, but ldp-bayes stores no true answer "
         "there."
     )

@@ -19,6 +19,8 @@ from ldp_aggregator.sizing.margins import Margin
 from ldp_aggregator.sizing.size import Size
 from ldp_aggregator.sizing.summary import build_margin_rows, format_people, typical_share
 
+_UNINFORMATIVE_MARGIN = 0.5
+"""The table shows no larger margins of a share."""
 _VALIDATION = "This survey validates a model. Its result is how often the model is right, with an interval."
 
 
@@ -49,8 +51,7 @@ def describe_aim(source: DossierSource) -> Iterator[Statement]:
         return
     yield conditional(
         f"Can the survey reach its aim with {format_people(source.size.users)}? "
-        f"{_answer(source.scenarios, source.main)} Nobody knows the true shares before the survey "
-        f"({section('accuracy')}).",
+        f"{_answer(source.scenarios, source.main)} Nobody knows the true shares before the survey.",
         source.rare_size_command,
     )
     for each in source.scenarios:
@@ -160,6 +161,13 @@ def _explain(source: DossierSource) -> Iterator[Statement]:
         "The number of people is the number of those who answer, not of those who are invited. It is also "
         f"assumed that all answers to a question are equally frequent ({section('margins')})."
     )
+    more = "More people, fewer questions, or fewer answers to choose from make the estimates more precise."
+    if source.size and source.size.remedies:
+        number = source.command_number(command)
+        more += (
+            f" Command {number} of {section('commands')} suggests changes and computes what each one gains."
+        )
+    yield assumed(more)
     if source.size and source.size.forecasts:
         means = [each.mean for each in source.size.forecasts.values()]
         majority = next(iter(source.size.forecasts.values())).majority
@@ -175,7 +183,9 @@ def _explain(source: DossierSource) -> Iterator[Statement]:
 def _explain_margin(source: DossierSource, size: Size) -> Iterator[Statement]:
     """Yield an example of how to read a margin, with the least precise share."""
     shares: list[tuple[Margin, float]] = [
-        (margin, share) for margin in size.margins[1:] if (share := typical_share(size, margin))
+        (margin, share)
+        for margin in size.margins[1:]
+        if margin.margin < _UNINFORMATIVE_MARGIN and (share := typical_share(size, margin))
     ]
     if not shares:
         return

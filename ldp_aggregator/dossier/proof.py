@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
-from ldp_aggregator.authoring.overview import report_bytes
+from ldp_aggregator.authoring.overview import find_setting_warnings, report_bytes
 from ldp_aggregator.dossier.source import SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
 from ldp_aggregator.results.statements import describe_privacy
@@ -17,7 +17,7 @@ _HUGE = 1e12
 def build_proof(source: DossierSource) -> dict[str, Any]:
     """Return the guarantee in technical terms, the factors of several surveys, and the proof."""
     return {
-        "statements": list(_describe_guarantee(source)),
+        "statements": [*_describe_guarantee(source), *_list_warnings(source)],
         "factors": _build_factors(source),
         "proof": list(_describe_proof(source)),
         "questions": _build_questions(source),
@@ -44,6 +44,12 @@ def _describe_guarantee(source: DossierSource) -> Iterator[Statement]:
         "Nobody measures the computing time on the device itself: the client in Python does not take the "
         "same time for every answer."
     )
+
+
+def _list_warnings(source: DossierSource) -> Iterator[Statement]:
+    for each in find_setting_warnings(source.plan):
+        message = each.message.rstrip(".")
+        yield computed(f"{message[:1].upper()}{message[1:]}.", source.check_command)
 
 
 def _build_factors(source: DossierSource) -> Table:

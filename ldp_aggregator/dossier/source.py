@@ -77,6 +77,13 @@ class DossierSource:
         return f"\u201c{self.plan.row_label.name}\u201d"
 
     @property
+    def reported(self) -> str:
+        """What a report contains of the drawn question, for people."""
+        if self.plan.validation:
+            return f"the randomised result of a prediction of {self.main}: right or wrong"
+        return f"the randomised answer to this question together with {self.main}"
+
+    @property
     def sizes(self) -> Sequence[Size]:
         """What to expect in the first scenario; empty for a validation round."""
         return self.scenarios[0].sizes if self.scenarios else ()

@@ -24,7 +24,7 @@ def build_summary(source: DossierSource) -> dict[str, Any]:
 def _list_facts(source: DossierSource) -> Iterator[tuple[str, str]]:
     yield "Privacy limit (epsilon)", source.epsilon
     yield "A belief of 50% becomes at most", source.belief_after(0.5)
-    yield "Reports of a person", "1"
+    yield "Reports per person", "1"
     yield "People expected", f"{source.size.users:,}" if source.size else "not stated"
     yield "Audit", ("passed" if source.audit.passed else "FAILED") if source.audit else "none given"
 
@@ -32,17 +32,15 @@ def _list_facts(source: DossierSource) -> Iterator[tuple[str, str]]:
 def _list_statements(source: DossierSource) -> Iterator[Statement]:
     plan = source.plan
     yield assumed(
-        "Protected are the answers of each person: what leaves their device is so random that nobody who "
-        "sees it, not even the people who run the survey, learns an answer for certain."
+        "This survey protects the answers of each person: what leaves their device is so random that nobody "
+        "who sees it, not even the people who run the survey, learns an answer for certain."
     )
     count = len(plan.entries)
     questions = "1 question" if count == 1 else f"{count} questions"
     yield computed(f"The survey asks {questions} and the main question {source.main}.", source.check_command)
-    drawn = "one question, or one group of questions," if source.grouped else "one question"
     yield assumed(
-        f"For each person, {drawn} is drawn at random. The device takes the answer to it together with the "
-        f"answer to {source.main}, randomises both as one, and sends only this, as one report. The "
-        "ldp-bayes program neither sends nor stores the true answers."
+        f"{_describe_report(source)} and sends only this, as one report. The ldp-bayes program neither sends "
+        "nor stores the true answers."
     )
     yield describe_rating(source)
     yield describe_examples(source)
@@ -57,19 +55,34 @@ def _list_statements(source: DossierSource) -> Iterator[Statement]:
     )
 
 
+def _describe_report(source: DossierSource) -> str:
+    """Return what the device does with the answers before it sends a report."""
+    if source.plan.validation:
+        return (
+            f"The device of each person predicts the answer to {source.main} by a public model, randomises "
+            "whether the prediction is right,"
+        )
+    drawn = "one question, or one group of questions," if source.grouped else "one question"
+    return (
+        f"For each person, {drawn} is drawn at random. The device takes the answer to it together with the "
+        f"answer to {source.main}, randomises both as one,"
+    )
+
+
 def _describe_visible(source: DossierSource) -> Iterator[Statement]:
     invited = (
         ", and to the issuer of the invitations which report is theirs" if source.plan.by_invitation else ""
     )
     yield assumed(
-        "Not hidden: that a person takes part, their internet address, the time, and which question was "
+        "The following is not hidden: that a person takes part, their internet address, the time, and "
+        "which question was "
         f"drawn{invited} ({section('visible')}). A report that was sent cannot be taken back "
         f"({section('withdrawal')})."
     )
     corrections = count_corrections(source)
     advice = " The author can correct a part of this, and should." if corrections else ""
     yield computed(
-        f"Nothing is sent by people who leave {join(list_required(source))} empty, and this can be noticed "
+        f"People who leave {join(list_required(source))} empty send nothing, and this can be noticed "
         f"({section('visible')}).{advice}",
         source.check_command,
     )

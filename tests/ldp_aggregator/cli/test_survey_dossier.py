@@ -47,6 +47,20 @@ def test_people_and_an_audit_can_be_given(survey: Path) -> None:
     )
 
 
+def test_label_shares_can_be_given(survey: Path) -> None:
+    result = run(survey, "--users", "500", "--label-shares", "yes=0.2,no=0.8")
+    assert result.exit_code == 0, result.output
+    page = parse_page(survey.with_name("dossier.html").read_bytes())
+    assert "“yes” 20%, “no” 80%" in page.section("accuracy").text
+
+
+def test_label_shares_that_do_not_fit_are_an_error_and_write_nothing(survey: Path) -> None:
+    result = run(survey, "--label-shares", "yes=0.2")
+    assert result.exit_code == 2
+    assert "--label-shares: no share of 'no'" in result.output or 'no share of "no"' in result.output
+    assert not survey.with_name("dossier.html").exists()
+
+
 def test_an_audit_of_another_plan_is_an_error_and_writes_nothing(survey: Path) -> None:
     result = run(survey, "--audit", str(write_audit(survey.parent, "0" * 64)))
     assert result.exit_code == 1

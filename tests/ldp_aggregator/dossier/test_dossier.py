@@ -313,7 +313,14 @@ def test_a_projection_and_a_validation_round_are_explained(make: Make) -> None:
     )
     assert "combines age, income by public weights into first, second" in projected.section("asked").text
     assert "validation round" in validated.section("asked").text
+    assert "randomises whether the prediction is right" in validated.section("summary").text
+    assert "result of a prediction of “rested”" in validated.section("flow").text
     assert "how often the model is right" in validated.section("accuracy").text
+
+
+def test_warnings_about_settings_are_in_the_annex(make: Make) -> None:
+    page = parse_page(render_dossier(make(NUMBERS)))
+    assert "Epsilon is above 2, the maximum that clients accept by default" in page.section("proof").text
 
 
 def test_warnings_of_silence_are_in_the_dossier(make: Make) -> None:
@@ -321,7 +328,7 @@ def test_warnings_of_silence_are_in_the_dossier(make: Make) -> None:
     visible, summary = found.section("visible").text, found.section("summary").text
     assert "People who leave tea empty send nothing, whichever question is drawn." in visible
     assert "The author can correct this, and should" in visible
-    assert "Nothing is sent by people who leave tea or" in summary
+    assert "People who leave tea or" in summary
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def _describe_network(source: DossierSource) -> Station:
     return Station(
         name="Network",
         role="sees internet address, time and length",
-        sees="The internet address of the device, the time and the length of the message. The content is "
+        sees="The internet address of the device, the time and the length of the report. The content is "
         f"encrypted if the connection is.{length}",
         keeps="Whatever a provider or the operator of the network logs.",
         passes="the same report",

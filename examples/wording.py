@@ -41,11 +41,12 @@ def promise(plan: Plan) -> str:
 
     Even odds become odds of at most e^epsilon to 1 for anybody who sees the report.
     """
-    most = ceil(100 / (1 + exp(-float(plan.epsilon))))
+    percent = ceil(100 / (1 + exp(-float(plan.epsilon))))
+    most = f"at most {percent}%" if percent < 100 else "almost completely"
     return (
         f"Your answers stay on this device. {_asked(plan)} by chance, and sends only that, once.\n\n"
         "What this can reveal is limited: if somebody thinks that something about you is as likely true as "
-        f"false, they can be at most {most}% sure of it after seeing what was sent (epsilon = "
+        f"false, they can be {most} sure of it after seeing what was sent (epsilon = "
         f"{float(plan.epsilon):g}).\n\n"
         f"Fingerprint of these rules, to compare with the published one: {plan.digest}"
     )

@@ -11,7 +11,7 @@ from encoders.explain.text import wrap_text
 from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
-from encoders.mechanisms.probability_text import choose_unit, percent
+from encoders.mechanisms.probability_text import choose_unit, percent, round_up
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.text_table import format_table
@@ -71,17 +71,17 @@ def describe_likelihoods(
 
 
 def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> list[str]:
-    epsilon, most = f"{plan.epsilon.normalize():f}", float(exp_bounds(plan.epsilon)[0])
-    ratio = float(max(chances.values()) / min(chances.values()))
+    epsilon, most = f"{plan.epsilon.normalize():f}", round_up(exp_bounds(plan.epsilon)[1], 4)
+    ratio = round_up(max(chances.values()) / min(chances.values()), 4)
     reached = (
-        f"The highest chance is {ratio:.4f} times the lowest. So this report changes the odds between two of "
+        f"The highest chance is {ratio} times the lowest. So this report changes the odds between two of "
         "these answers by at most that factor."
     )
     if question.moment:  # the ratio of two numbers that are not listed may be greater
         reached = "Numbers that are not listed may have a higher or a lower chance."
     return wrap_text(
         f"{reached} No report of this survey changes the odds between any two answers by more than the "
-        f"factor e^{epsilon} = {most:.4f}. Sending it spends epsilon = {epsilon}; sending the same bytes "
+        f"factor e^{epsilon} = {most}. Sending it spends epsilon = {epsilon}; sending the same bytes "
         "again spends no more."
     )
 

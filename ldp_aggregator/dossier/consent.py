@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +95,7 @@ def _write_title(title: str) -> Iterator[Part]:
 
 def _explain_report(source: DossierSource) -> Iterator[Part]:
     before = 50
-    after = round(100 * update_belief(before / 100, source.odds_factor()))
+    after = math.ceil(100 * update_belief(before / 100, source.odds_factor()))
     certainty = (
         "What is sent can show your answer almost as well as the answer itself."
         if source.plan.epsilon >= WEAK_EPSILON

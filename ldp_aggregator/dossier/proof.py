@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
+from encoders.mechanisms.probability_text import factor_at_most
 from ldp_aggregator.authoring.overview import find_setting_warnings, report_bytes
 from ldp_aggregator.dossier.source import SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
 from ldp_aggregator.results.statements import describe_privacy
-
-_HUGE = 1e12
 
 
 def build_proof(source: DossierSource) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def _describe_guarantee(source: DossierSource) -> Iterator[Statement]:
     yield conditional(describe_privacy(source.epsilon, source.odds_factor()), command)
     yield conditional(
         "So a belief b in a statement about the person becomes at most bF / (1 - b + bF), where F is this "
-        "factor. Percentages below 99.9% are rounded to one decimal.",
+        "factor. Percentages and factors are rounded up, to three digits or more.",
         command,
     )
     yield conditional(
@@ -60,7 +59,7 @@ def _build_factors(source: DossierSource) -> Table:
             (
                 str(count),
                 f"{(count * source.plan.epsilon).normalize():f}",
-                _format_factor(source.odds_factor(count)),
+                factor_at_most(source.odds_factor(count)),
             )
             for count in SURVEYS
         ],
@@ -68,12 +67,6 @@ def _build_factors(source: DossierSource) -> Table:
         command=source.odds_command,
         numeric={1, 2},
     )
-
-
-def _format_factor(factor: float) -> str:
-    """Return a factor with three digits, without an exponent unless it is huge."""
-    rounded = float(f"{factor:.3g}")
-    return f"{rounded:,.0f}" if 1000 <= rounded < _HUGE else f"{rounded:.3g}"
 
 
 def _describe_proof(source: DossierSource) -> Iterator[Statement]:

@@ -6,10 +6,9 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
-from encoders.mechanisms.probability_text import percent
+from encoders.mechanisms.probability_text import percent_at_most
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
@@ -22,7 +21,6 @@ BELIEFS = (0.01, 0.1, 0.5, 0.9)
 """Beliefs before a report, for which the dossier shows what a report changes at most."""
 SURVEYS = (1, 2, 5)
 """Numbers of surveys of this epsilon for which the sum is shown."""
-_NEARLY_CERTAIN = 0.9999
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +102,7 @@ class DossierSource:
 
     def belief_after(self, belief: float, surveys: int = 1) -> str:
         """Return what a belief becomes at most by the reports of this many surveys, as a percentage."""
-        after = update_belief(belief, self.odds_factor(surveys))
-        return percent(Fraction(after)) if after < _NEARLY_CERTAIN else "nearly 100%"
+        return percent_at_most(update_belief(belief, self.odds_factor(surveys)))
 
     def command(self, program: str, options: str = "") -> str:
         """Return a command on the survey's file."""

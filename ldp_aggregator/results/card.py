@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from encoders.mechanisms.probability_text import factor_at_most
 from encoders.survey import Plan
 from encoders.text_table import format_table
 from ldp_aggregator.results.statements import (
@@ -125,7 +126,8 @@ class ModelDescription:
         more = ", ..." if len(kept) > _MAX_LISTED else ""
         return {
             "plan digest": self.plan.digest,
-            "epsilon": f"{self.epsilon}: a report changes odds by a factor of at most {self.odds_factor:.3g}",
+            "epsilon": f"{self.epsilon}: a report changes odds by a factor of at most "
+            f"{factor_at_most(self.odds_factor)}",
             "reports": reports,
             "classes": f"{self.plan.label.name}: {_join(map(str, self.classes))}",
             "features": f"{count}: {_join(kept[:_MAX_LISTED])}{more}",

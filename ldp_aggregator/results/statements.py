@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from encoders.mechanisms.probability_text import factor_at_most, percent_at_most
+
 BELIEFS = (0.01, 0.1, 0.5)
 """Beliefs of a reader before a report, for examples of what it changes at most."""
 
@@ -38,14 +40,14 @@ def describe_privacy(epsilon: str, odds_factor: float) -> str:
         f"Each report is {epsilon}-locally differentially private. The person's device randomised "
         "it, so neither the collector nor anybody else received an answer. Anyone who sees a report can "
         "change their odds between any two answers of that person by a factor of at most "
-        f"{odds_factor:.3g} (e^epsilon)."
+        f"{factor_at_most(odds_factor)} (e^epsilon)."
     )
 
 
 def describe_beliefs(odds_factor: float) -> Iterator[tuple[str, str]]:
     """Yield examples of a belief before a report, and the most that the report can make of it."""
     for belief in BELIEFS:
-        yield f"{belief:.0%}", f"{update_belief(belief, odds_factor):.1%}"
+        yield f"{belief:.0%}", percent_at_most(update_belief(belief, odds_factor))
 
 
 def describe_audit(passed: bool, command: str = "ldp-audit") -> str:

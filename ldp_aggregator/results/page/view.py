@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from encoders.mechanisms.probability_text import factor_at_most, percent_at_most
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
@@ -131,8 +132,8 @@ def _summarise(results: SurveyResults, description: ModelDescription, table: Seq
     yield f"{people} {task}. Each answer was randomised on the person's own device before it was sent."
     yield (
         f"With epsilon {description.epsilon}, a report changes the odds between any two answers of a person "
-        f"by a factor of at most {factor:.3g}: a belief of 50% becomes at most "
-        f"{update_belief(0.5, factor):.1%}."
+        f"by a factor of at most {factor_at_most(factor)}: a belief of 50% becomes at most "
+        f"{percent_at_most(update_belief(0.5, factor))}."
     )
     if plan.validation:
         return

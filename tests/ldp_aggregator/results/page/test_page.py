@@ -128,7 +128,7 @@ def test_a_mean_is_drawn_on_the_range_of_its_number(results: SurveyResults, page
 def test_the_first_paragraph_states_people_label_odds_and_distinguishable_features(page: Node) -> None:
     [lead] = [each for each in page.find("p") if each.attributes.get("class") == "lead"]
     assert "20,000 people answered one question each" in lead.text
-    assert "factor of at most 2.72: a belief of 50% becomes at most 73.1%" in lead.text
+    assert "factor of at most 2.72: a belief of 50% becomes at most 73.2%" in lead.text
     assert "The label is asleep; its most frequent class is yes" in lead.text
     assert "distinguishable in 2 of 4 features: tea, hours." in lead.text
 
@@ -150,7 +150,7 @@ def test_relevance_is_sorted_and_unknown_relevance_comes_last() -> None:
 
 def test_the_privacy_section_contains_beliefs_and_limits(page: Node) -> None:
     section = page.section("privacy")
-    assert section.find("table")[0].rows() == [["1%", "2.7%"], ["10%", "23.2%"], ["50%", "73.1%"]]
+    assert section.find("table")[0].rows() == [["1%", "2.68%"], ["10%", "23.2%"], ["50%", "73.2%"]]
     for text in ("1-locally differentially private", "does not hide who took part", "only if a shuffler"):
         assert text in section.text
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from encoders import __version__
+from encoders.survey import read_survey
 from tests.support.javascript import FOLDER, find_node, require_packages, run_node, serve_adapter
 
 ROOT = FOLDER.parents[1]
@@ -72,9 +75,37 @@ def test_the_core_agrees_with_every_vector() -> None:
 
 @pytest.mark.slow
 def test_the_own_tests_of_the_core_pass() -> None:
-    printed = run_node("--test", "tests/unit/")
+    files = sorted(str(path) for path in FOLDER.glob("tests/unit/*.test.js"))
+    assert len(files) > 1
+    printed = run_node("--test", "--test-reporter=tap", *files)
     assert "# fail 0" in printed
     assert "# skipped 0" in printed
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
+    survey = """
+        [survey]
+        id = "sleep"
+        epsilon = 1.0
+        [label]
+        name = "rested"
+        values = ["never", "often"]
+        [features.age]
+        values = ["young", "old"]
+        [features.hours]
+        range = [0, 12]
+    """
+    (tmp_path / "plan.json").write_bytes(read_survey(textwrap.dedent(survey)).compile().json)
+    examples = re.findall(r"^```js\n(.*?)^```$", (FOLDER / "README.md").read_text("utf-8"), re.M | re.S)
+    assert len(examples) == 2
+    program = f"""
+        import {{ readFileSync }} from "node:fs";
+        globalThis.fetch = async () => new Response(readFileSync({json.dumps(str(tmp_path / "plan.json"))}));
+        {"".join(examples)}
+        console.log(report.length > 50, shown.epsilon, Object.fromEntries(shown.truth).rested);
+    """
+    assert run_node("--input-type=module", "--eval", program) == "true 1 often\n"
 
 
 @pytest.mark.slow

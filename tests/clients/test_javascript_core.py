@@ -25,6 +25,10 @@ MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 300
 MAX_LINE = 120
 
+LAYERS = [".", "mechanisms", "survey", "explain"]
+"""Folders of the sources, from below; the entries of the package are above all."""
+ENTRIES = ("core.js", "preview.js")
+
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
 
 TYPED_APPLICATION = """
@@ -60,6 +64,25 @@ def test_modules_and_their_lines_are_short() -> None:
         lines = path.read_text("utf-8").splitlines()
         assert len(lines) <= MAX_MODULE_LINES, path
         assert max(map(len, lines)) <= MAX_LINE, path
+
+
+def test_a_layer_imports_only_the_layers_below_it() -> None:
+    source = FOLDER / "src"
+    broken = []
+    for path in source.glob("**/*.js"):
+        layer = layer_of(path.relative_to(source))
+        for name in re.findall(r'(?:from |import\()"(\.[^"]+)"', path.read_text("utf-8")):
+            imported = (path.parent / name).resolve().relative_to(source)
+            assert (source / imported).is_file()
+            if layer_of(imported) > layer:
+                broken.append(f"{path.relative_to(source)} imports {imported}")
+    assert broken == []
+
+
+def layer_of(module: Path) -> int:
+    if module.name in ENTRIES:
+        return len(LAYERS)
+    return LAYERS.index(str(module.parent))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@
  */
 
 import { isGreater } from "./arithmetic.js";
-import { parseDecimal } from "./survey/decimals.js";
+import { parseDecimal } from "./decimals.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */
 

@@ -13,7 +13,7 @@ import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
 import { systemRandom } from "./randomness.js";
-import { parseDecimal } from "./survey/decimals.js";
+import { parseDecimal } from "./decimals.js";
 import { drawQuestion, randomise } from "./survey/randomise.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */

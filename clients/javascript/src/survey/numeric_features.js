@@ -8,7 +8,7 @@
 import { clamp } from "../arithmetic.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
 import { GRID } from "../mechanisms/numeric_base.js";
-import { readIncreasing } from "./decimals.js";
+import { readIncreasing } from "../decimals.js";
 import { codeUnlessMissing, parseNumber } from "./parse_value.js";
 
 /** @typedef {import("./features.js").Feature} Feature */

@@ -8,7 +8,7 @@ import { accumulate, WORD } from "../probability_tables.js";
 import { sha256 as ownSha256 } from "../sha256.js";
 import { hasForm } from "../text_form.js";
 import { dumpCanonicalJson, loadCanonicalJson } from "./canonical.js";
-import { parseDecimal } from "./decimals.js";
+import { parseDecimal } from "../decimals.js";
 import { readQuestions } from "./questions.js";
 import { encodeRow, readRowSchema, requiredEntries } from "./row_schema.js";
 import { readValidation } from "./validation_round.js";

@@ -8,7 +8,7 @@
 import { requireValid } from "../errors.js";
 import { GRID } from "../mechanisms/numeric_base.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
-import { isDecimal } from "./decimals.js";
+import { isDecimal } from "../decimals.js";
 import { areDistinct, isText, readFeature } from "./features.js";
 
 /** @typedef {import("./features.js").Feature} Feature */

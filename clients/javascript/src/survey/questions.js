@@ -12,7 +12,7 @@ import { checkKeyCount } from "../mechanisms/parameters.js";
 import { buildMechanism, LAPLACE } from "../mechanisms/registry.js";
 import { MAX_PAYLOAD_BYTES } from "../report.js";
 import { dumpCanonicalJson } from "./canonical.js";
-import { increase } from "./decimals.js";
+import { increase } from "../decimals.js";
 import { areDistinct } from "./features.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */

@@ -9,7 +9,7 @@ import { requireValid } from "../errors.js";
 import { GRID } from "../mechanisms/numeric_base.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
 import { dumpCanonicalJson } from "./canonical.js";
-import { increase } from "./decimals.js";
+import { increase } from "../decimals.js";
 import { areDistinct } from "./features.js";
 import { readRowSchema } from "./row_schema.js";
 

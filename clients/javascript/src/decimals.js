@@ -1,7 +1,7 @@
 /** Decimal numbers in the one exact form in which a plan stores each. */
 
-import { requireValid } from "../errors.js";
-import { hasForm } from "../text_form.js";
+import { requireValid } from "./errors.js";
+import { hasForm } from "./text_form.js";
 
 const DECIMAL = /^-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
 const MAX_DIGITS = 1000;

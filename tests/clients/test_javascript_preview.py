@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.explain.preview import Preview, preview
 from encoders.mechanisms import NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
+from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from tests.support.javascript import run_node
@@ -82,3 +85,7 @@ def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
         [truth] = [each for each in found["answers"] if each["isTruth"]]
         assert dict(truth["answer"]) == shown.truth
         assert shown.question in found["text"]
+        for each in found["answers"]:
+            assert f": {percent(Fraction(each['belief']))}" in found["text"]
+        bound = exp_bounds(shown.plan.epsilon)[1]
+        assert f"= {round_up(bound, 4)}." in found["text"]

@@ -8,7 +8,7 @@
 import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
-import { formatNumber, meaning, questionName } from "./explain/meaning.js";
+import { meaning, questionName } from "./explain/meaning.js";
 import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
@@ -32,6 +32,9 @@ import { drawQuestion, randomise } from "./survey/randomise.js";
 
 /** Number of possible answers that are listed; of a larger domain the likeliest are listed. */
 const MAX_LISTED = 16;
+/** Probabilities below this one, or as close to 1, are written with more digits, up to a limit. */
+const RARE = 0.001;
+const MAX_DIGITS = 12;
 
 /** The report that a device would make of one row. Logs and JSON of it do not contain the true answer. */
 export class Preview {
@@ -136,7 +139,7 @@ export class Preview {
         ({ answer, belief, isTruth }) => `  ${writeAnswer(answer)}: ${percent(belief)}${isTruth ? " (the truth)" : ""}`,
       ),
       "No report of this survey changes the odds between any two answers by more than the factor " +
-        `e^${this.epsilon} = ${formatNumber(this.oddsBound)}. Sending it spends epsilon = ${this.epsilon}.`,
+        `e^${this.epsilon} = ${roundUp(this.oddsBound)}. Sending it spends epsilon = ${this.epsilon}.`,
     ].join("\n");
   }
 
@@ -253,7 +256,23 @@ function writeAnswer(answer) {
   return answer.map(([name, text]) => `${name} = ${text}`).join(", ");
 }
 
-/** @param {number} share */
+/**
+ * Write a probability as 65.8%, with enough digits to distinguish it from 0 and from 1.
+ *
+ * @param {number} share
+ */
 function percent(share) {
-  return `${(100 * share).toFixed(1)}%`;
+  const margin = Math.min(share, 1 - share);
+  const digits = 0 < margin && margin < RARE ? Math.ceil(-Math.log10(margin)) - 1 : 1;
+  if (digits > MAX_DIGITS) return share < RARE ? "nearly 0%" : "nearly 100%";
+  return `${(100 * share).toFixed(digits)}%`;
+}
+
+/**
+ * Write an upper bound with four decimals, rounded up.
+ *
+ * @param {number} bound
+ */
+function roundUp(bound) {
+  return (Math.ceil(bound * 1e4) / 1e4).toFixed(4);
 }

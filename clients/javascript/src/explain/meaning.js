@@ -84,7 +84,7 @@ function binText(edges, code) {
  * @param {number} number
  * @param {number} [digits]
  */
-export function formatNumber(number, digits = 6) {
+function formatNumber(number, digits = 6) {
   const rounded = Number(number.toPrecision(digits));
   if (!rounded || Math.abs(rounded) >= 1e-4) return String(rounded);
   return rounded.toExponential().replace(/-(\d)$/, "-0$1");

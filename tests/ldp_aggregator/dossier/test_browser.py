@@ -65,8 +65,11 @@ def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
     assert messages == []
 
 
-@pytest.mark.parametrize("look", OPTIONS)
-@pytest.mark.parametrize("name", NAMES)
+# Colours depend on the look alone, so one survey has them all; the content differs between the surveys.
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [(name, look) for name in NAMES for look in OPTIONS if name == NAMES[0] or look in ("phone", "narrow")],
+)
 def test_the_dossier_is_accessible_and_fits_its_window(visit: Open, name: str, look: str) -> None:
     page = visit(name, **OPTIONS[look])
     assert_accessible(page)

@@ -7,7 +7,7 @@ The mechanism returns their covariance in closed form for a given population; he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -18,6 +18,8 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.snapshot import Total
 
+EQUAL_CLASS_PEOPLE = 30
+"""Number of people by which the noise of a class counts as that of equal classes, to test for differences."""
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
 """E[x^2] and E[x^4] of a number that is uniform on [-1, 1]."""
 
@@ -85,16 +87,13 @@ class Population:
         divisor = np.where(present > 0, present, 1.0)
         mean = np.clip(0.0 if first is None else first / divisor, -1.0, 1.0)
         square = np.clip(1.0 if second is None else second / divisor, mean**2, 1.0)
-        variance = square - mean**2
-        normal = mean**4 + 6 * mean**2 * variance + 3 * variance**2
-        fourth = np.clip(normal, square**2, square)
         missing_share = rest[0] if rest else np.zeros(k)
         population = cls(
             present=present,
             missing=missing_share,
             first=present * mean,
             second=present * square,
-            fourth=present * fourth,
+            fourth=present * _normal_fourth(mean, square),
         )
         return population._mix(cls.even(k, missing is not None), even)
 
@@ -102,11 +101,32 @@ class Population:
         parts = zip(vars(self).values(), vars(other).values(), strict=True)
         return type(self)(*((1 - share) * one + share * another for one, another in parts))
 
+    def shrink_to_equal_classes(self, n: int) -> Self:
+        """Return a population between this one and the one in which the number is independent of the class.
+
+        P(c) stays the same. A class with n P(c) people has the weight m / (m + n P(c)) of equal classes, with
+        m = `EQUAL_CLASS_PEOPLE`.
+        """
+        share = self.present + self.missing
+        equal = {name: share * part.sum() for name, part in vars(self).items()}
+        present = equal["present"]
+        equal["fourth"] = present * _normal_fourth(equal["first"] / present, equal["second"] / present)
+        weight = EQUAL_CLASS_PEOPLE / (EQUAL_CLASS_PEOPLE + n * share)
+        return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
+
     def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the arguments of a mechanism's `covariance`, for a mean (1) or a square (2) question."""
         if moment == 1:
             return self.present, self.first, self.second, self.missing
         return self.present, self.second, self.fourth, self.missing
+
+
+def _normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
+    """Return E[x^4] of a normal distribution with this mean and E[x^2], clipped to the possible range."""
+    variance = square - mean**2
+    normal = mean**4 + 6 * mean**2 * variance + 3 * variance**2
+    fourth: FloatArray = np.clip(normal, square**2, square)
+    return fourth
 
 
 @dataclass(frozen=True)
@@ -135,6 +155,11 @@ class Moments:
     raw: FloatArray
     covariance: FloatArray
     class_factor: FloatArray
+
+    def at_population(self, population: Population) -> Moments:
+        """Return the same estimates with the noise of another population."""
+        covariance, class_factor = _evaluate_noise(self.question, self.n, population)
+        return replace(self, covariance=covariance, class_factor=class_factor)
 
     @property
     def class_offset(self) -> float:
@@ -169,13 +194,21 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
     population : Population
         The population at which the noise is evaluated.
     """
-    mechanism, moment = mechanism_of(question), question.moment
+    mechanism = mechanism_of(question)
     place = question.feature_indices.index(feature)
     raw = mechanism.moments(total.cells, total.n)[place]
-    present, first, second, missing = population.moments(moment or 1)
-    noise = mechanism.covariance(present, first, second, missing) / total.n
-    truth = np.stack([first, missing, present + missing])
-    factor = (truth + mechanism.class_offsets[:, None]) / np.sqrt(total.n)
     if not mechanism.estimates_prior:
-        raw[2] = noise[2] = noise[:, 2] = factor[2] = 0.0
-    return Moments(question, place, total.n, raw, noise, factor)
+        raw[2] = 0.0
+    return Moments(question, place, total.n, raw, *_evaluate_noise(question, total.n, population))
+
+
+def _evaluate_noise(question: Question, n: int, population: Population) -> tuple[FloatArray, FloatArray]:
+    """Return the covariance and the class factor of `Moments` for n reports of a population."""
+    mechanism = mechanism_of(question)
+    present, first, second, missing = population.moments(question.moment or 1)
+    noise = mechanism.covariance(present, first, second, missing) / n
+    truth = np.stack([first, missing, present + missing])
+    factor = (truth + mechanism.class_offsets[:, None]) / np.sqrt(n)
+    if not mechanism.estimates_prior:
+        noise[2] = noise[:, 2] = factor[2] = 0.0
+    return noise, factor

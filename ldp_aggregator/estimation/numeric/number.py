@@ -8,7 +8,7 @@ the error of the prior.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -228,6 +228,19 @@ class ClassMoments:
         missing, first, second = (None if each is None else each.value for each in moments)
         even = UNIFORM_SHARE * self._relative_error()
         return Population.from_estimates(self.class_share.value, missing, first, second, even)
+
+    def with_cautious_noise(self) -> ClassMoments:
+        """Return the same estimates with noise that depends less on what few people of a class sent.
+
+        See :meth:`Population.shrink_to_equal_classes`.
+        """
+        n = min((each.n for each in self.questions), default=0)
+        population = self.likely_population().shrink_to_equal_classes(n)
+        mean, square = (
+            None if each is None else each.at_population(population)
+            for each in (self.mean_question, self.square_question)
+        )
+        return replace(self, mean_question=mean, square_question=square)
 
     def _relative_error(self) -> float:
         """Return the standard error of E[x^2] divided by E[x^2], at most 1."""

@@ -41,14 +41,22 @@ class ClassRatio:
 def find_differing_statistics(number: ClassMoments) -> dict[str, bool]:
     """Return whether any two classes differ significantly in their means, variances and missing shares.
 
-    The level holds for all of them together (Bonferroni). A statistic without reports does not differ.
+    The level holds for all of them together (Bonferroni). A statistic without reports does not differ. A
+    difference must be significant both at the estimated noise and at the cautious noise: where few people of
+    a class report, their estimates are often exact by chance only.
     """
-    ratios = compared_ratios(number)
     differ = {"means": False, "variances": False} | ({"missing": False} if number.can_be_missing else {})
-    if ratios:
-        found = detect_differences(ratio_contrasts(number, list(ratios.values())), LEVEL / len(ratios))
-        differ |= zip(ratios, found.tolist(), strict=True)
-    return differ
+    found, found_cautiously = _detect(number), _detect(number.with_cautious_noise())
+    return differ | {name: each and found_cautiously[name] for name, each in found.items()}
+
+
+def _detect(number: ClassMoments) -> dict[str, bool]:
+    """Return whether the classes differ in each of the compared ratios, at this number's noise."""
+    ratios = compared_ratios(number)
+    if not ratios:
+        return {}
+    found = detect_differences(ratio_contrasts(number, list(ratios.values())), LEVEL / len(ratios))
+    return dict(zip(ratios, found.tolist(), strict=True))
 
 
 def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:

@@ -274,7 +274,7 @@ def test_each_statistic_of_a_number_is_compared_by_itself(mechanism: str) -> Non
 # -- level and power -------------------------------------------------------------------------------
 
 
-CELLS = 4 * len(MECHANISMS) + 2 * len(NUMERIC_MECHANISMS)
+CELLS = 4 * len(MECHANISMS) + 2 * len(NUMERIC_MECHANISMS) + 2
 """Tests of false alarms."""
 
 
@@ -318,6 +318,35 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
         number = compute_raw_estimates(simulate_reports(plan, rows, labels, FastStream([seed, 8]))).numbers[0]
         alarms += any(find_differing_statistics(number).values())
     assert alarms <= most_alarms(60)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "users", "prior"), [(16, 1000, (0.9, *[0.02] * 5)), (8, 300, (1 / 6,) * 6)]
+)
+def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(
+    epsilon: float, users: int, prior: tuple[float, ...]
+) -> None:
+    survey = f"""
+[survey]
+id = "few"
+epsilon = {epsilon}
+[label]
+name = "class"
+values = ["a", "b", "c", "d", "e", "f"]
+[mechanism]
+numeric = "piecewise"
+[features.x]
+range = [0, 100]
+"""
+    plan = read_survey(survey).compile()
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 9])
+        labels = rng.choice(6, users, p=np.array(prior) / sum(prior))
+        codes = plan.features[0].code_array(100 * rng.random(users) ** 3)[:, None]
+        snapshot = simulate_reports(plan, codes, labels, FastStream([seed, 10]))
+        alarms += any(find_differing_statistics(compute_raw_estimates(snapshot).numbers[0]).values())
+    assert alarms <= most_alarms(200)
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])

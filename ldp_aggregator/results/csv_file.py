@@ -9,10 +9,11 @@ from io import StringIO
 
 from ldp_aggregator.results.table import COLUMNS, Row
 
-_FORMULA_START = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""First characters that make a cell a formula: =, +, -, @ (in full width too), tab and new line."""
-_ESCAPE = "'"
+_SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
+"""First characters that make a cell a formula: =, +, -, @ (in full width too)."""
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+_CELL_START = re.compile(rf"^(?=[{_SIGNS}'\t\r\n])|(?<=[;\t\r\n])(?=[{_SIGNS}'])")
+"""Where a cell may begin as a formula, also if the file is read with semicolons or tabs between the cells."""
 
 
 def dump_csv(rows: Iterable[Row]) -> str:
@@ -29,13 +30,13 @@ def dump_csv(rows: Iterable[Row]) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """Put an apostrophe in front of a text that a spreadsheet may take for a formula.
+    """Put an apostrophe in front of a text, or a part of it, that a spreadsheet may take for a formula.
 
-    Such a text begins with =, +, -, @ or white space that separates cells, and is not a number. A text that
-    begins with an apostrophe gets another one, so removing the first apostrophe restores every text.
+    Such a text begins with =, +, -, @ or white space that separates cells, and is not a number. Such a part
+    begins with one of these signs after a semicolon, a tab or a line break. An apostrophe at such a place
+    gets another one, so removing one apostrophe at each place restores every text.
     """
-    is_formula = text.startswith(_FORMULA_START) and not _NUMBER.fullmatch(text)
-    return f"{_ESCAPE}{text}" if is_formula or text.startswith(_ESCAPE) else text
+    return text if _NUMBER.fullmatch(text) else _CELL_START.sub("'", text)
 
 
 def _format_cell(cell: object) -> str:

@@ -39,19 +39,40 @@ def test_pandas_reads_numbers_marks_and_unknown_cells() -> None:
     assert frame["value"].isna().tolist() == [row["value"] is None for row in rows]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\uff1d1", "-a"])
+@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t1", "\uff1d1", "-a"])
 def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text: str) -> None:
     assert escape_formula(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["black", "a=1", "-1", "+5", "-1.5e-3", "", "3 to 4", "(missing)"])
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a;=HYPERLINK(1)", "a;'=HYPERLINK(1)"),
+        ("a\t@SUM(A1);-b", "a\t'@SUM(A1);'-b"),
+        ("\t=1", "'\t'=1"),
+        ("-1;-1", "'-1;'-1"),
+        ("a;\uff1d1", "a;'\uff1d1"),
+    ],
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_delimiter_splits_a_text_into_a_formula(text: str, escaped: str, delimiter: str) -> None:
+    assert escape_formula(text) == escaped
+    cells = next(csv.reader([escaped], delimiter=delimiter))
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d"))]
+
+
+@pytest.mark.parametrize(
+    "text", ["black", "a=1", "a; b", "a;b", "-1", "+5", "-1.5e-3", "", "3 to 4", "(missing)"]
+)
 def test_other_texts_and_numbers_stay_as_they_are(text: str) -> None:
     assert escape_formula(text) == text
 
 
-def test_removing_the_first_apostrophe_restores_every_text() -> None:
-    texts = ["=1", "'=1", "'quoted'", "plain"]
-    assert [escape_formula(text).removeprefix("'") for text in texts] == texts
+def test_removing_the_documented_apostrophes_restores_every_text() -> None:
+    texts = ["=1", "'=1", "'quoted'", "plain", "a;=1", "a;'b'", "\t=1", "'\t;'';=1", "it's;so", "-1"]
+    escaped = pd.Series([escape_formula(text) for text in texts])
+    restored = escaped.str.replace(r"(^|[;\t\r\n])'", r"\1", regex=True)
+    assert restored.tolist() == texts
 
 
 def test_formulas_in_names_of_a_survey_are_escaped_in_every_column() -> None:

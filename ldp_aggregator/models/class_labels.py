@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.errors import RowError
 from encoders.survey import Label
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.boolean_values import read_boolean
@@ -36,7 +37,25 @@ def encode_any_labels(label: Label, y: Any) -> IntArray:
     RowError
         With the number, from 1, of the first row whose label is not one of the survey's values.
     """
-    return encode_values(y, lambda value: label.code(read_boolean(value, label.values)), label.name)
+    try:
+        return encode_values(y, lambda value: label.code(read_boolean(value, label.values)), label.name)
+    except RowError as error:
+        if not _is_coded(label, y):
+            raise
+        raise RowError(
+            label.name,
+            f"{error.why}. The labels are the numbers 0 to {len(label.values) - 1}: StackingClassifier, "
+            "VotingClassifier and cross_val_predict(method='predict_proba') of scikit-learn pass such codes "
+            "instead of texts. Give the survey whole numbers as the label's values",
+        ) from error
+
+
+def _is_coded(label: Label, y: Any) -> bool:
+    """Return whether y consists of the numbers 0 to k - 1, and none of the survey's k labels is a number."""
+    labels = np.asarray(y)
+    if labels.dtype.kind not in "iu" or any(map(_is_integer, label.values)):
+        return False
+    return np.array_equal(np.unique(labels), np.arange(len(label.values)))
 
 
 def spell_labels(label: Label, y: NDArray[Any], codes: IntArray) -> NDArray[Any]:

@@ -176,7 +176,7 @@ class ModelDescription:
             yield from ("", "Warnings:", "", *(f"- {_escape_markdown(each)}" for each in warnings))
 
     def _describe_privacy(self) -> Iterator[str]:
-        yield describe_privacy(self.epsilon, self.odds_factor)
+        yield describe_privacy(self.epsilon, self.odds_factor, self.simulated)
         examples = (
             f"{before} becomes at most {after}" for before, after in describe_beliefs(self.odds_factor)
         )

@@ -34,11 +34,17 @@ def update_belief(belief: float, odds_factor: float) -> float:
     return odds / (1 + odds)
 
 
-def describe_privacy(epsilon: str, odds_factor: float) -> str:
-    """Return what epsilon means for the person who sent a report."""
+def describe_privacy(epsilon: str, odds_factor: float, simulated: bool = False) -> str:
+    """Return what epsilon means for the person who sent a report; `simulated` is that of the model."""
+    origin = (
+        "No device made it: `fit` read the rows of a table and randomised them. So what follows is true of a "
+        "survey with this plan, but not of somebody who can read the table."
+        if simulated
+        else "The person's device randomised it, so neither the collector nor anybody else received an "
+        "answer."
+    )
     return (
-        f"Each report is {epsilon}-locally differentially private. The person's device randomised "
-        "it, so neither the collector nor anybody else received an answer. Anyone who sees a report can "
+        f"Each report is {epsilon}-locally differentially private. {origin} Anyone who sees a report can "
         "change their odds between any two answers of that person by a factor of at most "
         f"{factor_at_most(odds_factor)} (e^epsilon)."
     )

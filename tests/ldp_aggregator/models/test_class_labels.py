@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import StackingClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import cross_val_score
 
@@ -156,6 +157,18 @@ def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path: Pat
     for use in (model.score, clone(model).fit):
         with pytest.raises(RowError, match=r"^ill: index 23: is not one of the survey's values"):
             use(frame, series)
+
+
+def test_an_error_names_the_classifiers_that_replace_texts_by_codes() -> None:
+    plan = read_survey(SURVEY.format(values='["yes", "no"]')).compile()
+    frame, y = people(["yes", "no"])
+    stacking = StackingClassifier([("bayes", NaiveBayes(survey=plan))], cv=2)
+    with pytest.raises(RowError, match=r"^ill: row 1: is not one of .* the numbers 0 to 1: StackingClass"):
+        stacking.fit(frame, y)
+    for labels in ([0, 2], [0, 0], ["0", "1"], [0.5, 1.0]):
+        with pytest.raises(RowError) as caught:
+            encode_any_labels(plan.label, np.array(labels))
+        assert "StackingClassifier" not in str(caught.value)
 
 
 def test_a_class_that_only_the_test_rows_have_counts_as_wrong_without_a_survey() -> None:

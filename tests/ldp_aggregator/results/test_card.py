@@ -82,6 +82,7 @@ def test_the_card_has_all_sections_and_states_epsilon_as_odds(tmp_path: Path) ->
         "## How to cite",
     ]
     assert "Each report is 1-locally differentially private" in card
+    assert "The person's device randomised it" in card
     assert "by a factor of at most 2.72 (e^epsilon)" in card
     assert "of 50% becomes at most 73.2%" in card  # e / (1 + e)
     assert "The model was not validated, so its accuracy is unknown" in card
@@ -108,6 +109,8 @@ def test_a_model_of_fit_states_that_its_reports_were_simulated() -> None:
         model.card()
     model.fit([{"tea": "a"}, {"tea": "b"}] * 50, ["yes", "no"] * 50)
     assert "**The reports were simulated**" in model.card()
+    assert "No device made it: `fit` read the rows of a table" in model.card()
+    assert "The person's device" not in model.card()
     assert "100 (simulated)" in str(model)
     assert "survey='inferred'" in repr(model)
 

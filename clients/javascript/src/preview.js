@@ -5,6 +5,7 @@
  * only the person may see it. Never send its report: another one must follow from a new draw.
  */
 
+import { parseDecimal } from "./decimals.js";
 import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
@@ -13,7 +14,7 @@ import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
 import { systemRandom } from "./randomness.js";
-import { parseDecimal } from "./decimals.js";
+import { clippedNames } from "./survey/clipped.js";
 import { drawQuestion, randomise } from "./survey/randomise.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */
@@ -182,35 +183,6 @@ function chooseQuestion(plan, name, { random = systemRandom, token }) {
     return index;
   }
   return plan.byInvitation && !token ? drawQuestion(plan, random) : undefined;
-}
-
-/**
- * Return the names of the entries outside their public bounds, of a row that fits the survey.
- *
- * @param {Plan} plan
- * @param {Readonly<Record<string, unknown>>} row
- */
-function clippedNames(plan, row) {
-  const { features, projection } = plan.rowSchema;
-  const inputs = projection?.inputs ?? [];
-  const codes = inputs.map((feature) => feature.code(row[feature.name]));
-  /** @param {Feature} feature */
-  const valueOf = ({ name }) => {
-    const component = projection?.components.find((each) => each.name === name);
-    return component ? component.apply(codes) : row[name];
-  };
-  return [...inputs, ...features]
-    .filter((feature) => ["binned", "numeric"].includes(feature.kind) && isOutside(feature, valueOf(feature)))
-    .map(({ name }) => name);
-}
-
-/**
- * @param {Feature} feature
- * @param {unknown} value
- */
-function isOutside({ values }, value) {
-  const number = typeof value === "bigint" || typeof value === "number" ? Number(value) : NaN;
-  return number < Number(values[0]) || number > Number(values[values.length - 1]);
 }
 
 /**

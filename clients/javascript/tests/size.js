@@ -1,6 +1,8 @@
 /**
  * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
  * minified by terser too.
+ *
+ * The client loads previews when they are needed, so they are not part of it.
  */
 
 import { readFileSync } from "node:fs";
@@ -17,6 +19,7 @@ for (const [name, entry] of Object.entries(entries)) {
   const bundle = await build({
     entryPoints: [new URL(/** @type {any} */ (entry).default, root).pathname],
     bundle: true,
+    external: ["./preview.js"],
     minify: true,
     format: "esm",
     target: "es2022",

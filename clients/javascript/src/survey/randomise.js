@@ -59,8 +59,22 @@ export function randomise(plan, row, label, { random = systemRandom, token }, as
   if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan, which checks it", "invalid-plan");
   // 1. code and check every value of the row, also for other questions
   const coded = plan.encode(row, label);
-  // 2. draw the question and the report's id, by public weights and without looking at the row
   const invited = asked === undefined ? readInvitation(plan, token) : undefined;
+  return randomiseCoded(plan, coded, random, invited, asked);
+}
+
+/**
+ * Make one report of a row that is coded already. It uses integers only, and hashes nothing.
+ *
+ * @param {Plan} plan
+ * @param {import("./row_schema.js").CodedRow} coded
+ * @param {RandomSource} random
+ * @param {{ index: number, id: Uint8Array }} [invited] from `readInvitation`
+ * @param {number} [asked] as for `randomise`
+ * @returns {RandomisedReport}
+ */
+export function randomiseCoded(plan, coded, random, invited, asked) {
+  // 2. draw the question and the report's id, by public weights and without looking at the row
   const index = invited?.index ?? asked ?? drawQuestion(plan, random);
   const id = invited?.id ?? takeBytes(random, 16);
   const question = plan.questions[index];

@@ -1,0 +1,229 @@
+/** The client that a page embeds: it randomises one answer, stores it in a journal, sends it once. */
+
+import { ClosedError, OptionError } from "./client_errors.js";
+import { openIndexedDb } from "./journal/indexed_db.js";
+import { Journal } from "./journal/journal.js";
+import { isQueued } from "./journal/table.js";
+import { Participation } from "./participation.js";
+import { checkSurveyUrl } from "./plan_source.js";
+import { ClientPolicy } from "./policy.js";
+import { systemRandom } from "./randomness.js";
+import { Receipt, receiptOfError, typeName } from "./receipt.js";
+import { announceChange, getSender } from "./sending/sender.js";
+import { sha256 as ownSha256 } from "./sha256.js";
+import { sendByFetch } from "./transport.js";
+
+/** @typedef {Readonly<Record<string, unknown>>} Row */
+
+/**
+ * Options of a client. `person` must be given, because people who share a journal share consent and answers.
+ *
+ * @typedef {object} ClientOptions
+ * @property {string | null} person who answers: an id of 1 to 64 ASCII letters, digits, "-" and "_", which must
+ *   stay the same and is never sent. null is everybody who uses this browser without an account.
+ * @property {string} [url] the survey's URL at its collector, if `survey` is the plan's bytes
+ * @property {string | null} [digest] the only plan to accept, by its published digest
+ * @property {string | null} [publicKey] accept only a plan that its author signed with this key
+ * @property {string | null} [token] the invitation, if the survey needs one
+ * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
+ * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
+ * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of the
+ *   collector's answer
+ * @property {number} [spread] a report is first sent at a random time within these seconds; by default 2
+ * @property {boolean} [strict] throw errors in place of returning them as receipts
+ * @property {import("./randomness.js").RandomSource} [random] synchronous source of random bytes
+ * @property {(bytes: Uint8Array) => Uint8Array} [sha256] another implementation
+ * @property {import("./journal/indexed_db.js").Store} [store] the place of the journal, by default IndexedDB
+ * @property {import("./transport.js").Send} [send] sends requests, by default with `fetch`
+ */
+
+/**
+ * Answers one survey for one person in this browser.
+ *
+ * Nothing is drawn or sent before `grant` has recorded that the person agrees. From then on the survey's plan
+ * is pinned, and `report` needs no network. The report is sent in the background, if necessary at the next visit.
+ *
+ * `grant`, `report`, `status`, `withdraw` and `flush` return a receipt; docs/embedding.md lists the states.
+ */
+export class Client {
+  #journal;
+  #onOutcome;
+  #participation;
+  #options;
+  #sender;
+  #strict;
+
+  /**
+   * Throws an LdpError if the application made a mistake, or the page is no secure context.
+   *
+   * @param {string | Uint8Array} survey the survey's URL, or its plan's bytes together with the option `url`
+   * @param {ClientOptions} options
+   */
+  constructor(survey, options) {
+    const { onOutcome, person, random = systemRandom, send = sendByFetch, sha256 = ownSha256, spread = 2 } = options ?? {};
+    if (globalThis.isSecureContext === false) {
+      throw new OptionError("this page is not a secure context: serve it over https", "insecure-context");
+    }
+    if (person === undefined || (person !== null && !/^[A-Za-z0-9_-]{1,64}$/.test(person))) {
+      throw new OptionError('person must be an id of ASCII letters, digits, "-" and "_", or null', "bad-person");
+    }
+    for (const each of [onOutcome ?? random, random, send, sha256]) {
+      if (typeof each !== "function") throw new OptionError("onOutcome, random, send and sha256 must be functions");
+    }
+    if (!(spread >= 0 && spread < Infinity)) throw new OptionError("spread must be a number of seconds, 0 or more");
+    if (typeof (options.token ?? "") !== "string") throw new OptionError("token must be a text");
+    const source = survey instanceof Uint8Array ? survey : undefined;
+    const { origin, survey: id, url } = checkSurveyUrl(options.url ?? survey);
+    /** The survey's id. */
+    this.survey = id;
+    this.policy = new ClientPolicy(options);
+    this.identity = { survey: id, origin, signer: this.policy.publicKey };
+    this.spread = spread;
+    this.send = send;
+    this.isClosed = false;
+    this.#onOutcome = onOutcome ?? (() => {});
+    this.#strict = Boolean(options.strict);
+    this.#options = { random, token: options.token };
+    this.#journal = new Journal(options.store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
+    this.#sender = getSender(this.#journal);
+    const { identity, policy } = this;
+    const journal = this.#journal;
+    this.#participation = new Participation({ identity, journal, policy, send, sha256, source, url, ...this.#options });
+    this.#sender.start(this); // an earlier visit may have left something to send
+  }
+
+  /**
+   * Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`.
+   */
+  plan() {
+    return this.#participation.plan();
+  }
+
+  /**
+   * Record that the person agrees to answer this survey with its present plan.
+   *
+   * Call it only when the person agrees: a call at every visit would undo a withdrawal.
+   */
+  grant() {
+    return this.#receipt(async () => {
+      this.#requireOpen();
+      await this.#participation.grant();
+      return this.#status();
+    });
+  }
+
+  /** Record that the person no longer agrees; delete a queued report of any round of the survey. */
+  withdraw() {
+    return this.#receipt(async () => {
+      await this.#journal.withdraw(this.identity);
+      announceChange(this.#journal.name);
+      return this.#status();
+    });
+  }
+
+  /** Return the status of the survey in this journal; needs no network. */
+  status() {
+    return this.#receipt(() => this.#status());
+  }
+
+  /**
+   * Randomise one answer, write it to the journal, and start sending it.
+   *
+   * A second call for the same survey draws nothing and returns `already_reported`.
+   *
+   * @param {Row} row every feature by name as its own property; null for a missing value
+   * @param {unknown} label
+   */
+  async report(row, label) {
+    /** @type {import("./journal/table.js").JournalEntry | undefined} */
+    let made;
+    const receipt = await this.#receipt(async () => {
+      const copy = row && typeof row === "object" ? { ...row } : row; // the page may change the row meanwhile
+      this.#requireOpen();
+      const result = await this.#participation.report(copy, label);
+      made = result.made;
+      return result.receipt;
+    });
+    this.handleOutcome(receipt); // before the collector's answer
+    if (made || receipt.state === "already_reported") this.#sender.start(this, made);
+    return receipt;
+  }
+
+  /**
+   * Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
+   *
+   * It contains the true answer: show it only to the person. Throws if the row or the token does not fit.
+   *
+   * @param {Row} row
+   * @param {unknown} label
+   */
+  async preview(row, label) {
+    const plan = await this.plan();
+    const { preview } = await import("./preview.js");
+    return preview(plan, row, label, this.#options);
+  }
+
+  /**
+   * Try to send the queued report now, and wait for the collector's answer.
+   *
+   * @param {number} [timeout] largest number of seconds to wait; sending continues in the background
+   */
+  flush(timeout = 10) {
+    return this.#receipt(async () => {
+      const entry = await this.#participation.find();
+      if (isQueued(entry) && !this.isClosed) {
+        this.#sender.start(this);
+        await this.#sender.flush(entry, timeout);
+      }
+      const receipt = await this.#status();
+      if (receipt.state !== "queued" || receipt.reason) return receipt;
+      const reason = this.isClosed ? "client-closed" : "no-answer-yet";
+      return new Receipt("queued", receipt.survey, { reason, why: "the report waits here, and is sent in the background" });
+    });
+  }
+
+  /** Close the client. The last one of a journal in this page first tries to send one report. */
+  async close() {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    await this.#sender.close();
+  }
+
+  /**
+   * Call `onOutcome` with the outcome of a report; `clipped` is for the caller of `report`.
+   *
+   * @param {Receipt} receipt
+   */
+  handleOutcome(receipt) {
+    try {
+      this.#onOutcome(new Receipt(receipt.state, receipt.survey, { ...receipt, clipped: [] }));
+    } catch (error) {
+      console.error(`onOutcome failed: ${typeName(error)}`); // its text may contain anything
+    }
+  }
+
+  async #status() {
+    const entry = await this.#participation.find();
+    const receipt = this.#participation.status(entry);
+    const wait = entry && receipt.state === "queued" && this.#sender.explainWait(entry);
+    return wait ? new Receipt("queued", receipt.survey, wait) : receipt;
+  }
+
+  /**
+   * Return the receipt of a call; an error becomes a receipt, unless the client is strict.
+   *
+   * @param {() => Promise<Receipt>} call
+   */
+  async #receipt(call) {
+    try {
+      return await call();
+    } catch (error) {
+      if (this.#strict) throw error;
+      return receiptOfError(error, this.survey);
+    }
+  }
+
+  #requireOpen() {
+    if (this.isClosed) throw new ClosedError();
+  }
+}

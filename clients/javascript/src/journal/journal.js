@@ -1,0 +1,215 @@
+/**
+ * The journal: consent, one report per survey, and its outcome, stored before anything is sent.
+ *
+ * The state of an entry changes only like this:
+ *
+ *     (none) -> ready <-> no_consent       the person agreed to a plan; it is pinned by its digest from then on
+ *               ready -> queued            their one report is made, and its epsilon spent
+ *                        queued -> sent | duplicate | rejected | expired | withdrawn
+ *
+ * The raw row is never stored. A report is made inside the transaction that records it. So two tabs never both
+ * randomise, and a report that was not recorded was never sent.
+ */
+
+import { isGreater } from "../arithmetic.js";
+import { BudgetError, JournalError } from "../client_errors.js";
+import { parseEpsilon } from "../policy.js";
+import { originOfUrl } from "../survey_identity.js";
+import { requireConsent, requirePinnedPlan } from "./consent.js";
+import { ended, familyEntries, findAnswered, findEntry, isAnswered, isQueued, surveyEntries } from "./table.js";
+
+/** @typedef {import("../arithmetic.js").Fraction} Fraction */
+/** @typedef {import("../receipt.js").State} State */
+/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("../survey_identity.js").SurveyIdentity} SurveyIdentity */
+/** @typedef {import("./indexed_db.js").Store} Store */
+
+/** @typedef {import("./table.js").JournalEntry} JournalEntry */
+
+/** Reports that may wait at once. A waiting report is never deleted to make room: its epsilon is spent. */
+export const MAX_QUEUED_REPORTS = 10_000;
+export const CLOSED_ONCE = "closed-once";
+/** A report is deleted once the collector still says "closed" a day after it first did. */
+const CLOSED_MILLISECONDS = 86_400_000;
+
+/**
+ * The entries of all surveys of one person, shared by all of their tabs.
+ *
+ * Every method throws JournalError if the store cannot be used.
+ */
+export class Journal {
+  #store;
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.#store = store;
+    this.name = store.name;
+  }
+
+  /**
+   * Record that the person agrees to a plan, which is pinned from now on. An answered survey stays unchanged.
+   *
+   * @param {Plan} plan
+   * @param {Uint8Array} bytes the plan's bytes
+   * @param {string} url
+   * @param {string} signer
+   * @param {Fraction} [maxTotal] as for `commit`
+   */
+  grant(plan, bytes, url, signer, maxTotal) {
+    const { id: survey, family, digest } = plan;
+    const identity = { survey, origin: originOfUrl(url), signer };
+    return this.#update((entries, write, remove) => {
+      const known = findEntry(entries, identity);
+      requirePinnedPlan(known, plan);
+      if (isAnswered(known)) return;
+      if (!findAnswered(entries, identity, family)) requireBudget(entries, plan, maxTotal);
+      identity.signer ||= known?.signer ?? "";
+      surveyEntries(entries, identity).forEach(remove);
+      write({ ...identity, family, url, digest, epsilon: "0", state: "ready", reason: "", plan: bytes });
+    });
+  }
+
+  /**
+   * Record that the person no longer agrees; delete a queued report of any round of the survey.
+   *
+   * @param {SurveyIdentity} identity
+   */
+  withdraw(identity) {
+    return this.#update((entries, write) => {
+      for (const entry of surveyEntries(entries, identity)) {
+        if (entry.state === "ready") write({ ...entry, state: "no_consent" });
+        familyEntries(entries, identity, entry.family).filter(isQueued).forEach((each) => write(ended(each, "withdrawn")));
+      }
+    });
+  }
+
+  /**
+   * Make and record the one report of a survey, unless its family has a report already.
+   *
+   * Nothing may be waited for between reading the entry and recording the report: both are one transaction.
+   *
+   * @param {SurveyIdentity} identity
+   * @param {Plan} plan
+   * @param {() => Uint8Array} makeReport is called at most once. It must neither wait nor read the row.
+   * @param {Fraction} [maxTotal] the epsilon that all reports of this journal may spend in total
+   * @returns {Promise<{ entry: JournalEntry, isCreated: boolean }>} the entry of the report; not created if the
+   *   family had been answered before
+   */
+  commit(identity, plan, makeReport, maxTotal) {
+    return this.#update((entries, write) => {
+      const agreed = findEntry(entries, identity);
+      const answered = isAnswered(agreed) ? agreed : findAnswered(entries, identity, plan.family);
+      if (answered) return { entry: answered, isCreated: false };
+      requirePinnedPlan(agreed, plan);
+      requireConsent(agreed);
+      if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
+        throw new JournalError(`${MAX_QUEUED_REPORTS} reports already wait to be sent; nothing was drawn`, "queue-full");
+      }
+      requireBudget(entries, plan, maxTotal);
+      /** @type {JournalEntry} */
+      const entry = { ...agreed, report: makeReport(), epsilon: plan.epsilon, state: "queued" };
+      write(entry);
+      return { entry, isCreated: true };
+    });
+  }
+
+  /**
+   * Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged.
+   *
+   * The collector's first `survey-closed` may come from a wrong clock, or from a survey that was closed by
+   * mistake. The report then stays queued with the reason "closed-once", and expires if the collector still
+   * says so a day later. If the device's clock was set back, the day begins again.
+   *
+   * @param {SurveyIdentity} identity
+   * @param {State} state
+   * @param {string} reason
+   * @param {number} now milliseconds since the epoch
+   * @returns {Promise<boolean>} whether the report has this outcome
+   */
+  recordOutcome(identity, state, reason, now = Date.now()) {
+    return this.#update((entries, write) => {
+      const entry = entries.find((each) => each.survey === identity.survey && each.origin === identity.origin);
+      if (!isQueued(entry)) return true;
+      const first = entry.closedAt ?? Infinity;
+      if (state !== "expired" || now - first >= CLOSED_MILLISECONDS) {
+        write(ended(entry, state, reason));
+        return true;
+      }
+      write({ ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) });
+      return false;
+    });
+  }
+
+  /**
+   * Return the entry of a survey, or that of another round of it that was answered; undefined if there is none.
+   *
+   * @param {SurveyIdentity} identity
+   */
+  async find(identity) {
+    const entries = await this.entries();
+    const entry = findEntry(entries, identity);
+    return (entry && !isAnswered(entry) && findAnswered(entries, identity, entry.family)) || entry;
+  }
+
+  /** Return the entries with a queued report. */
+  async queued() {
+    return (await this.entries()).filter(isQueued);
+  }
+
+  /** Return the entries of all surveys. */
+  async entries() {
+    try {
+      return await this.#store.read();
+    } catch {
+      throw unusable();
+    }
+  }
+
+  /**
+   * @template T
+   * @param {import("./indexed_db.js").Change<T>} change
+   */
+  async #update(change) {
+    /** @type {unknown} */
+    let refusal;
+    try {
+      return await this.#store.update((entries, write, remove) => {
+        try {
+          return change(entries, write, remove);
+        } catch (error) {
+          refusal = error;
+          throw error;
+        }
+      });
+    } catch {
+      throw refusal && !(refusal instanceof DOMException) ? refusal : unusable();
+    }
+  }
+}
+
+/** The message of the store's error is not repeated: a store may be the application's own. */
+function unusable() {
+  return new JournalError("the browser does not let this page use its storage, or the storage is full; nothing was spent");
+}
+
+/**
+ * @param {readonly JournalEntry[]} entries
+ * @param {Plan} plan
+ * @param {Fraction} [maxTotal]
+ */
+function requireBudget(entries, { epsilon }, maxTotal) {
+  if (!maxTotal) return;
+  const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseEpsilon).reduce(add);
+  if (isGreater(total, maxTotal)) {
+    throw new BudgetError("with this survey, all surveys together would spend more than the client allows", "total-epsilon-spent");
+  }
+}
+
+/**
+ * @param {Fraction} one
+ * @param {Fraction} other
+ * @returns {Fraction}
+ */
+function add(one, other) {
+  return [one[0] * other[1] + other[0] * one[1], one[1] * other[1]];
+}

@@ -1,0 +1,16 @@
+/** Global Privacy Control: a browser's setting that forbids all reports, whatever the person agreed to. */
+
+import { ConsentError } from "./client_errors.js";
+
+/** Return whether the browser asks pages not to share data. */
+export function isOptedOut() {
+  return /** @type {any} */ (globalThis.navigator)?.globalPrivacyControl === true;
+}
+
+export const OPT_OUT_REASON = "do-not-track";
+export const OPT_OUT_WHY = "Global Privacy Control is on in this browser: nothing is drawn or sent";
+
+/** Throw ConsentError if the browser forbids reports. */
+export function requirePermission() {
+  if (isOptedOut()) throw new ConsentError(OPT_OUT_WHY, OPT_OUT_REASON);
+}

@@ -1,0 +1,95 @@
+/** The receipt of a call: the state of a survey in this journal, and the reason; errors become receipts too. */
+
+import { ClosedError, ConsentError, ExpiredError, JournalError, TransportError } from "./client_errors.js";
+import { LdpError, RowError, TokenError } from "./errors.js";
+
+/**
+ * The states of docs/embedding.md.
+ *
+ * @typedef {"no_consent" | "ready" | "queued" | "sent" | "duplicate" | "rejected" | "expired" | "withdrawn"
+ *   | "already_reported" | "invalid" | "unavailable"} State
+ */
+
+/**
+ * @typedef {object} ReceiptFields
+ * @property {number} [epsilon]
+ * @property {string} [reason]
+ * @property {string} [field]
+ * @property {string} [why]
+ * @property {readonly string[]} [clipped]
+ * @property {readonly import("./errors.js").RowProblem[]} [problems]
+ */
+
+/**
+ * The result of a call of a client; it contains no value of the row.
+ *
+ * `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
+ */
+export class Receipt {
+  /**
+   * @param {State} state
+   * @param {string} survey
+   * @param {ReceiptFields} [fields]
+   */
+  constructor(state, survey, fields = {}) {
+    this.state = state;
+    /** The survey's id; the id of an earlier round, if that round was answered. */
+    this.survey = survey;
+    /** The epsilon that this call spent: 0 unless it queued a report. */
+    this.epsilon = fields.epsilon ?? 0;
+    /** A stable word for why a report was rejected or still waits, or what is unavailable. */
+    this.reason = fields.reason ?? "";
+    /** The feature or label that was invalid, or "token"; of several, the first. */
+    this.field = fields.field ?? "";
+    /** The cause as a sentence for people. */
+    this.why = fields.why ?? "";
+    /** Names of the numbers that were beyond the survey's bounds. @type {readonly string[]} */
+    this.clipped = fields.clipped ?? [];
+    /** Every entry that was invalid. @type {readonly import("./errors.js").RowProblem[]} */
+    this.problems = fields.problems ?? [];
+    Object.freeze(this);
+  }
+
+  /** Return the state and the cause in one line. */
+  toString() {
+    const causes = this.problems.length ? this.problems : [{ field: this.field || this.reason, why: this.why }];
+    const cause = this.clipped.length
+      ? `clipped: ${this.clipped.join(", ")}`
+      : causes.map(({ field, why }) => [field, why].filter(Boolean).join(": ")).join("; ");
+    return cause ? `${this.state} (${cause})` : this.state;
+  }
+}
+
+/** Any other error of this package, for example PlanError, means "rejected". @type {Map<unknown, State>} */
+const STATES = new Map();
+for (const type of [RowError, TokenError]) STATES.set(type, "invalid");
+for (const type of [ClosedError, JournalError, LdpError, TransportError]) STATES.set(type, "unavailable");
+STATES.set(ConsentError, "no_consent").set(ExpiredError, "expired");
+
+/**
+ * Return the receipt of a call that threw an error.
+ *
+ * @param {unknown} error
+ * @param {string} survey
+ */
+export function receiptOfError(error, survey) {
+  if (!(error instanceof LdpError)) {
+    // the error is not this package's, so its text may contain anything, also values of the row
+    const why = `an unexpected ${typeName(error)}; a strict client throws it`;
+    return new Receipt("unavailable", survey, { reason: "internal-error", why });
+  }
+  const state = STATES.get(error.constructor) ?? "rejected";
+  const { field, message, reason, why } = error;
+  if (state !== "invalid") return new Receipt(state, survey, { reason, why: message });
+  const problems = error instanceof RowError ? error.problems : [{ field, why }];
+  return new Receipt(state, survey, { reason, field, why, problems });
+}
+
+/**
+ * Return the name of an error's class.
+ *
+ * @param {unknown} error
+ */
+export function typeName(error) {
+  return error instanceof Error ? error.constructor.name : typeof error;
+}

@@ -19,7 +19,7 @@ from tests.support.javascript import FOLDER, find_node, require_packages, run_no
 
 ROOT = FOLDER.parents[1]
 CHECK_PORT = ROOT / "tests" / "vectors" / "check_port.py"
-MAX_CORE_BYTES, MAX_CORE_KIBIBYTES = 8000, 8
+MAX_CORE_BYTES, MAX_CORE_KIBIBYTES, MAX_CLIENT_BYTES = 8000, 8, 15_800
 """With gzip: minified with terser, and with esbuild alone, which minifies less."""
 MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 300
@@ -146,11 +146,12 @@ def test_types_are_correct_and_declared(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_core_is_small() -> None:
+def test_core_and_client_are_small() -> None:
     require_packages()
     sizes = json.loads(run_node("tests/size.js"))
     assert sizes["./core"]["terser"] <= MAX_CORE_BYTES
     assert sizes["./core"]["esbuild"] <= MAX_CORE_KIBIBYTES * 1024
+    assert sizes["."]["terser"] <= MAX_CLIENT_BYTES
 
 
 @pytest.mark.slow
@@ -198,13 +199,20 @@ def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path: Path) -
     (project / "report.js").write_text(
         f"""
         import {{ readFileSync }} from "node:fs";
+        import {{ Client }} from "ldp-bayes";
         import {{ makeReport, readPlan }} from "ldp-bayes/core";
+        import {{ MemoryStore, Recorder }} from "ldp-bayes/testing";
         const plan = readPlan(new Uint8Array(readFileSync("plan.json")));
         const report = makeReport(plan, {json.dumps(case["row"])}, {json.dumps(case["label"])});
-        console.log(plan.digest, report.length);
+        const {{ send }} = new Recorder(readFileSync("plan.json"));
+        const url = "https://collector.example/v1/surveys/" + plan.id;
+        const options = {{ person: null, store: new MemoryStore(), send, maxEpsilon: 100 }};
+        const {{ state }} = await new Client(url, options).grant();
+        console.log(plan.digest, report.length, state);
         """,
         "utf-8",
     )
-    digest, length = run_node("report.js", folder=project).split()
+    digest, length, state = run_node("report.js", folder=project).split()
     assert digest in case["report"]
     assert 50 < int(length) < 100
+    assert state == "ready"

@@ -12,13 +12,19 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 
-@contextmanager
-def open_chromium() -> Iterator[Browser]:
-    """Start Chromium; skip the test if it is not installed."""
+def find_chromium() -> str:
+    """Return the path of Chromium; skip the test if it is not installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         pytest.skip("needs Chromium (Debian: apt-get install chromium)")
+    return program
+
+
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
+    """Start Chromium; skip the test if it is not installed."""
+    program = find_chromium()
     arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)

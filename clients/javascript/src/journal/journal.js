@@ -74,8 +74,9 @@ export class Journal {
    *
    * @param {SurveyIdentity} identity
    */
-  withdraw(identity) {
-    return this.#update((entries, write) => {
+  async withdraw(identity) {
+    if (!(await this.find(identity))) return; // nothing is stored without consent
+    await this.#update((entries, write) => {
       for (const entry of surveyEntries(entries, identity)) {
         if (entry.state === "ready") write({ ...entry, state: "no_consent" });
         familyEntries(entries, identity, entry.family).filter(isQueued).forEach((each) => write(ended(each, "withdrawn")));

@@ -1,0 +1,450 @@
+"""The JavaScript client in a real browser, on a page of another origin than the collector."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+from tests.support.browser import find_chromium
+from tests.support.faulty_proxy import Proxy, faulty
+from tests.support.servers import TOKEN, collector, stop, wait_for
+from tests.support.surveys import SLEEP
+
+pytestmark = pytest.mark.slow
+
+HOUR = 3600
+SURVEY = "/v1/surveys/sleep"
+START = """([url, options]) => {
+    globalThis.outcomes = [];
+    globalThis.client = new ldp.Client(url, {
+        person: null, spread: 0, onOutcome: (receipt) => outcomes.push(receipt.state), ...options,
+    });
+}"""
+REPORT = "async () => ({ ...(await client.report({ age: 'young', hours: 7 }, 'yes')) })"
+KILLS = 10
+
+
+@dataclass
+class Site:
+    """A collector behind a proxy that records the bodies of reports."""
+
+    proxy: Proxy
+    base: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.proxy.port}{SURVEY}"
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [body for body, _ in self.proxy.bodies]
+
+    def count(self) -> int:
+        """Return the number of reports that the collector has counted."""
+        request = urllib.request.Request(
+            f"{self.base}{SURVEY}/progress", headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        with urllib.request.urlopen(request) as response:
+            progress = json.load(response)
+        reports: int = progress["reports"]
+        return reports
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    survey = tmp_path / "sleep.toml"
+    survey.write_text(SLEEP)
+    with (
+        collector([survey], f"sqlite:///{tmp_path}/store.db", workers=1) as (base, _),
+        faulty(base) as proxy,
+    ):
+        yield Site(proxy, base)
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Give each test a profile of its own."""
+    with browser.new_context() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(context: BrowserContext, origin: str, site: Site) -> Callable[..., Page]:
+    """Return a function that opens a tab with a client; errors that nothing catches fail the test."""
+
+    def go(**options: object) -> Page:
+        page = context.new_page()
+        open_client(page, origin, site, options)
+        return page
+
+    return go
+
+
+def open_client(page: Page, origin: str, site: Site, options: dict[str, Any] | None = None) -> None:
+    page.goto(f"{origin}/tests/client.html")
+    page.wait_for_function("() => 'ldp' in globalThis")
+    page.evaluate(START, [site.url, options or {}])
+
+
+def call(page: Page, method: str, *arguments: object) -> dict[str, Any]:
+    """Call a method of the page's client, and return the receipt."""
+    receipt: dict[str, Any] = page.evaluate(
+        "async ([method, values]) => ({ ...(await client[method](...values)) })", [method, arguments]
+    )
+    return receipt
+
+
+def test_a_report_from_a_page_of_another_origin_is_counted_once(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page = visit()
+    requests = []
+    page.on("request", lambda request: requests.append(request))
+    assert call(page, "report", {"age": "young", "hours": 7}, "yes")["reason"] == "no-consent"
+    assert call(page, "grant")["state"] == "ready"
+    receipt = page.evaluate(REPORT)
+    assert (receipt["state"], receipt["epsilon"]) == ("queued", 1)
+    assert page.evaluate(REPORT)["state"] == "already_reported"
+    assert call(page, "flush")["state"] == "sent"
+    assert page.evaluate("outcomes") == ["no_consent", "queued", "already_reported", "sent"]
+    assert site.count() == len(site.bodies) == 1
+
+    [posted] = [each for each in requests if each.method == "POST"]
+    headers = posted.all_headers()
+    assert headers["content-type"] == "text/plain"
+    assert not {"cookie", "referer", "authorization"} & headers.keys()
+    assert {each.method for each in requests} == {"GET", "POST"}
+
+
+def test_a_report_is_drawn_and_stored_in_one_strict_transaction(visit: Callable[..., Page]) -> None:
+    page = visit(spread=HOUR)
+    call(page, "grant")
+    page.evaluate("""() => {
+        globalThis.transactions = [];
+        const transaction = IDBDatabase.prototype.transaction;
+        IDBDatabase.prototype.transaction = function (tables, mode, options) {
+            transactions.push(`${mode} ${options?.durability}`);
+            return transaction.call(this, tables, mode, options);
+        };
+        const random = crypto.getRandomValues.bind(crypto);
+        crypto.getRandomValues = (array) => (transactions.push(`${array.length} bytes`), random(array));
+    }""")
+    assert page.evaluate(REPORT)["state"] == "queued"
+    done = page.evaluate("transactions")
+    written = done.index("readwrite strict")
+    assert done[0] == "readonly strict"
+    assert done[written + 1 : written + 3] == ["8 bytes", "16 bytes"]
+    assert done.count("readwrite strict") == 1
+    assert all(each.endswith("bytes") for each in done[written + 1 : written + 4])
+
+
+def test_eight_tabs_at_once_make_one_report(visit: Callable[..., Page], site: Site) -> None:
+    tabs = [visit() for _ in range(8)]
+    call(tabs[0], "grant")
+    start = time.time() * 1000 + 1000
+    for tab in tabs:
+        tab.evaluate(
+            """(start) => {
+                globalThis.result = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
+                    .then(() => client.report({ age: "old", hours: 3 }, "no"));
+            }""",
+            start,
+        )
+    states = [tab.evaluate("async () => (await result).state") for tab in tabs]
+    assert sorted(states) == ["already_reported"] * 7 + ["queued"]
+    assert {call(tab, "flush")["state"] for tab in tabs} <= {"sent", "duplicate"}
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_two_people_in_one_browser_share_neither_consent_nor_answers(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    ann, ben = visit(person="ann"), visit(person="ben")
+    assert call(ann, "grant")["state"] == "ready"
+    assert call(ben, "status")["reason"] == "no-consent"
+    assert ben.evaluate(REPORT)["reason"] == "no-consent"
+    call(ben, "grant")
+    assert [page.evaluate(REPORT)["state"] for page in (ann, ben)] == ["queued", "queued"]
+    assert [call(page, "flush")["state"] for page in (ann, ben)] == ["sent", "sent"]
+    assert len(set(site.bodies)) == site.count() == 2
+
+
+def test_nothing_is_stored_before_consent(visit: Callable[..., Page]) -> None:
+    page = visit()
+    call(page, "status")
+    page.evaluate(REPORT)
+    call(page, "withdraw")
+    names = "async () => (await indexedDB.databases()).map(({ name }) => name)"
+    assert page.evaluate(names) == []
+    call(page, "grant")
+    assert page.evaluate(names) == ["ldp-bayes"]
+
+
+def test_a_reload_while_the_report_is_sent_sends_the_same_bytes(
+    visit: Callable[..., Page], site: Site, origin: str
+) -> None:
+    page = visit()
+    call(page, "grant")
+    site.proxy.delay = 1.5
+    page.evaluate(REPORT)
+    wait_for(lambda: site.bodies)
+    page.reload()
+    open_client(page, origin, site)
+    assert call(page, "flush")["state"] in ("sent", "duplicate")
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_the_end_of_the_page_sends_a_report_that_was_not_tried(
+    visit: Callable[..., Page], site: Site, origin: str
+) -> None:
+    page = visit(spread=HOUR)
+    call(page, "grant")
+    page.evaluate(REPORT)
+    assert site.bodies == []
+    page.goto("about:blank")
+    wait_for(lambda: site.count() == 1)
+    open_client(page, origin, site)
+    assert call(page, "flush")["state"] in ("sent", "duplicate")
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_a_withdrawn_report_is_not_sent_at_the_end_of_another_tab(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page, other = visit(spread=HOUR), visit(spread=HOUR)
+    call(page, "grant")
+    page.evaluate(REPORT)
+    assert call(other, "withdraw")["state"] == "withdrawn"
+    page.wait_for_timeout(500)
+    page.goto("about:blank")
+    other.goto("about:blank")
+    time.sleep(1)
+    assert site.bodies == []
+
+
+def respond(status: int, content_type: str, body: str, **headers: str) -> Callable[[Route], None]:
+    """Return a handler that responds to every post."""
+    fields = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
+    return lambda route: route.fulfill(status=status, content_type=content_type, body=body, headers=fields)
+
+
+PROBLEM = "application/problem+json"
+HTML = "<!doctype html><p>Please accept our terms."
+
+
+@pytest.mark.parametrize(
+    ("reason", "handler"),
+    [
+        ("collector-unreachable", respond(200, "text/html", HTML)),
+        ("collector-unreachable", respond(502, "text/html", HTML)),
+        ("too-many-requests", respond(429, PROBLEM, '{"reason": "too-many-requests"}', Retry_After="1")),
+        ("store-unavailable", respond(503, PROBLEM, '{"reason": "store-unavailable"}', Retry_After="1")),
+    ],
+    ids=["html with 200", "html with 502", "429", "503"],
+)
+def test_the_same_bytes_are_sent_until_the_collector_has_answered(
+    visit: Callable[..., Page], site: Site, reason: str, handler: Callable[[Route], None]
+) -> None:
+    page = visit()
+    posted = []
+
+    def record(route: Route) -> None:
+        posted.append(route.request.post_data_buffer)
+        handler(route)
+
+    call(page, "grant")
+    page.route("**/reports", record)
+    page.evaluate(REPORT)
+    receipt = call(page, "flush", 0.8)
+    assert (receipt["state"], receipt["reason"]) == ("queued", reason)
+    assert posted
+    assert site.bodies == []
+    page.unroute("**/reports")
+    assert call(page, "flush", 20)["state"] == "sent"
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_without_a_network_the_report_waits(
+    visit: Callable[..., Page], context: BrowserContext, site: Site
+) -> None:
+    page = visit()
+    call(page, "grant")
+    context.set_offline(True)
+    assert page.evaluate(REPORT)["state"] == "queued"
+    assert call(page, "flush", 1)["reason"] == "collector-unreachable"
+    context.set_offline(False)
+    assert call(page, "flush", 20)["state"] == "sent"
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+@pytest.mark.parametrize("fault", ["captive portal", "redirect", "cut response", "lost response", "garbage"])
+def test_a_faulty_network_neither_loses_nor_repeats_a_report(
+    visit: Callable[..., Page], site: Site, fault: str
+) -> None:
+    page = visit()
+    call(page, "grant")
+    with site.proxy.failing(fault):
+        page.evaluate(REPORT)
+        assert call(page, "flush", 1)["state"] == "queued"
+    assert call(page, "flush", 20)["state"] in ("sent", "duplicate")
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_global_privacy_control_stops_the_client(context: BrowserContext, origin: str, site: Site) -> None:
+    context.add_init_script("Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })")
+    page = context.new_page()
+    open_client(page, origin, site)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    assert call(page, "grant")["reason"] == "do-not-track"
+    assert page.evaluate(REPORT)["reason"] == "do-not-track"
+    assert requests == []
+
+
+FORBIDDEN = """Object.defineProperty(globalThis, "indexedDB", {
+    get() { throw new DOMException("no", "SecurityError") },
+})"""
+MISSING = "Object.defineProperty(globalThis, 'indexedDB', { value: undefined })"
+
+
+@pytest.mark.parametrize("script", [FORBIDDEN, MISSING], ids=["forbidden", "missing"])
+def test_without_a_database_nothing_is_drawn(
+    context: BrowserContext, origin: str, site: Site, script: str
+) -> None:
+    context.add_init_script(script)
+    page = context.new_page()
+    open_client(page, origin, site)
+    page.evaluate("() => { crypto.getRandomValues = () => { throw new Error('bytes were drawn') } }")
+    for receipt in (call(page, "grant"), call(page, "status"), page.evaluate(REPORT)):
+        assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+    assert site.bodies == []
+
+
+def test_consent_is_not_recorded_beyond_the_quota(
+    visit: Callable[..., Page], context: BrowserContext, origin: str
+) -> None:
+    page = visit()
+    session = context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1})
+    receipt = call(page, "grant")
+    assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+
+
+def test_a_report_that_the_storage_does_not_take_is_not_sent_and_can_be_made_later(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page = visit()
+    call(page, "grant")
+    page.evaluate("""() => {
+        globalThis.put = IDBObjectStore.prototype.put;
+        IDBObjectStore.prototype.put = function (entry) {
+            put.call(this, entry);
+            this.transaction.abort();
+        };
+    }""")
+    receipt = page.evaluate(REPORT)
+    assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+    assert receipt["epsilon"] == 0
+    page.evaluate("() => { IDBObjectStore.prototype.put = put }")
+    assert call(page, "flush")["state"] == "ready"
+    assert page.evaluate(REPORT)["state"] == "queued"
+    assert call(page, "flush")["state"] == "sent"
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+DELETE = """(resolve, reject) => {
+    const request = indexedDB.deleteDatabase("ldp-bayes");
+    request.onsuccess = resolve;
+    request.onerror = reject;
+}"""
+
+
+def test_a_deleted_database_is_a_person_who_has_not_agreed(visit: Callable[..., Page], site: Site) -> None:
+    page = visit(spread=HOUR)
+    call(page, "grant")
+    page.evaluate(f"() => new Promise({DELETE})")
+    assert page.evaluate(REPORT)["reason"] == "no-consent"
+    assert site.bodies == []
+
+
+def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page = visit()
+    states = page.evaluate(f"""async () => {{
+        const states = [];
+        for (let round = 0; round < 20; round++) {{
+            await client.grant();
+            const report = client.report({{ age: "young", hours: 7 }}, "yes");
+            await new Promise((resolve) => setTimeout(resolve, round / 2));
+            await new Promise({DELETE});
+            states.push((await report).state, (await client.status()).state);
+        }}
+        return states;
+    }}""")
+    assert set(states) <= {"queued", "no_consent", "unavailable", "already_reported", "sent"}
+    assert states[-1] == "no_consent"
+
+
+@contextmanager
+def start_browser(
+    browser: Browser, profile: Path, origin: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Page]]:
+    """Start Chromium as a process of its own on a profile, and open a page with a client."""
+    port_file = profile / "DevToolsActivePort"
+    port_file.unlink(missing_ok=True)
+    options = ["--headless=new", "--disable-gpu", "--no-sandbox", "--no-first-run"]
+    options += ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    process = subprocess.Popen(
+        [find_chromium(), *options, "about:blank"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: port_file.exists() and "\n" in port_file.read_text())
+        port = port_file.read_text().split()[0]
+        started = browser.browser_type.connect_over_cdp(f"http://127.0.0.1:{port}")
+        page = started.contexts[0].new_page()
+        page.goto(f"{origin}/tests/client.html")
+        page.wait_for_function("() => 'ldp' in globalThis")
+        yield process, page
+        started.close()
+    finally:
+        stop(process)
+
+
+def test_ten_kills_of_tab_and_browser_neither_lose_nor_repeat_a_report(
+    browser: Browser, tmp_path: Path, origin: str, site: Site
+) -> None:
+    profile = tmp_path / "profile"
+    moments = random.Random(1)
+    for kill in range(KILLS):
+        with start_browser(browser, profile, origin) as (process, page):
+            page.evaluate(START, [site.url, {"person": f"p{kill}"}])
+            call(page, "grant")
+            page.evaluate("() => void client.report({ age: 'young', hours: 7 }, 'yes')")
+            page.wait_for_timeout(moments.uniform(0, 40))
+            if kill % 2:
+                page.close()
+            else:
+                process.kill()
+                process.wait()
+    with start_browser(browser, profile, origin) as (_, page):
+        for kill in range(KILLS):
+            page.evaluate(START, [site.url, {"person": f"p{kill}"}])
+            assert page.evaluate(REPORT)["state"] in ("queued", "already_reported")
+            assert call(page, "flush")["state"] in ("sent", "duplicate")
+    assert len(set(site.bodies)) == site.count() == KILLS

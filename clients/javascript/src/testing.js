@@ -3,10 +3,10 @@
 import { LdpError } from "./errors.js";
 import { toHex } from "./bytes.js";
 
-/** @typedef {import("./journal/indexed_db.js").Store} Store */
-/** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
-/** @typedef {import("./transport.js").Request} Request */
-/** @typedef {import("./transport.js").Response} Response */
+/** @typedef {import("./client/journal/indexed_db.js").Store} Store */
+/** @typedef {import("./client/journal/table.js").JournalEntry} JournalEntry */
+/** @typedef {import("./client/transport.js").Request} Request */
+/** @typedef {import("./client/transport.js").Response} Response */
 
 let stores = 0;
 
@@ -33,7 +33,7 @@ export class MemoryStore {
 
   /**
    * @template T
-   * @param {import("./journal/indexed_db.js").Change<T>} change
+   * @param {import("./client/journal/indexed_db.js").Change<T>} change
    */
   async update(change) {
     const entries = new Map(this.#entries);

@@ -19,7 +19,7 @@ for (const [name, entry] of Object.entries(entries)) {
   const bundle = await build({
     entryPoints: [new URL(/** @type {any} */ (entry).default, root).pathname],
     bundle: true,
-    external: ["./preview.js"],
+    external: ["../preview.js"],
     minify: true,
     format: "esm",
     target: "es2022",

@@ -56,11 +56,10 @@ export function makeReport(plan, row, label, options = {}) {
  * @returns {RandomisedReport}
  */
 export function randomise(plan, row, label, { random = systemRandom, token }, asked) {
-  if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan, which checks it", "invalid-plan");
+  if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan", "invalid-plan");
   // 1. code and check every value of the row, also for other questions
   const coded = plan.encode(row, label);
-  const invited = asked === undefined ? readInvitation(plan, token) : undefined;
-  return randomiseCoded(plan, coded, random, invited, asked);
+  return randomiseCoded(plan, coded, random, asked === undefined ? readInvitation(plan, token) : { index: asked });
 }
 
 /**
@@ -69,14 +68,13 @@ export function randomise(plan, row, label, { random = systemRandom, token }, as
  * @param {Plan} plan
  * @param {import("./row_schema.js").CodedRow} coded
  * @param {RandomSource} random
- * @param {{ index: number, id: Uint8Array }} [invited] from `readInvitation`
- * @param {number} [asked] as for `randomise`
+ * @param {{ index: number, id?: Uint8Array }} [chosen] from `readInvitation`, or a question to answer
  * @returns {RandomisedReport}
  */
-export function randomiseCoded(plan, coded, random, invited, asked) {
+export function randomiseCoded(plan, coded, random, chosen) {
   // 2. draw the question and the report's id, by public weights and without looking at the row
-  const index = invited?.index ?? asked ?? drawQuestion(plan, random);
-  const id = invited?.id ?? takeBytes(random, 16);
+  const index = chosen?.index ?? drawQuestion(plan, random);
+  const id = chosen?.id ?? takeBytes(random, 16);
   const question = plan.questions[index];
   // 3. the true answer: the question's features coupled with the label
   const truth = trueAnswer(question, plan.schema, coded);

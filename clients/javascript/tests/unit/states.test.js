@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { MAX_QUEUED_REPORTS } from "../../src/journal/journal.js";
+import { MAX_QUEUED_REPORTS } from "../../src/client/journal/journal.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import { INVITED, LABEL, makeClient, optedOut, PLAN, responding, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
 import { toBytes } from "../surveys.js";
@@ -22,7 +22,7 @@ const DAY = 86_400_000;
 const OTHER_PLAN = toBytes(INVITED.plan);
 const OTHER_URL = URL_OF_SURVEY.replace(SURVEY, JSON.parse(INVITED.plan).id);
 
-/** @typedef {import("../../src/receipt.js").Receipt} Receipt */
+/** @typedef {import("../../src/client/receipt.js").Receipt} Receipt */
 /** @typedef {(options?: any) => any} Make */
 
 /**
@@ -60,7 +60,10 @@ const CASES = [
     const { client } = await reported(make());
     return client.report(ROW, LABEL);
   }],
-  ["invalid invalid-row RowError", async (make) => (await granted(make())).report({ ...ROW, left: NaN }, "no such label")],
+  ["invalid invalid-row RowError", async (make) => {
+    const client = await granted(make());
+    return client.report({ ...ROW, left: NaN }, "no such label");
+  }],
   ["invalid invalid-token TokenError", (make) => make({ token: "misspelt" }).client.grant()],
   ["unavailable collector-unreachable TransportError", (make) => {
     const { client, recorder } = make();
@@ -77,7 +80,8 @@ const CASES = [
     await granted({ client });
     await store.update((/** @type {any} */ [entry], /** @type {any} */ write) => {
       for (let number = 0; number < MAX_QUEUED_REPORTS; number++) {
-        write({ ...entry, survey: `other-${number}`, family: `other-${number}`, origin: "https://x:1", state: "queued", plan: undefined });
+        const id = `other-${number}`;
+        write({ ...entry, survey: id, family: id, origin: "https://x:1", state: "queued", plan: undefined });
       }
     });
     return client.report(ROW, LABEL);
@@ -111,9 +115,9 @@ const CASES = [
     assert.equal(recorder.bodies.length, 0);
     return client.report(ROW, LABEL);
   }],
-  ...["too-many-requests", "store-unavailable", "survey-not-open", "incomplete-body", "internal-error", "unknown-survey",
-    "wrong-plan", "not-enrolled", "not-authorised", "length-required", "unsupported-media-type", "too-many-reports",
-    "no-such-page"].map((reason) => /** @type {[string, any]} */ ([
+  ...["too-many-requests", "store-unavailable", "survey-not-open", "incomplete-body", "internal-error",
+    "unknown-survey", "wrong-plan", "not-enrolled", "not-authorised", "length-required", "unsupported-media-type",
+    "too-many-reports", "no-such-page"].map((reason) => /** @type {[string, any]} */ ([
       `queued ${reason} `, (/** @type {Make} */ make) => delivered(make, responding(400, { reason })),
     ])),
   ...["malformed", "too-large", "unknown-question", "bad-payload", "id-reused"].map((reason) =>
@@ -122,7 +126,10 @@ const CASES = [
     ])),
   ...["unknown-survey", "store-unavailable"].map((reason) => /** @type {[string, any]} */ ([
     `unavailable ${reason} TransportError`,
-    (/** @type {Make} */ make) => make({ send: async () => ({ status: 404, body: toBytes(JSON.stringify({ reason })) }) }).client.grant(),
+    (/** @type {Make} */ make) => {
+      const send = async () => ({ status: 404, body: toBytes(JSON.stringify({ reason })) });
+      return make({ send }).client.grant();
+    },
   ])),
 ];
 
@@ -180,7 +187,7 @@ test("a report expires when the survey is still closed a day later", async (cont
   const again = makeClient({ store, send: responding(410, { reason: "survey-closed" }) }).client;
   context.mock.method(Date, "now", () => start + DAY - 1000);
   const [entry] = await store.read();
-  const { Journal } = await import("../../src/journal/journal.js");
+  const { Journal } = await import("../../src/client/journal/journal.js");
   const journal = new Journal(store);
   assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed"), false);
   context.mock.method(Date, "now", () => start + DAY + 10_000);
@@ -192,7 +199,7 @@ test("a report expires when the survey is still closed a day later", async (cont
 
 test("the day of a closed survey begins again if the clock was set back", async () => {
   const { store } = await reported(makeClient());
-  const { Journal } = await import("../../src/journal/journal.js");
+  const { Journal } = await import("../../src/client/journal/journal.js");
   const journal = new Journal(store);
   const [entry] = await store.read();
   assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed", 5 * DAY), false);

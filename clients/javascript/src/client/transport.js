@@ -5,7 +5,7 @@
  * preflight, so that the last request of a page arrives.
  */
 
-import { TransportError } from "./client_errors.js";
+import { TransportError } from "./errors.js";
 import { parseRetryAfter } from "./retry_after.js";
 
 const MAX_RESPONSE_BYTES = 1 << 20; // a plan is never larger

@@ -11,16 +11,16 @@
  * randomise, and a report that was not recorded was never sent.
  */
 
-import { isGreater } from "../arithmetic.js";
-import { BudgetError, JournalError } from "../client_errors.js";
+import { isGreater } from "../../arithmetic.js";
+import { BudgetError, JournalError } from "../errors.js";
 import { parseEpsilon } from "../policy.js";
 import { originOfUrl } from "../survey_identity.js";
 import { requireConsent, requirePinnedPlan } from "./consent.js";
 import { ended, familyEntries, findAnswered, findEntry, isAnswered, isQueued, surveyEntries } from "./table.js";
 
-/** @typedef {import("../arithmetic.js").Fraction} Fraction */
+/** @typedef {import("../../arithmetic.js").Fraction} Fraction */
 /** @typedef {import("../receipt.js").State} State */
-/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("../../survey/plan.js").Plan} Plan */
 /** @typedef {import("../survey_identity.js").SurveyIdentity} SurveyIdentity */
 /** @typedef {import("./indexed_db.js").Store} Store */
 
@@ -79,7 +79,8 @@ export class Journal {
     await this.#update((entries, write) => {
       for (const entry of surveyEntries(entries, identity)) {
         if (entry.state === "ready") write({ ...entry, state: "no_consent" });
-        familyEntries(entries, identity, entry.family).filter(isQueued).forEach((each) => write(ended(each, "withdrawn")));
+        const waiting = familyEntries(entries, identity, entry.family).filter(isQueued);
+        waiting.forEach((each) => write(ended(each, "withdrawn")));
       }
     });
   }
@@ -104,7 +105,7 @@ export class Journal {
       requirePinnedPlan(agreed, plan);
       requireConsent(agreed);
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
-        throw new JournalError(`${MAX_QUEUED_REPORTS} reports already wait to be sent; nothing was drawn`, "queue-full");
+        throw new JournalError("too many reports already wait to be sent; nothing was drawn", "queue-full");
       }
       requireBudget(entries, plan, maxTotal);
       /** @type {JournalEntry} */
@@ -190,7 +191,7 @@ export class Journal {
 
 /** The message of the store's error is not repeated: a store may be the application's own. */
 function unusable() {
-  return new JournalError("the browser does not let this page use its storage, or the storage is full; nothing was spent");
+  return new JournalError("the storage of the browser is forbidden, full or damaged; nothing was spent");
 }
 
 /**
@@ -202,7 +203,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseEpsilon).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("with this survey, all surveys together would spend more than the client allows", "total-epsilon-spent");
+    throw new BudgetError("all surveys together would spend more than the client allows", "total-epsilon-spent");
   }
 }
 

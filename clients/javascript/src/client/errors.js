@@ -8,7 +8,7 @@
  * The reasons are the words of docs/embedding.md. An error never contains a value of a row.
  */
 
-import { LdpError } from "./errors.js";
+import { LdpError } from "../errors.js";
 
 /** The plan spends more epsilon than this client allows; nothing was drawn. */
 export class BudgetError extends LdpError {

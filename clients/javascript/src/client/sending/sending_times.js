@@ -85,7 +85,8 @@ export class SendingSchedule {
     this.#reports = new Map();
     for (const entry of queued) {
       const known = former.get(keyOf(entry));
-      this.#reports.set(keyOf(entry), known ? Object.assign(known, { entry }) : scheduled(entry, spreadOf(entry), false));
+      const report = known ? Object.assign(known, { entry }) : scheduled(entry, spreadOf(entry), false);
+      this.#reports.set(keyOf(entry), report);
     }
     this.#draw([...this.#reports].filter(([key]) => !former.has(key)).map(([, report]) => report));
   }
@@ -157,8 +158,8 @@ export class SendingSchedule {
     const { origin } = failed.entry;
     const time = this.#clock();
     const failures = this.#failuresOf(failed);
-    const pauseEnd = time + pause;
-    this.#collectors.set(origin, { failures: failures + 1, pauseEnd, roundedPauseEnd: time + roundUpRetryAfter(pause) });
+    const roundedPauseEnd = time + roundUpRetryAfter(pause);
+    this.#collectors.set(origin, { failures: failures + 1, pauseEnd: time + pause, roundedPauseEnd });
     this.#drawRetry(failed, failures, pause);
     const others = [...this.#reports.values()].filter((each) => each.entry.origin === origin && each !== failed);
     this.#draw(others);

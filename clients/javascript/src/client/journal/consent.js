@@ -1,8 +1,8 @@
 /** Checks that the person has consented to a survey, and to the plan to be used. */
 
-import { ConsentError, PlanError } from "../client_errors.js";
+import { ConsentError, PlanError } from "../errors.js";
 
-/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("../../survey/plan.js").Plan} Plan */
 /** @typedef {import("./table.js").JournalEntry} JournalEntry */
 
 /**
@@ -25,6 +25,6 @@ export function requireConsent(entry) {
  */
 export function requirePinnedPlan(entry, { digest }) {
   if (entry && entry.digest !== digest) {
-    throw new PlanError(`the plan has digest ${digest}, but this device is bound to ${entry.digest}, which it saw first`);
+    throw new PlanError(`the plan has digest ${digest}, but this device saw ${entry.digest} first and is bound to it`);
   }
 }

@@ -12,6 +12,7 @@ import { Receipt } from "../receipt.js";
 import { backoffLimit, drawUniform, limitRetryAfter } from "../retry_after.js";
 import { hasSamePublisher } from "../survey_identity.js";
 import { now, SendingSchedule } from "./sending_times.js";
+import { sleep } from "./sleep.js";
 
 /** @typedef {import("../journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("../survey_identity.js").SurveyIdentity} SurveyIdentity */
@@ -64,7 +65,9 @@ export class Sender {
    * @param {JournalEntry} [made] the report that the client has just made
    */
   start(client, made) {
-    const others = this.#clients.filter((each) => each !== client && !(each.isClosed && isSameSurvey(each, client)));
+    const isObsolete = (/** @type {SenderClient} */ { identity, isClosed }) =>
+      isClosed && keyOf(identity) === keyOf(client.identity);
+    const others = this.#clients.filter((each) => each !== client && !isObsolete(each));
     this.#clients = [...others, client];
     if (made) this.#schedule.add(made, client.spread);
     this.refresh();
@@ -184,7 +187,9 @@ export class Sender {
 
   /** @param {JournalEntry} entry */
   #clientsOf(entry) {
-    return this.#clients.filter((each) => each.identity.survey === entry.survey && hasSamePublisher(each.identity, entry));
+    return this.#clients.filter(
+      ({ identity }) => identity.survey === entry.survey && hasSamePublisher(identity, entry),
+    );
   }
 
   /**
@@ -221,11 +226,12 @@ export class Sender {
   #send(report) {
     this.#attempt = this.#attempt.then(async () => {
       try {
-        const entry = (await this.#journal.queued()).find((each) => isSameSurvey({ identity: each }, { identity: report.entry }));
+        const queued = await this.#journal.queued();
+        const entry = queued.find((each) => keyOf(each) === keyOf(report.entry));
         if (entry) await this.#post(report, entry);
         else this.#schedule.remove(report, false);
       } catch {
-        this.#schedule.reportFailed(report, 0); // the journal cannot be used: the next attempt sends the same bytes
+        this.#schedule.reportFailed(report, 0); // the journal cannot be used; the next attempt has the same bytes
       }
     });
     return this.#attempt;
@@ -245,7 +251,8 @@ export class Sender {
     /** @type {import("../transport.js").Response | undefined} */
     let response;
     try {
-      response = await send({ method: "POST", url: `${entry.url}/reports`, body: entry.report, timeout: ATTEMPT_SECONDS });
+      const url = `${entry.url}/reports`;
+      response = await send({ method: "POST", url, body: entry.report, timeout: ATTEMPT_SECONDS });
     } catch {
       // there is no response; the error may be of the application's own function
     }
@@ -254,7 +261,7 @@ export class Sender {
     const outcome = response && parseOutcome(response);
     if (outcome && (await this.#journal.recordOutcome(entry, outcome.state, outcome.reason))) {
       this.#schedule.remove(report, true);
-      if (client && !client.isClosed) client.handleOutcome(new Receipt(outcome.state, entry.survey, { reason: outcome.reason }));
+      if (client && !client.isClosed) client.handleOutcome(new Receipt(outcome.state, entry.survey, outcome));
       return;
     }
     const pause = limitRetryAfter(response?.retryAfter);
@@ -270,53 +277,7 @@ export class Sender {
   }
 }
 
-/** @type {Map<string, Sender>} */
-const senders = new Map();
-
-/**
- * Return the sender of a journal, the same for every client of this page.
- *
- * @param {import("../journal/journal.js").Journal} journal
- */
-export function getSender(journal) {
-  const sender = senders.get(journal.name) ?? new Sender(journal);
-  senders.set(journal.name, sender);
-  return sender;
-}
-
-/**
- * Make the senders of all tabs read a journal that was changed.
- *
- * @param {string} name
- */
-export function announceChange(name) {
-  senders.get(name)?.refresh();
-  if (!globalThis.BroadcastChannel) return;
-  const channel = new BroadcastChannel(name);
-  channel.postMessage(0);
-  channel.close();
-}
-
 /** @param {SurveyIdentity} survey */
 function keyOf({ survey, origin }) {
   return `${survey} ${origin}`;
-}
-
-/**
- * @param {{ identity: SurveyIdentity }} one
- * @param {{ identity: SurveyIdentity }} other
- */
-function isSameSurvey(one, other) {
-  return keyOf(one.identity) === keyOf(other.identity);
-}
-
-/**
- * @param {number} seconds
- * @param {boolean} [isBackground] whether Node may end the process meanwhile
- */
-function sleep(seconds, isBackground) {
-  return new Promise((resolve) => {
-    const timer = /** @type {any} */ (setTimeout(resolve, Math.max(0, seconds) * 1000));
-    if (isBackground) timer.unref?.();
-  });
 }

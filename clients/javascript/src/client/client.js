@@ -1,16 +1,16 @@
 /** The client that a page embeds: it randomises one answer, stores it in a journal, sends it once. */
 
-import { ClosedError, OptionError } from "./client_errors.js";
+import { ClosedError, OptionError } from "./errors.js";
 import { openIndexedDb } from "./journal/indexed_db.js";
 import { Journal } from "./journal/journal.js";
 import { isQueued } from "./journal/table.js";
 import { Participation } from "./participation.js";
 import { checkSurveyUrl } from "./plan_source.js";
 import { ClientPolicy } from "./policy.js";
-import { systemRandom } from "./randomness.js";
+import { systemRandom } from "../randomness.js";
 import { Receipt, receiptOfError, typeName } from "./receipt.js";
-import { announceChange, getSender } from "./sending/sender.js";
-import { sha256 as ownSha256 } from "./sha256.js";
+import { announceChange, getSender } from "./sending/senders.js";
+import { sha256 as ownSha256 } from "../sha256.js";
 import { sendByFetch } from "./transport.js";
 
 /** @typedef {Readonly<Record<string, unknown>>} Row */
@@ -27,11 +27,11 @@ import { sendByFetch } from "./transport.js";
  * @property {string | null} [token] the invitation, if the survey needs one
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
- * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of the
- *   collector's answer
+ * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of
+ *   the collector's answer
  * @property {number} [spread] a report is first sent at a random time within these seconds; by default 2
  * @property {boolean} [strict] throw errors in place of returning them as receipts
- * @property {import("./randomness.js").RandomSource} [random] synchronous source of random bytes
+ * @property {import("../randomness.js").RandomSource} [random] synchronous source of random bytes
  * @property {(bytes: Uint8Array) => Uint8Array} [sha256] another implementation
  * @property {import("./journal/indexed_db.js").Store} [store] the place of the journal, by default IndexedDB
  * @property {import("./transport.js").Send} [send] sends requests, by default with `fetch`
@@ -60,7 +60,8 @@ export class Client {
    * @param {ClientOptions} options
    */
   constructor(survey, options) {
-    const { onOutcome, person, random = systemRandom, send = sendByFetch, sha256 = ownSha256, spread = 2 } = options ?? {};
+    const { onOutcome, person, spread = 2 } = options ?? {};
+    const { random = systemRandom, send = sendByFetch, sha256 = ownSha256 } = options ?? {};
     if (globalThis.isSecureContext === false) {
       throw new OptionError("this page is not a secure context: serve it over https", "insecure-context");
     }
@@ -159,7 +160,7 @@ export class Client {
    */
   async preview(row, label) {
     const plan = await this.plan();
-    const { preview } = await import("./preview.js");
+    const { preview } = await import("../preview.js");
     return preview(plan, row, label, this.#options);
   }
 
@@ -178,7 +179,8 @@ export class Client {
       const receipt = await this.#status();
       if (receipt.state !== "queued" || receipt.reason) return receipt;
       const reason = this.isClosed ? "client-closed" : "no-answer-yet";
-      return new Receipt("queued", receipt.survey, { reason, why: "the report waits here, and is sent in the background" });
+      const why = "the report waits here, and is sent in the background";
+      return new Receipt("queued", receipt.survey, { reason, why });
     });
   }
 

@@ -1,6 +1,6 @@
 /** Global Privacy Control: a browser's setting that forbids all reports, whatever the person agreed to. */
 
-import { ConsentError } from "./client_errors.js";
+import { ConsentError } from "./errors.js";
 
 /** Return whether the browser asks pages not to share data. */
 export function isOptedOut() {

@@ -1,20 +1,20 @@
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 
-import { ConsentError } from "./client_errors.js";
-import { SurveyError } from "./errors.js";
+import { ConsentError } from "./errors.js";
+import { SurveyError } from "../errors.js";
 import { requireConsent, requirePinnedPlan } from "./journal/consent.js";
 import { CLOSED_ONCE } from "./journal/journal.js";
 import { isAnswered } from "./journal/table.js";
 import { requirePermission } from "./opt_out.js";
 import { fetchPlan } from "./plan_source.js";
 import { Receipt } from "./receipt.js";
-import { clippedNames } from "./survey/clipped.js";
-import { readInvitation } from "./survey/invitation.js";
-import { readPlan } from "./survey/plan.js";
-import { randomiseCoded } from "./survey/randomise.js";
+import { clippedNames } from "../survey/clipped.js";
+import { readInvitation } from "../survey/invitation.js";
+import { readPlan } from "../survey/plan.js";
+import { randomiseCoded } from "../survey/randomise.js";
 
 /** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
-/** @typedef {import("./survey/plan.js").Plan} Plan */
+/** @typedef {import("../survey/plan.js").Plan} Plan */
 
 /**
  * @typedef {object} ParticipationOptions
@@ -25,7 +25,7 @@ import { randomiseCoded } from "./survey/randomise.js";
  * @property {import("./policy.js").ClientPolicy} policy
  * @property {import("./journal/journal.js").Journal} journal
  * @property {import("./transport.js").Send} send
- * @property {import("./randomness.js").RandomSource} random
+ * @property {import("../randomness.js").RandomSource} random
  * @property {(bytes: Uint8Array) => Uint8Array} sha256
  */
 
@@ -128,12 +128,12 @@ export class Participation {
     if (!bytes) {
       requirePermission();
       if (!mayFetch) {
-        throw new ConsentError("the person agreed to a plan without the signature that is now required: call grant() again");
+        throw new ConsentError("the plan that the person agreed to lacks the required signature: call grant() again");
       }
       bytes = await fetchPlan(send, url, policy.publicKey, sha256);
     }
     const plan = readPlan(bytes, { sha256 });
-    if (plan.id !== identity.survey) throw new SurveyError("the plan is of another survey than the URL", "id");
+    if (plan.id !== identity.survey) throw new SurveyError("the plan is of another survey than the URL");
     requirePinnedPlan(entry, plan);
     policy.check(plan.digest, plan.epsilon);
     this.#loaded = { plan, bytes };

@@ -1,10 +1,10 @@
 /** The limits that an application sets on behalf of its users: on epsilon, and on the plan. */
 
-import { isGreater } from "./arithmetic.js";
-import { BudgetError, OptionError, PlanError } from "./client_errors.js";
-import { isDecimal, parseDecimal } from "./decimals.js";
+import { isGreater } from "../arithmetic.js";
+import { BudgetError, OptionError, PlanError } from "./errors.js";
+import { isDecimal, parseDecimal } from "../decimals.js";
 
-/** @typedef {import("./arithmetic.js").Fraction} Fraction */
+/** @typedef {import("../arithmetic.js").Fraction} Fraction */
 /** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 
 /** The default of `maxEpsilon`. */

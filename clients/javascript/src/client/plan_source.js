@@ -1,7 +1,7 @@
 /** Finds the survey of a client, and fetches its plan from the collector. */
 
-import { concatenate, fromAscii } from "./bytes.js";
-import { ExpiredError, OptionError, SignatureError, TransportError } from "./client_errors.js";
+import { concatenate, fromAscii } from "../bytes.js";
+import { ExpiredError, OptionError, SignatureError, TransportError } from "./errors.js";
 import { collectorReason, isSurveyClosed } from "./collector_response.js";
 import { originOfUrl } from "./survey_identity.js";
 
@@ -73,7 +73,7 @@ async function verify(digest, line, publicKey) {
   } catch {
     // a malformed signature, or a browser without Ed25519
   }
-  if (!isSigned) throw new SignatureError("the plan is not signed with the expected key, or this browser has no Ed25519");
+  if (!isSigned) throw new SignatureError("the plan is not signed with the key, or this browser has no Ed25519");
 }
 
 /** @param {string} text */

@@ -1,7 +1,7 @@
 /** The receipt of a call: the state of a survey in this journal, and the reason; errors become receipts too. */
 
-import { ClosedError, ConsentError, ExpiredError, JournalError, TransportError } from "./client_errors.js";
-import { LdpError, RowError, TokenError } from "./errors.js";
+import { ClosedError, ConsentError, ExpiredError, JournalError, TransportError } from "./errors.js";
+import { LdpError, RowError, TokenError } from "../errors.js";
 
 /**
  * The states of docs/embedding.md.
@@ -17,7 +17,7 @@ import { LdpError, RowError, TokenError } from "./errors.js";
  * @property {string} [field]
  * @property {string} [why]
  * @property {readonly string[]} [clipped]
- * @property {readonly import("./errors.js").RowProblem[]} [problems]
+ * @property {readonly import("../errors.js").RowProblem[]} [problems]
  */
 
 /**
@@ -45,7 +45,7 @@ export class Receipt {
     this.why = fields.why ?? "";
     /** Names of the numbers that were beyond the survey's bounds. @type {readonly string[]} */
     this.clipped = fields.clipped ?? [];
-    /** Every entry that was invalid. @type {readonly import("./errors.js").RowProblem[]} */
+    /** Every entry that was invalid. @type {readonly import("../errors.js").RowProblem[]} */
     this.problems = fields.problems ?? [];
     Object.freeze(this);
   }

@@ -97,7 +97,7 @@ chromium:
 # What checks the types and the size of the JavaScript client: TypeScript, esbuild and terser.
 javascript:
 	@[ $(JAVASCRIPT)/node_modules -nt $(JAVASCRIPT)/package-lock.json ] \
-	|| { command -v npm && cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules; } >/dev/null 2>&1 \
+	|| { command -v npm && cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 && touch node_modules; } >/dev/null 2>&1 \
 	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
 
 clean:

@@ -93,7 +93,7 @@ class GivenBytes:
         self._data, self._next = data, 0
 
     def take(self, count: int) -> bytes:
-        """Return the next `count` of the given bytes."""
+        """Return the next `count` of this source's bytes."""
         end = self._next + count
         if end > len(self._data):
             raise LdpError(f"{count} random bytes asked for, {len(self._data) - self._next} are left")

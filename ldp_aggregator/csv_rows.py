@@ -92,7 +92,7 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
 
 
 def _require_commas(header: list[str], path: str) -> None:
-    """Refuse a header that another separator splits into more columns than commas do."""
+    """Refuse a header if a semicolon or tab splits it into more columns than commas do."""
     for separator, separator_name in _SEPARATOR_NAMES.items():
         if sum(name.count(separator) for name in header) >= len(header):
             raise TableError(

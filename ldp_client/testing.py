@@ -164,7 +164,7 @@ _REPORT_STATUS = {Reason.NOT_ENROLLED: 403, Reason.WRONG_PLAN: 409}
 
 
 def _change_plan(plan: Plan) -> Plan:
-    """Return another plan of the same survey: the same questions in another family."""
+    """Return a copy of a plan in another family."""
     return replace(plan, family="changed" if plan.family != "changed" else "changed-again")
 
 

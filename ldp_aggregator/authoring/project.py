@@ -31,7 +31,7 @@ _METHODS = {
 }
 _POWERS = {
     "dca": "discriminant power {:.4g}: variance between the classes over variance within them",
-    "pca": "holds {:.2%} of the variance of the normalised numbers",
+    "pca": "explains {:.2%} of the variance of the normalised numbers",
 }
 _RANGE = (
     "the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are "

@@ -30,7 +30,7 @@ _BLIND_SPOTS = (
 _TECHNICAL_BLIND_SPOTS = (
     "With 20,000 messages an epsilon that is overspent by 10% is not detected.",
     "Noise from a generator that was seeded where the audit cannot look is not detected.",
-    "If an answer is hidden in the report's id, only a single byte that depends on it is detected.",
+    "If an answer is hidden in the report's id, this is detected only if one byte alone depends on it.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Builds the summary for the board."""
+"""Builds the summary of a dossier, for the review board."""
 
 from __future__ import annotations
 

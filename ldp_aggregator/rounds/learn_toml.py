@@ -23,7 +23,7 @@ _RECOMMENDED = (
     "n = {n} numbers, two rounds separated two classes better than one round of as many people."
 )
 _NOT_RECOMMENDED = "NOT recommended for {people} people over both rounds: {objections}."
-_TOO_FEW_PEOPLE = "two rounds need about {needed}, 1000 n / epsilon^2 with n = {n} numbers"
+_TOO_FEW_PEOPLE = "two rounds need about {needed} people: 1000 n / epsilon^2, with n = {n} numeric features"
 _SIMULATE = (
     "A simulation on rows like theirs is more informative:  "
     "ldp-simulate SURVEY ROWS --epsilon {epsilon} --project none,learned:{count}"
@@ -31,7 +31,7 @@ _SIMULATE = (
 _TABLES_ORIGIN = (
     "The directions along which the classes' means differ most, estimated from {reports} reports of {source}."
 )
-_POWER = "holds {:.2%} of the estimated variance between the classes"
+_POWER = "explains {:.2%} of the estimated variance between the classes"
 _POWER_OF_TWO_CLASSES = "along the estimated difference of the two classes' means"
 _RANGE = (
     "two standard deviations around the mean, if the numbers are independent and the standard deviation of "

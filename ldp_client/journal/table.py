@@ -137,7 +137,7 @@ def find_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> Jour
 
 
 def get_entry(connection: sqlite3.Connection, identity: SurveyIdentity) -> JournalEntry:
-    """Return the entry of a survey that must have an entry."""
+    """Return the entry of a survey that has one."""
     entry = find_entry(connection, identity)
     assert entry is not None
     return entry
@@ -154,7 +154,7 @@ def find_family_entries(
 def find_answered_entry(
     connection: sqlite3.Connection, identity: SurveyIdentity, family: str
 ) -> JournalEntry | None:
-    """Return the entry of the survey of a family that was answered; None if none was answered."""
+    """Return the entry of the one survey of a family that the person has answered, or None."""
     entries = find_family_entries(connection, identity, family)
     return next((entry for entry in entries if entry.is_answered), None)
 

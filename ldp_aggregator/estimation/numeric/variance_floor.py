@@ -1,4 +1,4 @@
-"""Bounds on the variance of a normalised number, which lies in [-1, 1]."""
+"""Lower bounds on the variance of a normalised number, which lies in [-1, 1]."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_the_text_begins_with_the_origin_of_the_projection() -> None:
     assert "Only the first" not in write_projection(SURVEY, TABLE, "rows.csv")
     by_pca = write_projection(SURVEY, TABLE, "rows.csv", "pca", 2)
     assert "ridge" not in by_pca
-    shares = [float(part.split("%")[0]) for part in by_pca.split("# holds ")[1:]]
+    shares = [float(part.split("%")[0]) for part in by_pca.split("# explains ")[1:]]
     assert sum(shares) == pytest.approx(100, abs=0.02)
 
 

@@ -120,7 +120,7 @@ def pilot(folder: Path, text: str, reports: int = 1000) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((), "NOT recommended for 1,429 people over both rounds: two rounds need about 2,000,"),
+        ((), "NOT recommended for 1,429 people over both rounds: two rounds need about 2,000 people:"),
         (("--people", 2000), "Recommended for 2,000 people over both rounds: from about 2,000 on"),
         (("--people", 1999), "NOT recommended for 1,999 people"),
     ],

@@ -240,12 +240,13 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
     )
 
 
-def test_the_device_side_shows_no_progress() -> None:
+@pytest.mark.parametrize("module", ["encoders.progress", "encoders.explain.nonresponse"])
+def test_devices_import_no_module_for_desks(module: str) -> None:
     importers = {
         str(path.relative_to(ROOT))
         for path in modules_of(*ON_THE_DEVICE)
         for name in every_dependency(path)
-        if name.startswith("encoders.progress")
+        if name.startswith(module)
     }
     assert not importers
 

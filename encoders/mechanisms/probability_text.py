@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 from encoders.probability_tables import WORD
 
 _RARE = Fraction(1, 1000)
-_ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
-_MAX_BOUND_DIGITS = 4
-"""Largest number of decimals of an upper bound near 100%."""
-_HUGE = 10**12
-"""From this number on, a factor is written with an exponent."""
 
 
 def percent(share: Fraction) -> str:
@@ -26,27 +21,6 @@ def percent(share: Fraction) -> str:
     if digits > 12:
         return "nearly 0%" if share < _RARE else "nearly 100%"
     return f"{float(share):.{digits}%}"
-
-
-def percent_at_most(share: float) -> str:
-    """Write an upper bound on a probability as a percentage with three digits, rounded up.
-
-    A bound below 1 never becomes 100%: it has more digits instead, as 99.95%, and above 99.9999% it is
-    "nearly 100%".
-    """
-    exact = 100 * Decimal(share)
-    rounded = _ROUND_UP.plus(exact)
-    digits = 2
-    while rounded >= 100 and digits <= _MAX_BOUND_DIGITS:
-        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
-        digits += 1
-    return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
-
-
-def factor_at_most(factor: float) -> str:
-    """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
-    rounded = _ROUND_UP.plus(Decimal(factor))
-    return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
 
 
 def round_up(number: Fraction, digits: int) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
-from encoders.mechanisms.probability_text import factor_at_most
 from ldp_aggregator.authoring.overview import find_setting_warnings, report_bytes
 from ldp_aggregator.dossier.source import SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
+from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.statements import describe_privacy
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from encoders.mechanisms.probability_text import percent_at_most
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
+from ldp_aggregator.results.bound_text import percent_at_most
 from ldp_aggregator.results.statements import update_belief
 from ldp_aggregator.sizing.assumptions import make_rare_shares
 from ldp_aggregator.sizing.label_shares import parse_label_shares

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from encoders.mechanisms.probability_text import factor_at_most
 from encoders.survey import Plan
 from encoders.text_table import format_table
+from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.statements import (
     METHOD_AUTHORS,
     METHOD_SOURCE,

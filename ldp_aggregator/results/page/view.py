@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from encoders.mechanisms.probability_text import factor_at_most, percent_at_most
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.comparison import Comparison
 from ldp_aggregator.results.page.charts import Axis, Mark, draw_mark

@@ -1,0 +1,32 @@
+"""Writes upper bounds on factors and probabilities, rounded up."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+
+_ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
+_MAX_DIGITS = 4
+"""Largest number of decimals of a bound near 100%."""
+_HUGE = 10**12
+"""From this number on, a factor is written with an exponent."""
+
+
+def percent_at_most(share: float) -> str:
+    """Write an upper bound on a probability as a percentage with three digits, rounded up.
+
+    A bound below 1 never becomes 100%: it has more digits instead, as 99.95%, and above 99.9999% it is
+    "nearly 100%".
+    """
+    exact = 100 * Decimal(share)
+    rounded = _ROUND_UP.plus(exact)
+    digits = 2
+    while rounded >= 100 and digits <= _MAX_DIGITS:
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
+        digits += 1
+    return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
+
+
+def factor_at_most(factor: float) -> str:
+    """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
+    rounded = _ROUND_UP.plus(Decimal(factor))
+    return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"

@@ -167,7 +167,7 @@ class Web:
             *(self.post(make(number)) for make in kinds(plan).values()),
             self.post(used[: len(used) // 2]),
             self.post(used[len(used) // 2 :]),
-            self.post(one, content_type="text/plain"),
+            self.post(one, content_type="text/html"),
             self.post(one, headers={"Transfer-Encoding": "chunked"}),
             self.post(one, environ={"CONTENT_LENGTH": "4096"}),
             self.post(one, survey="early"),

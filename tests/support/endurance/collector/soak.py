@@ -26,9 +26,10 @@ from tests.support.endurance.collector.reports import (
     require_whole,
     totals_of,
 )
-from tests.support.servers import KillableCollector, redis_server, resident
+from tests.support.servers import KillableCollector, redis_server, resident, wait_for
 
 CONNECTIONS = 8
+WORKERS = 2
 LARGEST = 1000
 GROWTH = 32.0
 """Allowed growth of a worker after the first fifth, in MB: at full length, some bytes per report."""
@@ -94,9 +95,10 @@ def soak(folder: Path, seconds: float) -> Soaked:
     stock, survey = Stock(plan), folder / "survey.toml"
     survey.write_text(SURVEY)
     with redis_server(folder) as url:
-        collector = KillableCollector(survey, url, folder / "collector.log")
+        collector = KillableCollector(survey, url, folder / "collector.log", WORKERS)
         try:
             collector.start()
+            wait_for(lambda: len(collector.workers()) == WORKERS)
             senders = [Sender(collector.base, stock, number) for number in range(CONNECTIONS)]
             with ThreadPoolExecutor(CONNECTIONS) as pool:
                 end = time.monotonic() + seconds

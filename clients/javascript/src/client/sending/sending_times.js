@@ -174,6 +174,7 @@ export class SendingSchedule {
    */
   reportFailed(report, pause) {
     this.#collectors.delete(report.entry.origin);
+    report.isTried = true; // also if the journal could not be read, so that it is not read again at once
     report.pauseEnd = this.#clock() + pause;
     this.#drawRetry(report, report.failures++, pause);
     this.#redrawOverdue();

@@ -11,6 +11,7 @@ import { systemRandom } from "../randomness.js";
 import { Receipt, receiptOfError, typeName } from "./receipt.js";
 import { announceChange, getSender } from "./sending/senders.js";
 import { sha256 as ownSha256 } from "../sha256.js";
+import { hasForm } from "../text_form.js";
 import { sendByFetch } from "./transport.js";
 
 /** @typedef {Readonly<Record<string, unknown>>} Row */
@@ -65,7 +66,7 @@ export class Client {
     if (globalThis.isSecureContext === false) {
       throw new OptionError("this page is not a secure context: serve it over https", "insecure-context");
     }
-    if (person === undefined || (person !== null && !/^[A-Za-z0-9_-]{1,64}$/.test(person))) {
+    if (person === undefined || (person !== null && !hasForm(person, /^[A-Za-z0-9_-]{1,64}$/))) {
       throw new OptionError('person must be an id of ASCII letters, digits, "-" and "_", or null', "bad-person");
     }
     for (const each of [onOutcome ?? random, random, send, sha256]) {

@@ -22,6 +22,7 @@ const MISTAKES = /** @type {[string, any, any][]} */ ([
   ["bad-person", URL_OF_SURVEY, undefined],
   ["bad-person", URL_OF_SURVEY, { person: "" }],
   ["bad-person", URL_OF_SURVEY, { person: "a b" }],
+  ["bad-person", URL_OF_SURVEY, { person: 7 }],
   ["bad-option", "sleep", { person: null }],
   ["bad-option", "https://collector.example/v1/surveys/", { person: null }],
   ["bad-option", "https://collector.example/v1/surveys/sleep?x", { person: null }],

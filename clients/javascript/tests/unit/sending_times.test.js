@@ -116,6 +116,18 @@ test("a report that falls due during an attempt draws a new time", () => {
   assert.equal(secondsLeft(schedule), 1);
 });
 
+test("a report is not due during its attempt", () => {
+  const { schedule, set } = makeSchedule();
+  schedule.add(ONE, 2);
+  const report = /** @type {any} */ (schedule.get(ONE));
+  set.time += 5;
+  schedule.beginAttempt(report);
+  assert.equal(schedule.nextBeforeEnd(), undefined);
+  assert.equal(secondsLeft(schedule), Infinity);
+  schedule.collectorFailed(report, 0);
+  assert.equal(secondsLeft(schedule), 0.25);
+});
+
 test("a closed survey is asked again after one to six hours", () => {
   for (const [draw, hours] of [[0, 1], [0.5, 3.5], [0.999999, 6]]) {
     const { schedule } = makeSchedule(draw);

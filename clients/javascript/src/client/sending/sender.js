@@ -143,7 +143,7 @@ export class Sender {
       this.#isCandidate = false;
       // another tab has replaced this one: take over when it ends. Or there are no locks in this page.
       if (error.name === "AbortError") this.#elect(false);
-      else void this.#run(++this.#candidacy);
+      else this.#run(++this.#candidacy).catch(() => {});
     });
   }
 
@@ -215,7 +215,7 @@ export class Sender {
   /** Send one report that the schedule allows, without waiting: the page may end at once. */
   async #sendBeforeEnd() {
     const report = this.#schedule.nextBeforeEnd();
-    if (report && !isOptedOut()) await this.#post(report, report.entry).catch(() => {});
+    if (report && !isOptedOut()) await this.#post(report, report.entry).catch(() => this.#fail(report));
   }
 
   /**
@@ -231,10 +231,20 @@ export class Sender {
         if (entry) await this.#post(report, entry);
         else this.#schedule.remove(report, false);
       } catch {
-        this.#schedule.reportFailed(report, 0); // the journal cannot be used; the next attempt has the same bytes
+        this.#fail(report);
       }
+      this.#wake();
     });
     return this.#attempt;
+  }
+
+  /**
+   * Draw the time of the next attempt after the journal could not be used; it sends the same bytes.
+   *
+   * @param {ScheduledReport} report
+   */
+  #fail(report) {
+    this.#schedule.reportFailed(report, 0);
   }
 
   /**

@@ -139,12 +139,13 @@ export class SendingSchedule {
   }
 
   /**
-   * Record that an attempt to send a report begins.
+   * Record that an attempt to send a report begins. The report is not due until the attempt has ended.
    *
    * @param {ScheduledReport} report
    */
   beginAttempt(report) {
     report.isTried = true;
+    report.due = Infinity;
     this.#latest = { key: keyOf(report.entry), time: this.#clock() };
   }
 

@@ -28,12 +28,10 @@ def list_missing_facts(source: DossierSource) -> Iterator[str]:
     )
     yield "When the survey starts and ends."
     yield from _list_texts(source)
+    yield "Where the number of people who will answer comes from, and how many people are invited."
     yield (
-        "Where the number of people comes from, and whether it is the number of those who are invited or of "
-        "those who answer."
-    )
-    yield (
-        "Which shares of answers to the main question are expected, and which precision the purpose needs."
+        "Where the expected shares of answers to the main question come from, and which precision the "
+        "purpose needs."
     )
     yield (
         "Where the application keeps the true answers while a person fills in the survey, how long it waits "

@@ -156,11 +156,10 @@ def _explain_visible(source: DossierSource) -> Iterator[Part]:
 def _explain_choice(source: DossierSource) -> Iterator[Part]:
     yield Part(
         "Taking part is your choice. If you say no, you have no disadvantage. You can stop until your "
-        "report is "
-        "sent. This is usually a few seconds after your last answer "
+        "report is sent. This is usually a few seconds after your last answer "
     )
     yield _fill("or the time that the app waits")
-    yield Part(". After that you cannot take it back, because it is part of a total.")
+    yield Part(". After that you cannot take it back, because the program has no command that removes it.")
 
 
 def _explain_storage(source: DossierSource) -> Iterator[Part]:

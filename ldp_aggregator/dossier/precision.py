@@ -159,7 +159,8 @@ def _explain(source: DossierSource) -> Iterator[Statement]:
         yield from _explain_margin(source, source.size)
     yield assumed(
         "The number of people is the number of those who answer, not of those who are invited. It is also "
-        f"assumed that all answers to a question are equally frequent ({section('margins')})."
+        "assumed that all answers to each of the other questions are equally frequent "
+        f"({section('margins')})."
     )
     more = "More people, fewer questions, or fewer answers to choose from make the estimates more precise."
     if source.size and source.size.remedies:
@@ -174,8 +175,8 @@ def _explain(source: DossierSource) -> Iterator[Statement]:
         yield conditional(
             f"A model that uses all reports together is expected to predict {source.main} correctly for "
             f"{min(means):.1%} of people if the questions are weakly connected with it, and for "
-            f"{max(means):.1%} if they are strongly connected. To name always the most frequent answer is "
-            f"correct for {majority:.1%}.",
+            f"{max(means):.1%} if they are strongly connected. To name always the most frequent answer, "
+            f"without any survey, is correct for {majority:.1%}.",
             command,
         )
 

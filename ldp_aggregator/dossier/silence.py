@@ -44,7 +44,10 @@ def describe_silence(source: DossierSource) -> Iterator[Statement]:
             " The author can add an answer such as \u201cunknown\u201d, and should, unless everybody has one."
         )
     elif not causes.is_label_incomplete:
-        addition = " The survey offers an answer to people who do not know or do not want to say."
+        addition = (
+            " One of the answers is for people who do not know; the board should check that it also suits "
+            "people who do not want to say."
+        )
     yield computed(f"People who leave {source.main} empty send nothing. {_NOTICED}{addition}", command)
 
 

@@ -32,8 +32,9 @@ def _list_facts(source: DossierSource) -> Iterator[tuple[str, str]]:
 def _list_statements(source: DossierSource) -> Iterator[Statement]:
     plan = source.plan
     yield assumed(
-        "This survey protects the answers of each person: what leaves their device is so random that nobody "
-        "who sees it, not even the people who run the survey, learns an answer for certain."
+        f"If the conditions in {section('not-covered')} hold, this survey protects the answers of each "
+        "person: what leaves their device is so random that nobody who sees it, not even the people who run "
+        "the survey, learns an answer for certain."
     )
     count = len(plan.entries)
     questions = "1 question" if count == 1 else f"{count} questions"

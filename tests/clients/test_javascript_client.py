@@ -127,6 +127,14 @@ def test_a_report_from_a_page_of_another_origin_is_counted_once(
     assert {each.method for each in requests} == {"GET", "POST"}
 
 
+def test_a_page_shows_a_preview_before_consent(visit: Callable[..., Page], site: Site) -> None:
+    page = visit()
+    text = page.evaluate("async () => String(await client.preview({ age: 'young', hours: 7 }, 'yes'))")
+    assert "What would be sent" in text
+    assert call(page, "status")["reason"] == "no-consent"
+    assert site.bodies == []
+
+
 def test_a_report_is_drawn_and_stored_in_one_strict_transaction(visit: Callable[..., Page]) -> None:
     page = visit(spread=HOUR)
     call(page, "grant")

@@ -117,6 +117,15 @@ function canonical(value) {
   return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
 }
 
+test("a preview shows a report, and stores and sends nothing", async () => {
+  const { client, recorder, store } = makeClient();
+  const shown = await client.preview(ROW, LABEL);
+  assert.ok(shown.report.length > 50);
+  assert.deepEqual(await store.read(), []);
+  assert.equal(recorder.bodies.length, 0);
+  await assert.rejects(client.preview({}, LABEL), { reason: "invalid-row" });
+});
+
 test("the budget of all surveys is exact", async () => {
   const { epsilon } = JSON.parse(new TextDecoder().decode(PLAN));
   const store = new MemoryStore();

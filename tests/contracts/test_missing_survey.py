@@ -154,6 +154,7 @@ def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(
     restarted.close()
 
 
+@pytest.mark.slow
 def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written(
     sqlite_store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written
     assert refuses(sqlite_store) != StoreFailure.SURVEY_MISSING
 
 
+@pytest.mark.slow
 def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(
     sqlite_store: Store, path: Path
 ) -> None:

@@ -265,6 +265,7 @@ def test_the_example_of_the_documentation_passes(
 # -- collectors in trouble --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "seconds", "state", "reason"),
     [

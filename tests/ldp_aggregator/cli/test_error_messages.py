@@ -30,6 +30,7 @@ def test_a_bug_keeps_its_traceback() -> None:
         raise ZeroDivisionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "predict", "simulate", "survey"])
 def test_a_closed_pipe_ends_a_command_without_a_message(tmp_path: Path, command: str) -> None:
     plan = read_survey(TEA).compile()

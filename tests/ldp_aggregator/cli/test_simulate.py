@@ -222,6 +222,7 @@ def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_simulates_trains_and_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -230,6 +230,7 @@ def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path: P
             assert all(response.cross_origin_headers == READABLE for response in (*responses, wrong))
 
 
+@pytest.mark.slow
 def test_failures_are_readable_from_every_origin(tmp_path: Path) -> None:
     (tmp_path / "sleep.toml").write_text(SLEEP + SLEEP_TEXTS)
     url = f"sqlite:///{tmp_path}/store.db"

@@ -120,6 +120,7 @@ def get(address: str) -> tuple[int, bytes]:
         return error.code, error.read()
 
 
+@pytest.mark.slow
 def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_store(
     survey: Path, url: str, plan: Plan
 ) -> None:

@@ -487,6 +487,7 @@ def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
         read_source(path, 8000, label_shares="maybe=1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("users", "answer"), [(100, "No: it can show for none"), (10**8, "Yes: it can show at least roughly")]
 )

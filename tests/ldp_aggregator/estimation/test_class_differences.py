@@ -122,6 +122,7 @@ def test_products_are_those_with_the_inverse_of_the_whole_covariance() -> None:
         np.testing.assert_allclose([each[row, place] for each in found], expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_statistic_is_the_smallest_over_all_ratios(seed: int) -> None:
     contrasts = make_contrasts(seed)
@@ -233,6 +234,7 @@ def test_a_difference_significant_alone_may_not_be_among_many() -> None:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 def test_contrasts_of_numbers_have_the_stated_covariance(mechanism: str) -> None:
     """Contrasts of means and missing shares at the truth: a z-test of each product of two classes."""

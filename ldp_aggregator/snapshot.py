@@ -59,18 +59,22 @@ class Snapshot:
         Questions without reports may be absent. Support counters (`Question.support_key`) may be absent too:
         older stores did not count them.
     rejections : mapping of reason to count
+    simulated : bool
+        Whether some of the reports are from an archive that ldp-simulate wrote.
     """
 
     plan: Plan
     totals: Mapping[str, Total]
     rejections: Mapping[str, int] = field(default_factory=dict)
+    simulated: bool = False
 
     def __add__(self, other: Snapshot) -> Snapshot:
         plan = choose_covering_plan(self.plan, other.plan)
         totals = dict(self.totals)
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
-        return Snapshot(plan, totals, Counter(self.rejections) + Counter(other.rejections))
+        rejections = Counter(self.rejections) + Counter(other.rejections)
+        return Snapshot(plan, totals, rejections, self.simulated or other.simulated)
 
     def total(self) -> int:
         """Return the number of reports."""
@@ -86,6 +90,7 @@ class Snapshot:
                 key: {"n": total.n, "cells": total.cells.tolist()} for key, total in self.totals.items()
             },
             "rejections": dict(self.rejections),
+            **({"simulated": True} if self.simulated else {}),
         }
         return dump_canonical_json(document)
 
@@ -235,7 +240,7 @@ def _from_dict(document: dict[str, Any]) -> Snapshot:
         reason: _read_count(number, f"rejections.{reason}")
         for reason, number in document["rejections"].items()
     }
-    return Snapshot(plan, totals, rejections)
+    return Snapshot(plan, totals, rejections, document.get("simulated") is True)
 
 
 def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:

@@ -24,6 +24,7 @@ from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
+from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
 from ldp_aggregator.simulation.row_reports import make_row_reports
 from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
@@ -180,7 +181,7 @@ def main(
         if plot:
             plot_simulation(result, plot, title=parsed.id)
         if reports_file:
-            write_atomically(reports_file, b"".join(reports))
+            write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
 
 
@@ -195,7 +196,8 @@ def _describe_reports(count: int, path: Path, survey: Path) -> str:
     return (
         f"wrote {path}: {count:,} {'report' if count == 1 else 'reports'}, one of each row; train on them:\n"
         f"  {train}\n"
-        "Nothing distinguishes these reports from those of people: delete the file before the survey starts."
+        "ldp-train marks the model as simulated. But a single report is like that of a person: delete the\n"
+        "file before the survey starts."
     )
 
 

@@ -29,7 +29,11 @@ _GAIN_RANGE = 2.0
 def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
     """Return the summary of a training: reports per question, estimates, validation, checks and warnings."""
     table = build_table(estimates.as_dict())
-    lines = [f"{estimates.survey}: {estimates.reports} reports, epsilon {snapshot.plan.epsilon}", ""]
+    simulated = " (simulated)" if snapshot.simulated else ""
+    lines = [
+        f"{estimates.survey}: {estimates.reports} reports{simulated}, epsilon {snapshot.plan.epsilon}",
+        "",
+    ]
     rows = (
         [] if estimates.label_n is None else [_feature_row(estimates.label, f"{estimates.label_n} reports")]
     )

@@ -52,7 +52,7 @@ class DescribedModel(BaseEstimator):
             classes=self.classes_,
             estimates=self.estimates_,
             audit_passed=bool(audit.get("passed")) if isinstance(audit, dict) else None,
-            simulated=self.privacy_ is None,
+            simulated=self.privacy_ is None or bool(privacy.get("simulated")),
         )
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -46,10 +46,12 @@ def build_privacy_statement(
     validated = {"validation": _summarise_reports(validation)} if validation else {}
     # a report names its plan, so the reports of each plan are mixed with each other only
     counts = [each["reports"] for each in (training, *validated.values())]
+    simulated = snapshot.simulated or (validation is not None and validation.simulated)
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
     return {
         **training,
         **validated,
+        **({"simulated": True} if simulated else {}),
         "epsilon": format(snapshot.plan.epsilon.normalize(), "f"),
         "reports_per_person": 1,
         "audit": audit,

@@ -18,6 +18,7 @@ from ldp_aggregator.results.statements import (
     METHOD_TITLE,
     MODEL_LIMITS,
     PRIVACY_LIMITS,
+    SIMULATED_ORIGIN,
     cite_survey,
     describe_audit,
     describe_beliefs,
@@ -44,7 +45,7 @@ class ModelDescription:
     audit_passed : bool or None
         Whether the audit in the model file passed; None without an audit.
     simulated : bool
-        Whether the reports were simulated, by `fit`.
+        Whether the reports were simulated, by `fit` or by ldp-simulate.
     """
 
     plan: Plan
@@ -159,7 +160,7 @@ class ModelDescription:
 
     def _describe_data(self) -> Iterator[str]:
         if self.simulated:
-            yield "**The reports were simulated**: `fit` randomised the rows of a table. Nobody was asked."
+            yield f"**The reports were simulated**: {SIMULATED_ORIGIN}"
         else:
             yield f"{self.estimates['reports']:,} randomised reports, one per person."
         yield from ("", "| feature | kind | reports | used by the model |", "|---|---|---:|---|")

@@ -27,6 +27,8 @@ METHOD_AUTHORS = "E. Yilmaz, M. Al-Rubaie, J. M. Chang"
 METHOD_TITLE = "Locally Differentially Private Naive Bayes Classification"
 METHOD_SOURCE = "arXiv:1905.01039, 2019"
 
+SIMULATED_ORIGIN = "a program randomised the rows of a table. Nobody was asked."
+
 
 def update_belief(belief: float, odds_factor: float) -> float:
     """Return the largest probability that a belief can become if a report multiplies its odds by a factor."""
@@ -37,8 +39,8 @@ def update_belief(belief: float, odds_factor: float) -> float:
 def describe_privacy(epsilon: str, odds_factor: float, simulated: bool = False) -> str:
     """Return what epsilon means for the person who sent a report; `simulated` is that of the model."""
     origin = (
-        "No device made it: `fit` read the rows of a table and randomised them. So what follows is true of a "
-        "survey with this plan, but not of somebody who can read the table."
+        "No device made it: a program read the rows of a table and randomised them. So what follows is true "
+        "of a survey with this plan, but not of somebody who can read the table."
         if simulated
         else "The person's device randomised it, so neither the collector nor anybody else received an "
         "answer."

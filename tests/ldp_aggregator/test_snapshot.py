@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -31,11 +32,12 @@ def snapshot(plan: Plan) -> Snapshot:
 
 def contents(snapshot: Snapshot) -> object:
     totals = {key: (total.n, total.cells.tolist()) for key, total in snapshot.totals.items()}
-    return snapshot.plan, totals, dict(snapshot.rejections)
+    return snapshot.plan, totals, dict(snapshot.rejections), snapshot.simulated
 
 
 def test_a_snapshot_is_read_back_exactly(snapshot: Snapshot) -> None:
-    assert contents(Snapshot.from_json(snapshot.to_json())) == contents(snapshot)
+    for each in (snapshot, replace(snapshot, simulated=True)):
+        assert contents(Snapshot.from_json(each.to_json())) == contents(each)
 
 
 def test_snapshots_add_up(plan: Plan, snapshot: Snapshot) -> None:
@@ -44,6 +46,8 @@ def test_snapshots_add_up(plan: Plan, snapshot: Snapshot) -> None:
     both = snapshot + more
     assert (both.totals[key].n, both.totals[key].cells[1]) == (7, 1 - 2**61)
     assert both.rejections == {"malformed": 3, "too-large": 1}
+    assert not both.simulated
+    assert (both + replace(snapshot, simulated=True)).simulated
 
 
 ROUNDS = """

@@ -60,7 +60,7 @@ def count_archives(
 
         counted, results = count_on_cluster(plan, paths, scheduler, show)
     for result in results:
-        counted += Snapshot(plan, {}, result.rejections)
+        counted += Snapshot(plan, {}, result.rejections, result.simulated)
         for warning in result.warnings:
             warn(warning)
     return counted

@@ -23,6 +23,8 @@ from ldp_aggregator.reports.record_format import PlanFormat, Records, distinct_q
 _ARRAY_OF_FIVE = 0x95
 _REPORT_START = b"\x95\x01\xc4\x20"
 """How a report of any plan starts."""
+SIMULATED_MARK = b"ldp-simulate: simulated reports\n"
+"""Precedes the reports in an archive of ldp-simulate; ldp-train marks a model of them as simulated."""
 _USUAL_PIECE_BYTES, _MAX_PIECE_BYTES = 1 << 13, 1 << 16
 """Number of bytes in which the end of a piece is searched: at first, and at most.
 
@@ -44,12 +46,15 @@ class ParseSummary:
         Byte offset of each damaged stretch, in which no report could be parsed.
     truncated_at : int or None
         Byte offset of an incomplete report at the end of the archive.
+    simulated : bool
+        Whether the archive has the mark of ldp-simulate.
     """
 
     accepted: int = 0
     rejections: Counter[Reason] = field(default_factory=Counter)
     damage_offsets: list[int] = field(default_factory=list)
     truncated_at: int | None = None
+    simulated: bool = False
 
     @property
     def has_reports(self) -> bool:
@@ -128,7 +133,16 @@ class ArchiveParser:
         return taken, position
 
     def _reject_piece(self, data: bytes, position: int, is_last: bool) -> int:
-        """Reject a piece that is not a canonical report; return its length, or 0 to wait for more bytes."""
+        """Reject a piece that is not a canonical report; return its length, or 0 to wait for more bytes.
+
+        The mark of simulated reports is such a piece, but nothing is rejected for it.
+        """
+        head = data[position : position + len(SIMULATED_MARK)]
+        if head == SIMULATED_MARK:
+            self.summary.simulated, self._in_damage = True, False
+            return len(head)
+        if SIMULATED_MARK.startswith(head) and not is_last:
+            return 0
         if self._in_damage and not data.startswith(_REPORT_START, position):
             return self._skip_damage(data, position, is_last)
         try:

@@ -40,10 +40,13 @@ class ArchiveResult:
         Rejections of single reports; reused ids are found only when all archives are counted.
     warnings : tuple of str
         About damage, and about an end inside a report.
+    simulated : bool
+        Whether the archive has the mark of ldp-simulate.
     """
 
     rejections: Mapping[str, int]
     warnings: tuple[str, ...]
+    simulated: bool = False
 
 
 def read_archive(
@@ -92,7 +95,11 @@ def read_archive(
         sink(question, records)
     _require_reports(parser.summary, path)
     rejections = {str(reason): count for reason, count in parser.summary.rejections.items()}
-    return ArchiveResult(rejections, tuple(_describe_damage(path, parser.summary, gzip_complete)))
+    return ArchiveResult(
+        rejections,
+        tuple(_describe_damage(path, parser.summary, gzip_complete)),
+        parser.summary.simulated,
+    )
 
 
 def total_bytes(paths: Iterable[str]) -> int:

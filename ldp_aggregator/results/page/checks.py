@@ -136,7 +136,7 @@ def build_privacy(results: SurveyResults, description: ModelDescription) -> dict
         numeric={1},
     )
     return {
-        "statement": describe_privacy(description.epsilon, description.odds_factor),
+        "statement": describe_privacy(description.epsilon, description.odds_factor, description.simulated),
         "beliefs": beliefs,
         "limits": PRIVACY_LIMITS,
         "spent": _find_spent_epsilon(statement),

@@ -32,6 +32,7 @@ from ldp_aggregator.results.statements import (
     METHOD_SOURCE,
     METHOD_TITLE,
     MODEL_LIMITS,
+    SIMULATED_ORIGIN,
     cite_survey,
     update_belief,
 )
@@ -81,7 +82,12 @@ def build_view(
         The other survey, if there is a comparison.
     """
     plan, estimates = results.plan, results.estimates
-    description = ModelDescription(plan=plan, classes=plan.label.values, estimates=estimates)
+    description = ModelDescription(
+        plan=plan,
+        classes=plan.label.values,
+        estimates=estimates,
+        simulated=bool(results.privacy.get("simulated")),
+    )
     is_validation = plan.validation is not None
     table = [] if is_validation else build_table(estimates)
     features = [] if is_validation else list(_build_features(results, table))
@@ -129,7 +135,11 @@ def _summarise(results: SurveyResults, description: ModelDescription, table: Seq
         if plan.validation
         else f"answered one question{'' if reports == 1 else ' each'}"
     )
-    yield f"{people} {task}. Each answer was randomised on the person's own device before it was sent."
+    yield (
+        f"The reports were simulated: {SIMULATED_ORIGIN}"
+        if description.simulated
+        else f"{people} {task}. Each answer was randomised on the person's own device before it was sent."
+    )
     yield (
         f"With epsilon {description.epsilon}, a report changes the odds between any two answers of a person "
         f"by a factor of at most {factor_at_most(factor)}: a belief of 50% becomes at most "

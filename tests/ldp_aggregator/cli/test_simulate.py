@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from ldp_aggregator.cli.simulate import main
 from ldp_aggregator.cli.survey import main as author
 from ldp_aggregator.cli.train import main as train
+from ldp_aggregator.models.model_file import load_model
 from tests.support.surveys import TEA
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "size-and-epsilon.md").read_text("utf-8")
@@ -185,7 +186,7 @@ def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result]
     assert arguments[:3] == [str(archive), "--plan", str(tmp_path / "survey.toml")]
     trained = CliRunner().invoke(train, [*arguments[:3], "-o", str(model), "--csv", str(table)])
     assert trained.exit_code == 0, trained.stderr
-    assert trained.stdout.startswith("tea: 120 reports, epsilon 1")
+    assert trained.stdout.startswith("tea: 120 reports (simulated), epsilon 1")
     assert table.read_text().startswith("feature,statistic,value,class,estimate")
 
 
@@ -241,5 +242,8 @@ def test_the_example_of_the_documentation_simulates_trains_and_sizes(
     for result in (simulated, trained, sized):
         assert result.exit_code == 0, result.stderr
     assert "wrote made-up.reports: 20,000 reports" in simulated.stderr
-    assert trained.stdout.startswith("sti-2026: 20000 reports, epsilon 1")
+    assert trained.stdout.startswith("sti-2026: 20000 reports (simulated), epsilon 1")
+    model = load_model("model.json")
+    assert "**The reports were simulated**" in model.card()
+    assert "20,000 (simulated)" in str(model)
     assert "People are as the pilot of 20,000 reports describes them" in " ".join(sized.stdout.split())

@@ -109,7 +109,7 @@ def test_a_model_of_fit_states_that_its_reports_were_simulated() -> None:
         model.card()
     model.fit([{"tea": "a"}, {"tea": "b"}] * 50, ["yes", "no"] * 50)
     assert "**The reports were simulated**" in model.card()
-    assert "No device made it: `fit` read the rows of a table" in model.card()
+    assert "No device made it: a program read the rows of a table" in model.card()
     assert "The person's device" not in model.card()
     assert "100 (simulated)" in str(model)
     assert "survey='inferred'" in repr(model)

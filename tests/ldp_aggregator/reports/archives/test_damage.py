@@ -11,6 +11,7 @@ import pytest
 from benchmarks.synthetic_archives import count_by_intake, make_reports
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
+from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.snapshot import Snapshot
 
 Counts = tuple[dict[str, int], dict[str, int]]
@@ -159,3 +160,33 @@ def test_no_temporary_file_is_left(
     with pytest.raises(ArchiveError):
         read(plan, b"".join(reports), b"no archive")
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("chunk", [7, 53, 1 << 20])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_the_mark_of_simulated_reports_is_read_and_rejects_nothing(
+    plan: Plan,
+    read: Callable[..., Snapshot],
+    narrow: Callable[..., None],
+    reports: list[bytes],
+    chunk: int,
+    compress: Callable[[bytes], bytes],
+) -> None:
+    narrow(chunk)
+    first, second = b"".join(reports[:20]), b"".join(reports[20:])
+    for body in (SIMULATED_MARK + first + second, first + SIMULATED_MARK + second):
+        snapshot = read(plan, compress(body))
+        assert snapshot.simulated
+        assert counts_of(snapshot) == expected_counts(plan, reports)
+    assert not read(plan, first).simulated
+    assert read(plan, first, SIMULATED_MARK + second).simulated
+
+
+def test_an_incomplete_mark_is_damage(
+    plan: Plan, read: Callable[..., Snapshot], reports: list[bytes]
+) -> None:
+    messages: list[str] = []
+    snapshot = read(plan, b"".join(reports) + SIMULATED_MARK[:9], warn=messages.append)
+    assert not snapshot.simulated
+    assert counts_of(snapshot) == expected_counts(plan, reports, malformed=1)
+    assert "damaged in one place" in messages[0]

@@ -349,3 +349,10 @@ def test_discrete_features_only_have_one_table_each(results: SurveyResults, page
     assert any(row["feature"] == "unasked" for row in conditional)
     assert not page.section("feature-2").find("table")
     assert "the survey does not ask about it" in page.section("feature-2").text
+
+
+def test_the_page_states_that_reports_were_simulated(tmp_path: Path) -> None:
+    text = render_page(load(tmp_path, dataclasses.replace(simulate(500), simulated=True))).decode()
+    assert "The reports were simulated: a program randomised the rows of a table. Nobody was asked." in text
+    assert "No device made it: a program read the rows of a table" in text
+    assert "the person's own device" not in text

@@ -189,6 +189,7 @@ class SendingSchedule:
         report, now = self._reports[survey], self._clock()
         if response is not None:
             self._collectors.pop(survey.origin, None)
+        report.is_tried = True  # also if the journal could not be read: otherwise it would be due at once
         pause = _requested_pause(response)
         report.retry_after_end = now + pause
         self._draw_retry(report, report.failures, pause)

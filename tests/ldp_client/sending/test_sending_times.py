@@ -101,6 +101,15 @@ def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others()
     assert times.next_due()[0] <= 2.0
 
 
+@pytest.mark.parametrize("surveys", [1, 2])
+def test_report_without_spread_whose_attempt_could_not_begin_is_not_due_at_once(surveys: int) -> None:
+    times = _times(ManualClock(), 1, surveys=surveys, spread=0.0)
+    for each in range(surveys):
+        times.report_failed(survey_of(each), None)
+    assert times.next_due()[0] > 0
+    assert times.next_before_exit(all_untried=True)[1] is None
+
+
 def test_retry_after_of_nan_is_ignored() -> None:
     clock = ManualClock()
     times = _times(clock, 1)

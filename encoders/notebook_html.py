@@ -1,4 +1,4 @@
-"""HTML of receipts, plans and previews for notebooks, loaded when one shows them; all text is escaped."""
+"""HTML of receipts, plans, previews and models for notebooks; all text is escaped."""
 
 from __future__ import annotations
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from ldp_aggregator.results.page.plain_table import PlainTable
 
 
 class Basis(StrEnum):
@@ -35,30 +37,21 @@ class Statement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table of texts with one basis; the first cell of a row is its heading.
+class Table(PlainTable):
+    """A table of texts with one basis.
 
     Attributes
     ----------
-    caption : str
-    head : sequence of str
-    rows : sequence of sequences of str
     basis : Basis
     command : str
-    numeric : collection of int
-        The columns with numbers, which are aligned to the right.
     language : str
         The language tag of the cells, if it is not English.
     note : str
         An explanation under the table, with the same basis.
     """
 
-    caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
     basis: Basis
     command: str = ""
-    numeric: Collection[int] = frozenset()
     language: str = ""
     note: str = ""
 

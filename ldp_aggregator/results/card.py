@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from encoders.notebook_html import table_html
 from encoders.survey import Plan
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
@@ -98,12 +99,7 @@ class ModelDescription:
 
     def format_html(self, name: str) -> str:
         """Return a small HTML table, in which all texts are escaped."""
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(key)}</th>'
-            f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for key, value in self._list_facts().items()
-        )
-        return f"<table><caption>{escape(name)} of {escape(self.plan.id)}</caption>{rows}</table>"
+        return table_html(f"{name} of {self.plan.id}", self._list_facts().items())
 
     def format_card(self) -> str:
         """Return the model card in Markdown."""

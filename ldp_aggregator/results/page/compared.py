@@ -44,7 +44,7 @@ def build_comparison(comparison: Comparison, first: SurveyResults, second: Surve
 def _build_surveys(first: SurveyResults, second: SurveyResults) -> PlainTable:
     return PlainTable(
         caption="The two surveys",
-        head=("", "Survey", "Reports", "Epsilon", "Plan digest"),
+        head=("Survey", "Id", "Reports", "Epsilon", "Plan digest"),
         rows=[
             (
                 name,

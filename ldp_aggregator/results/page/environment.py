@@ -1,8 +1,8 @@
-"""Loads the template of a page for people; all such pages share one style."""
+"""Loads the template of the results page or the dossier, which share a style and the tables of texts."""
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 _SHARED = "ldp_aggregator.results.page"
@@ -15,18 +15,16 @@ def load_template(package: str, name: str, style: str = "") -> Template:
     Parameters
     ----------
     package : str
-        The package with the folder `templates`.
+        The package with the folder `templates`; a file that it lacks is taken from the shared ones.
     name : str
         The file of the template.
     style : str, optional
         A file of the folder with more rules, which follow those that all pages share.
     """
-    loader, shared = PackageLoader(package), PackageLoader(_SHARED)
+    loader = ChoiceLoader([PackageLoader(package), PackageLoader(_SHARED)])
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    styles = [shared.get_source(environment, _SHARED_STYLE)[0]]
-    if style:
-        styles.append(loader.get_source(environment, style)[0])
+    styles = [loader.get_source(environment, name)[0] for name in (_SHARED_STYLE, style) if name]
     environment.globals["style"] = Markup("\n".join(styles))  # noqa: S704 - files of this project
     return environment.get_template(name)

@@ -29,6 +29,7 @@ from ldp_audit import PublicClient, audit
 from ldp_audit.audit import ALPHA, collect_reports, measure_leak
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
+from ldp_audit.result import format_p_value
 from ldp_audit.timing import Timing, compare_times, measure_timing
 from ldp_client import Client, Response
 
@@ -82,8 +83,8 @@ def timed(mechanism: str) -> str:
     """Compare the times that one mechanism's reports take."""
     plan, question = question_of(mechanism, "1")
     result = measure_timing(PublicClient(), plan, make_people(plan, question), TIMED)
-    difference = f"{result.relative_difference:.2%}"
-    return f"| {mechanism} | {result.median:.1f} | {difference} | {result.p:.1g} | {result.runs:,} |"
+    difference, p = f"{result.relative_difference:.2%}", format_p_value(result.p, 1)
+    return f"| {mechanism} | {result.median:.1f} | {difference} | {p} | {result.runs:,} |"
 
 
 def flagged(mutant: Mutant) -> str:
@@ -154,7 +155,7 @@ def print_bugs() -> None:
 
 def print_times(mechanisms: Sequence[str]) -> None:
     """Time one mechanism after the other, with no other process running."""
-    print("\n| mechanism | us per report | medians differ by | Kolmogorov-Smirnov p | runs of each |")
+    print("\n| mechanism | us per report | medians differ by | Kolmogorov-Smirnov test | runs of each |")
     print("|---|---|---|---|---|", flush=True)
     for mechanism in mechanisms:
         print(timed(mechanism), flush=True)

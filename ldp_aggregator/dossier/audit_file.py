@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from encoders.survey import Plan
-from ldp_aggregator.models.privacy_statement import AuditError, read_audit
+from ldp_aggregator.models.privacy_statement import read_audit_document
 
 _DATED = ("date", "audited_at", "client", "version")
 """Entries that an audit may have about its date and the version of the client."""
@@ -51,11 +50,7 @@ def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
     AuditError
         If the file is not an audit, or is the audit of another plan.
     """
-    checked = read_audit(path, plan)
-    try:
-        document = json.loads(path.read_bytes(), parse_constant=float)
-    except (OSError, ValueError) as error:
-        raise AuditError(f"{path}: cannot be read again") from error
+    checked, document = read_audit_document(path, plan)
     return AuditSummary(
         name=displayable_name(path),
         passed=checked["passed"],

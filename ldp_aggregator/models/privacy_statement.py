@@ -105,7 +105,12 @@ def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
 
 
 def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
-    """Return the result of an audit that ``ldp-audit --json`` wrote, if it is of this plan.
+    """Return the result of an audit, see :func:`read_audit_document`."""
+    return read_audit_document(path, plan)[0]
+
+
+def read_audit_document(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
 
     An audit is passed if it has no fault and its bound is at most epsilon.
 
@@ -128,4 +133,4 @@ def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
     if digest != plan.digest:
         raise AuditError(f"{path}: is the audit of another plan; audit this plan")
     passed = not faults and bound <= plan.epsilon
-    return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}
+    return {"passed": passed, "faults": len(faults), "trials": trials, "bound": bound}, audit

@@ -176,8 +176,7 @@ def _describe_computing(source: DossierSource) -> Iterator[Statement]:
         model = plan.validation
         yield computed(
             f"This survey is a validation round. The device predicts \u201c{model.label.name}\u201d by a "
-            "public "
-            "model, and reports only whether a prediction is right, randomised as any other answer.",
+            "public model, and reports only whether a prediction is right, randomised as any other answer.",
             command,
         )
     if projection := plan.row_schema.projection:

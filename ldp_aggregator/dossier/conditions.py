@@ -13,9 +13,8 @@ _CONDITIONS = (
     ),
     (
         "Every device gets the same survey: the application compares the survey's fingerprint or its "
-        "author's signature. Otherwise a collector could ask one device other questions from the start. "
-        "Ask for: the "
-        "entry in the application, and the fingerprint at the end of this document."
+        "author's signature. Otherwise a collector could ask one device other questions from the start. Ask "
+        "for: the entry in the application, and the fingerprint at the end of this document."
     ),
     (
         "The application limits the total over all surveys that it asks, if there are others. Ask for: the "
@@ -23,8 +22,8 @@ _CONDITIONS = (
     ),
     "The connection to the collector is encrypted. Ask for: an address that begins with https.",
     (
-        "No machine between device and collector keeps internet addresses and times. Ask for: the "
-        "settings of these machines."
+        "No machine between device and collector keeps internet addresses and times. Ask for: the settings "
+        "of these machines."
     ),
     (
         "The collector runs ldp-bayes unchanged, and keeps no copies of the reports. Its store and all "
@@ -54,14 +53,14 @@ _NOT_PROTECTED = (
     "What people reveal about their own answers.",
     (
         "People whose answers depend on each other, such as couples and families: their reports together "
-        "reveal more about what they share"
+        f"reveal more about what they share ({section('epsilon')})."
     ),
     (
         "What is true of a whole group. If the results show that smokers are ill more often, this is known "
         "of every smoker, also of one who did not answer."
     ),
     "What other surveys reveal about the same person: it adds to this one.",
-    "That a person takes part, and that a person sends nothing",
+    f"That a person takes part, and that a person sends nothing ({section('visible')}).",
     (
         "The results, against fabricated reports: a dishonest device can send what it wants. This harms the "
         "results, not the privacy of other people."
@@ -77,7 +76,4 @@ def list_conditions(source: DossierSource) -> list[Statement]:
 
 def list_not_protected() -> list[Statement]:
     """Return what is not protected even if all conditions hold."""
-    places = {_NOT_PROTECTED[2]: "epsilon", _NOT_PROTECTED[5]: "visible"}
-    return [
-        assumed(f"{text} ({section(places[text])})." if text in places else text) for text in _NOT_PROTECTED
-    ]
+    return [assumed(text) for text in _NOT_PROTECTED]

@@ -104,12 +104,10 @@ def _explain_report(source: DossierSource) -> Iterator[Part]:
     )
     most = f"at most {after} in 100" if after < 100 else "nearly 100 in 100"
     yield Part(
-        f"You fill in all questions on your own phone or computer. {_describe_choice(source)} "
-        "Your device then changes the answers by chance, as with dice. It sends only the changed answers. "
-        "These can be your true answers or others. "
-        f"{certainty} An example: somebody thinks that the chance is {before} in 100 that something about "
-        "you is true. After seeing what was sent, the "
-        f"chance can be {most}."
+        f"You fill in all questions on your own phone or computer. {_describe_choice(source)} Your device "
+        "then changes the answers by chance, as with dice. It sends only the changed answers. These can be "
+        f"your true answers or others. {certainty} An example: somebody thinks that the chance is {before} "
+        f"in 100 that something about you is true. After seeing what was sent, the chance can be {most}."
     )
 
 
@@ -126,8 +124,7 @@ def _describe_choice(source: DossierSource) -> str:
     who = "Your invitation has picked" if plan.by_invitation else "Your device picks"
     return (
         f"{who} {one} by chance. Only your {answer} to {it} and to the main question count. Your device "
-        "takes "
-        f"your {answer} together with the main question."
+        f"takes your {answer} together with the main question."
     )
 
 
@@ -140,16 +137,14 @@ def _explain_visible(source: DossierSource) -> Iterator[Part]:
     yield Part(" ")
     if source.plan.by_invitation:
         yield Part(
-            "Show your invitation to nobody. The people who gave it to you can know which report is "
-            "yours. They "
-            "cannot see your true answers in it. "
+            "Show your invitation to nobody. The people who gave it to you can know which report is yours. "
+            "They cannot see your true answers in it. "
         )
     required = join([*list_required(source)[:-1], "the main question"])
     yield Part(
         f"If you leave {required} empty, nothing is sent, and others may notice this. Does your partner or "
         "somebody of your family take part too? Then the reports together can show more about what you "
-        "share. "
-        "Other surveys about you also add to what can be learned."
+        "share. Other surveys about you also add to what can be learned."
     )
 
 
@@ -167,9 +162,8 @@ def _explain_storage(source: DossierSource) -> Iterator[Part]:
     yield _fill("name and country")
     kept = "a code of your invitation" if source.plan.by_invitation else "a random number"
     yield Part(
-        f". They keep totals. For each report they also keep the question, {kept} and the changed answer "
-        "in a "
-        "short form. They keep no name and no internet address. How long data are kept: "
+        f". They keep totals. For each report they also keep the question, {kept} and the changed answer in "
+        "a short form. They keep no name and no internet address. How long data are kept: "
     )
     yield _quote(source, "retention")
     yield Part(" ")

@@ -71,8 +71,7 @@ def _describe_device(source: DossierSource) -> Station:
         role="randomises one answer; the true ones stay here",
         sees="The true answers, which the application reads. No other place sees them.",
         keeps="The consent, and the report until it is delivered. The ldp-bayes program never writes the "
-        "true "
-        f"answers to the device's storage ({section('withdrawal')}).",
+        f"true answers to the device's storage ({section('withdrawal')}).",
         passes="one randomised report",
     )
 

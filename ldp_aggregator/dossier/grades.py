@@ -23,11 +23,9 @@ class Grade(StrEnum):
 
 
 GRADES_EXPLANATION = (
-    f"Grades: good means that the margin (\u00b1) is at most {_MAX_GOOD:.0%} of the typical estimate, "
-    "rough at "
-    f"most {_MAX_ROUGH:.0%} of it, and useless more than that. A rough estimate shows large differences "
-    "only. "
-    "For a number, the margin of its average is compared with the usual distance of a person from the "
+    f"Grades: good means that the margin (\u00b1) is at most {_MAX_GOOD:.0%} of the typical estimate, rough "
+    f"at most {_MAX_ROUGH:.0%} of it, and useless more than that. A rough estimate shows large differences "
+    "only. For a number, the margin of its average is compared with the usual distance of a person from the "
     "average."
 )
 

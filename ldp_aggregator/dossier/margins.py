@@ -19,6 +19,10 @@ from ldp_aggregator.sizing.summary import (
     format_people,
 )
 
+_RANGE = (
+    "The average can lie outside the range of 8 of 10 surveys: the range leaves out the lowest and the "
+    "highest tenth of the surveys, and a few surveys far below or above it move the average."
+)
 _NOT_NOISE = assumed(
     f"An estimate that is not noise can still be useless by the stricter grades of {section('accuracy')}."
 )
@@ -60,7 +64,7 @@ def _build_one(source: DossierSource, size: Size) -> dict[str, list[Any]]:
                 numeric={1, 2, 3},
             )
         )
-        notes += [_mark(source, text) for text in explain_accuracy(size)]
+        notes += [_mark(source, text) for text in (*explain_accuracy(size), _RANGE)]
     return {"tables": tables, "notes": notes}
 
 
@@ -81,7 +85,7 @@ def _build_comparison(source: DossierSource) -> dict[str, list[Any]]:
 
 
 def _format_row(row: Sequence[str], former: Sequence[str]) -> list[str]:
-    """Return a row with a heading: that of missing answers has none in the table of the terminal."""
+    """Return a row with a heading, which the row of missing answers lacks in the table of the terminal."""
     name, asked, reports, noise, estimate = row
     estimate = estimate.replace("+-", "\u00b1")
     if not name:

@@ -48,10 +48,9 @@ def _answer_neighbour(source: DossierSource) -> Statement:
 def _answer_participation(source: DossierSource) -> Statement:
     invited = ", and so can those who gave you the invitation" if source.plan.by_invitation else ""
     return assumed(
-        f"Your network provider and the machine of the collector can{invited}. Somebody who uses your "
-        "phone can see "
-        "that you agreed to this survey and whether you answered it, but ldp-bayes stores no true answer "
-        "there."
+        f"Your network provider and the machine of the collector can{invited}. Somebody who uses your phone "
+        "can see that you agreed to this survey and whether you answered it, but ldp-bayes stores no true "
+        "answer there."
     )
 
 
@@ -82,9 +81,8 @@ def _answer_second_survey(source: DossierSource) -> Statement:
 
 def _answer_partner(source: DossierSource) -> Statement:
     return conditional(
-        "If something is true of both of you or of neither, your two reports together reveal as much "
-        "about it "
-        f"as two surveys. A belief of 50% can become at most {source.belief_after(0.5, 2)}.",
+        "If something is true of both of you or of neither, your two reports together reveal as much about "
+        f"it as two surveys. A belief of 50% can become at most {source.belief_after(0.5, 2)}.",
         source.odds_command,
     )
 
@@ -92,8 +90,7 @@ def _answer_partner(source: DossierSource) -> Statement:
 def _answer_missing(source: DossierSource) -> Statement:
     return assumed(
         f"If you leave {join(list_required(source))} empty, your device sends nothing, whichever question "
-        "was "
-        "drawn, and people who know that you were asked may notice this. Where the survey takes an empty "
+        "was drawn, and people who know that you were asked may notice this. Where the survey takes an empty "
         "answer, it is randomised like any other."
     )
 

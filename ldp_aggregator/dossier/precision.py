@@ -127,7 +127,7 @@ def _build_grades(source: DossierSource, scenario: Scenario) -> Table:
 
 
 def _format_estimate(text: str) -> str:
-    """Return an estimate of the terminal's table for a board: of a number, only that of its average."""
+    """Return an estimate of the terminal's table for a board: of a number, only the average."""
     return " ".join(text.partition(",")[0].replace("mean", "average").replace("+-", "\u00b1").split())
 
 

@@ -102,10 +102,10 @@ def _build_beliefs(source: DossierSource) -> Table:
 
 def _describe_dependence(source: DossierSource) -> Iterator[Statement]:
     yield conditional(
-        "If the answers of two people always agree, for example about an infection "
-        "that partners share, then their two reports together reveal as much about this fact as two reports "
-        f"of one person. A belief of 50% becomes at most {source.belief_after(0.5, 2)}, and one of 10% at "
-        f"most {source.belief_after(0.1, 2)}.",
+        "If the answers of two people always agree, for example about an infection that partners share, then "
+        "their two reports together reveal as much about this fact as two reports of one person. A belief of "
+        f"50% becomes at most {source.belief_after(0.5, 2)}, and one of 10% at most "
+        f"{source.belief_after(0.1, 2)}.",
         source.odds_command,
     )
 

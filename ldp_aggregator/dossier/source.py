@@ -207,8 +207,7 @@ def read_source(
     Raises
     ------
     SurveyError, AuditError, LabelSharesError
-        If the survey cannot be compiled, the audit is none of this plan, or the shares are not those of
-        its labels.
+        If the survey cannot be compiled, the audit is of another plan, or the shares do not fit the labels.
     """
     survey = read_survey(read_survey_text(path))
     plan = survey.compile()

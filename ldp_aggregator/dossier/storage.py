@@ -71,6 +71,6 @@ def _explain_no_return(source: DossierSource) -> Statement:
         )
     return assumed(
         "Why: the collector adds each report to totals. Its record contains no name, address or time, and "
-        "the device deletes the report after the confirmation. So neither the person nor the collector "
-        "can find out which one it was."
+        "the device deletes the report after the confirmation. So neither the person nor the collector can "
+        "find out which one it was."
     )

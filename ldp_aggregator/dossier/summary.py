@@ -75,9 +75,8 @@ def _describe_visible(source: DossierSource) -> Iterator[Statement]:
         ", and to the issuer of the invitations which report is theirs" if source.plan.by_invitation else ""
     )
     yield assumed(
-        "The following is not hidden: that a person takes part, their internet address, the time, and "
-        "which question was "
-        f"drawn{invited} ({section('visible')}). A report that was sent cannot be taken back "
+        "The following is not hidden: that a person takes part, their internet address, the time, and which "
+        f"question was drawn{invited} ({section('visible')}). A report that was sent cannot be taken back "
         f"({section('withdrawal')})."
     )
     corrections = count_corrections(source)

@@ -18,11 +18,10 @@ def list_visible(source: DossierSource) -> list[Statement]:
             "fetched the survey and sent a report."
         ),
         assumed(
-            "On the device: somebody who uses the device can see that this survey was agreed to, whether "
-            "it was "
-            "answered, and at which address the collector is. Until the report is delivered they can also "
-            "see the report. The ldp-bayes program never writes the true answers to the device's storage; "
-            "whether the application does, the author must state."
+            "On the device: somebody who uses the device can see that this survey was agreed to, whether it "
+            "was answered, and at which address the collector is. Until the report is delivered they can "
+            "also see the report. The ldp-bayes program never writes the true answers to the device's "
+            "storage; whether the application does, the author must state."
         ),
         assumed(
             "The internet address of the device and the time. The collector neither logs nor stores them; "

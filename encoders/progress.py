@@ -43,7 +43,7 @@ class Progress:
         self.stage = ""
 
     def advance(self, steps: int = 1) -> None:
-        """Record that so many more steps are done."""
+        """Record that `steps` more steps are done."""
         self.done += steps
         self.refresh()
 
@@ -61,7 +61,7 @@ class Progress:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the progress if it is time to."""
+        """Show the progress, unless it was shown a short time ago."""
 
     def close(self) -> None:
         """End the display."""
@@ -114,12 +114,12 @@ class _Display(Progress):
             self.show(now - self.started)
 
     def show(self, elapsed: float) -> None:
-        """Show the progress after so many seconds."""
+        """Show the progress; `elapsed` is the time in seconds since the start."""
         raise NotImplementedError
 
 
 class _Lines(_Display):
-    """Prints a line at times."""
+    """Prints a line every :data:`LINE_SECONDS`."""
 
     def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
         super().__init__(task, total, unit, stream, delay=LINE_SECONDS, interval=LINE_SECONDS)
@@ -136,7 +136,7 @@ class _Lines(_Display):
 
 
 class _Bar(_Display):
-    """Draws a bar with the remaining time on a terminal, as soon as the work has taken a while."""
+    """Draws a bar with the remaining time on a terminal, after the first :data:`DELAY_SECONDS`."""
 
     def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
         super().__init__(task, total, unit, stream, delay=DELAY_SECONDS, interval=_BAR_SECONDS)

@@ -179,7 +179,7 @@ def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
     """Return the lower bound of each event that is expected on the messages of the test.
 
-    The bounds are those of the person for whom an event is likelier.
+    Each bound is computed for the person for whom the event is likelier.
     """
     shifted = np.arange(max(counts.max(), other_counts.max()) + 1) + 0.5
     logarithms, inverses = np.log(shifted), SELECTION_SHARE / (1 - SELECTION_SHARE) / shifted

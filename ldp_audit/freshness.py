@@ -91,7 +91,7 @@ def check_forks(
 def check_two_surveys(
     device: RequestDevice, plan: Plan, person: Person, reference: Sequence[bytes], alpha: float, devices: int
 ) -> Check:
-    """Check that one device's payloads for two surveys are equal no more often than those of two devices.
+    """Check that one device's payloads for two surveys are equal no more often than payloads of two devices.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ BLACK_BOX_COLUMNS = {
     "detectable up to": "with this many messages the bound cannot exceed this, however large the leak is.",
     "event": "the property of a message that distinguishes the two people; bytes and bits count from 0.",
     "between": (
-        "the two people: the position of their values among those of the survey (first, middle, last, beyond "
+        "the two people: the position of their values in the survey (first, middle, last, beyond "
         "the range, missing), and their label. The event is likelier for the first."
     ),
     "pairs": "number of pairs of people that were compared.",

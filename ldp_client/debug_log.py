@@ -35,7 +35,7 @@ def log_debug(message: str) -> None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the name of an error's type, or that of its cause: its text may contain anything.
+    """Return the name of the type of an error or of its cause: its text may contain anything.
 
     For an error of TLS, OpenSSL's word for the cause is added.
     """

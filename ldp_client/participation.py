@@ -111,7 +111,7 @@ class Participation:
         return self.journal.find_answered(self.identity, entry.family) or entry
 
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
-        """Return the receipt for a journal entry: the survey's status, or that of a repeated answer."""
+        """Return the receipt for a journal entry: the survey's status, or a repeated answer."""
         if entry is None or not entry.is_answered:
             require_permission(self.is_rehearsal)
         if entry is None or entry.state is State.NO_CONSENT:

@@ -38,8 +38,8 @@ class SurveyDisplay:
     def texts(self, language: str = "") -> DisplayTexts:
         """Return the texts that a person reads when they are asked, in a language.
 
-        A text that the survey lacks in this language is that of its base language, else that of the survey's
-        first language, else the name. The texts are fetched on first use, and kept in memory, unless they
+        A text that the language lacks is taken from its base language, or from the survey's first language;
+        if both lack it, it is the name. The texts are fetched on first use, and kept in memory, unless they
         were given to the client with the plan.
 
         Parameters
@@ -55,7 +55,7 @@ class SurveyDisplay:
         Raises
         ------
         LdpError
-            As for :attr:`plan`; also PlanError if the collector sends other texts than those of the plan, and
+            As for :attr:`plan`; also PlanError if the collector sends texts that are not the plan's, and
             TransportError if it does not have them.
         """
         from encoders.survey.display_texts import display_texts  # late: many applications have own texts

@@ -87,7 +87,7 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
 
 
 def compute_likelihoods(question: Question, payload: bytes, truth: Any = None) -> dict[Any, Fraction]:
-    """Return P[payload | value] for each value; of a number's: the lowest, middle, highest and true ones."""
+    """Return P[payload | value] of each value; of a number: of the lowest, middle, highest and true value."""
     mechanism = question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return {value: mechanism.probability(payload, value) for value in _sample_values(mechanism, truth)}

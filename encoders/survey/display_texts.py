@@ -60,8 +60,8 @@ class DisplayTexts:
 def display_texts(plan: Plan, language: str = "") -> DisplayTexts:
     """Return the texts of a plan in a language.
 
-    Each text that the language lacks is that of its base language, else that of the survey's first language,
-    else the name.
+    A text that the language lacks is taken from its base language, or from the survey's first language; if
+    both lack it, it is the name.
 
     Parameters
     ----------

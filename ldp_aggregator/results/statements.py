@@ -37,7 +37,7 @@ def update_belief(belief: float, odds_factor: float) -> float:
 
 
 def describe_privacy(epsilon: str, odds_factor: float, simulated: bool = False) -> str:
-    """Return what epsilon means for the person who sent a report; `simulated` is that of the model."""
+    """Return what epsilon means for the person who sent a report; `simulated` as of ModelDescription."""
     origin = (
         "No device made it: a program read the rows of a table and randomised them. So what follows is true "
         "of a survey with this plan, but not of somebody who can read the table."

@@ -91,7 +91,7 @@ def _format_feature(
 def _format_estimate(row: Row, width: float) -> str:
     """Return "0.250 +- 0.031"; without a standard error, "0 to 2.5"; or "unknown".
 
-    `width` is that of the number's range; a standard deviation is at most half of it.
+    `width` is the width of the number's range; a standard deviation is at most half of it.
     """
     if row["estimate"] is None or row["low"] is None or row["high"] is None:
         return _UNKNOWN

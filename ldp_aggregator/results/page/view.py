@@ -266,7 +266,7 @@ def _describe_estimator(results: SurveyResults) -> str:
 
 
 def _build_method(results: SurveyResults) -> list[PlainTable]:
-    """Return the questions with their mechanism, epsilon and reports; those of a validation round too."""
+    """Return the questions with their mechanism, epsilon and reports, also of a validation round."""
     parts = [("Questions", results.privacy), ("Validation round", results.privacy.get("validation", {}))]
     return [
         PlainTable(

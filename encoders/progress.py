@@ -47,17 +47,9 @@ class Progress:
         self.done += steps
         self.refresh()
 
-    def begin_stage(self, stage: str, done: int | None = None) -> None:
-        """Name the present part of the work, which is shown beside the progress.
-
-        Parameters
-        ----------
-        stage : str
-        done : int, optional
-            Number of steps that are done before it; unchanged by default.
-        """
-        self.stage = stage
-        self.done = self.done if done is None else done
+    def begin_stage(self, stage: str, done: int) -> None:
+        """Name the present part of the work, which is shown beside the progress, after `done` steps."""
+        self.stage, self.done = stage, done
         self.refresh()
 
     def refresh(self) -> None:

@@ -152,16 +152,17 @@ def report(row: Mapping[str, object], label: object) -> Receipt:
     If `configure` was not called, the survey's URL is in ``LDP_SURVEY_URL``. If that is not set either, no
     error is raised: the receipt gives the reason.
     """
-    from dataclasses import replace
-
     from ldp_client.errors import TransportError
-    from ldp_client.receipt import Receipt
-    from ldp_client.rehearsal import is_rehearsal_requested
 
     try:
         with _configuring:
             client = _client or configure()
     except TransportError as error:
+        from dataclasses import replace
+
+        from ldp_client.receipt import Receipt
+        from ldp_client.rehearsal import is_rehearsal_requested
+
         receipt = Receipt.from_error(error, "")
         return replace(receipt, rehearsal=is_rehearsal_requested())
     return client.report(row, label)

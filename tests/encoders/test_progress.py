@@ -99,7 +99,7 @@ def test_without_a_terminal_there_is_one_line_every_15_seconds(
 
 def test_a_line_has_the_stage_and_thousands(clock: Clock, capfd: pytest.CaptureFixture[str]) -> None:
     with show_progress("auditing", 20_000, "reports") as progress:
-        progress.begin_stage("timing")
+        progress.begin_stage("timing", progress.done)
         clock.seconds += 20
         progress.advance(10_000)
     assert capfd.readouterr().err == "auditing: 10,000 of 20,000 reports, about 20 s left (timing)\n"
@@ -115,7 +115,7 @@ def test_a_line_without_a_unit_has_the_share(clock: Clock, capfd: pytest.Capture
 def test_before_the_first_step_no_time_is_predicted(clock: Clock, capfd: pytest.CaptureFixture[str]) -> None:
     with show_progress("auditing", 4, "stages") as progress:
         clock.seconds += 20
-        progress.begin_stage("timing")
+        progress.begin_stage("timing", progress.done)
     assert capfd.readouterr().err == "auditing: 0 of 4 stages (timing)\n"
 
 
@@ -145,7 +145,7 @@ def test_a_terminal_shows_a_bar_with_the_remaining_time(clock: Clock, terminal: 
 
 def test_a_terminal_shows_the_stage(clock: Clock, terminal: Terminal) -> None:
     with terminal.capture(), show_progress("auditing", 10, "reports") as progress:
-        progress.begin_stage("timing")
+        progress.begin_stage("timing", progress.done)
         clock.seconds += 3
         progress.advance()
     assert re.search(r"auditing  \[#+-+\]   10%  00:00:27  timing", terminal.read())
@@ -182,7 +182,7 @@ def test_hidden_progress_shows_nothing(
 ) -> None:
     with terminal.capture(), hide_progress("simulating", 10, "trials") as progress:
         clock.seconds += 100
-        progress.begin_stage("timing")
+        progress.begin_stage("timing", progress.done)
         progress.advance(10)
     assert (terminal.read(), capfd.readouterr()) == ("", ("", ""))
 

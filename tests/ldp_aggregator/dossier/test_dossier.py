@@ -240,6 +240,12 @@ def test_the_margins_are_those_of_the_expected_people(make: Make) -> None:
     assert "ldp-survey size survey.toml --users 3000" in source.commands
 
 
+def test_the_annex_explains_an_average_outside_8_of_10_surveys(make: Make) -> None:
+    for users, is_explained in ((3000, True), (None, False)):
+        annex = parse_page(render_dossier(make(TEA, users=users))).section("margins").text
+        assert ("The average can lie outside the range of 8 of 10 surveys" in annex) == is_explained
+
+
 def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> None:
     page = parse_page(render_dossier(make(TEA)))
     assert "does not state how many people" in page.section("accuracy").text

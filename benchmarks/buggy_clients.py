@@ -388,7 +388,7 @@ class Mutant:
     frequency, numeric : str
         The mechanisms of the survey.
     trials, requests : int
-        So many that the bug escapes less than once in a million runs.
+        Numbers at which the audit misses the bug in fewer than one of a million runs.
     """
 
     device: type[StepwiseClient] | type[PublicClient]

@@ -79,7 +79,8 @@ class SurveyError(_CollectedError):
     Attributes
     ----------
     field : str
-        Dotted name of the wrong entry, for example ``features.age.values``; empty if there is none.
+        Dotted name of the wrong entry, for example ``features.age.values``. It is empty if the survey as a
+        whole is wrong.
     line : int or None
         Line of the authored file, if known.
     why : str

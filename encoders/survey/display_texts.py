@@ -19,7 +19,7 @@ class EntryTexts:
     title : str
         The question; the name if there is no text.
     help : str
-        An explanation; empty if there is none.
+        An explanation. It is empty if the author wrote no explanation.
     values : mapping of str to str
         The text of each value to choose from, in the survey's order. ``(missing)``, if it is there, stands
         for a missing answer, which an application passes as None. Empty for a number.
@@ -41,7 +41,7 @@ class DisplayTexts:
     title : str
         The title of the survey; its id if there is no text.
     help : str
-        An explanation of the survey; empty if there is none.
+        An explanation of the survey. It is empty if the author wrote no explanation.
     about : mapping of str to str
         The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``.
     label : EntryTexts

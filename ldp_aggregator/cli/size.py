@@ -96,8 +96,9 @@ def size(
 ) -> None:
     """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
 
-    Margins are computed in closed form from public numbers, accuracies from simulated surveys. If estimates
-    would be noise, changes that help are printed. Without --users, --margin, --accuracy and users in
+    Margins are computed in closed form from public numbers, accuracies from simulated surveys. A feature is
+    noise if its margin (half of a 95% interval) is larger than the typical estimate; changes that prevent
+    this are printed. Without --users, --margin, --accuracy and users in
     [survey], a small table compares several numbers of people. With several values of --epsilon, a table
     compares them, without accuracies unless --accuracy is given.
     """

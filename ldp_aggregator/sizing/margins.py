@@ -1,9 +1,9 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
-A margin is half of a 95% confidence interval, for the class with the least precise estimates. An estimate is
-useful if its margin is at most `useful_margin`. For the share of people with one value this is the average
-share, 1 / values, or 1/4 with fewer than four values. For a number's mean it is the number's standard
-deviation among people of one class. A feature whose margin is larger is noise.
+A margin is half of a 95% confidence interval, for the class with the least precise estimates. A feature is
+noise if its margin is larger than the typical estimate, `useful_margin`. For the share of people with one
+value this is the average share, 1 / values, or 1/4 with fewer than four values. For a number's mean it is the
+number's standard deviation among people of one class.
 
 Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
 see :func:`_ratio_factor`.
@@ -56,7 +56,7 @@ class Margin:
     class_margins : tuple of float
         The margin of each class; for a feature the root mean square over its values.
     useful_margin : float
-        The largest margin that is useful, see :mod:`margins`.
+        The largest margin that is not noise: the typical estimate, see :mod:`margins`.
     values : int or None
         Number of values; None for a number.
     unit : float
@@ -80,12 +80,12 @@ class Margin:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the estimates of the least precise class are not useful."""
+        """Whether the margin of the least precise class is larger than the typical estimate."""
         return self.margin > self.useful_margin
 
     @property
     def excess(self) -> float:
-        """The margin divided by the largest useful margin; at most 1 if the feature is useful."""
+        """The margin divided by the typical estimate; at most 1 unless the feature is noise."""
         return self.margin / self.useful_margin
 
     @property

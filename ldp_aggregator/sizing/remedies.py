@@ -1,4 +1,4 @@
-"""Finds changes that make every feature useful, in closed form: more people, more epsilon, or asking less.
+"""Finds changes after which no feature is noise, in closed form: more people, more epsilon, or asking less.
 
 Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
 """
@@ -26,7 +26,7 @@ _EPSILON_STEP = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes, each of which makes every feature useful without the others; None if none of its kind does.
+    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -
 def _find_features(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
-    """Drop features in order of `excess`, largest first, until the others are useful."""
+    """Drop features in order of `excess`, largest first, until none of the others is noise."""
     names = [margin.name for margin in sorted(margins[1:], key=lambda each: each.excess)]
 
     def drop(count: int) -> Survey:

@@ -23,8 +23,9 @@ _HOW_TO_READ = (
     "of one value among the people of one label: of the label with the least precise estimates."
 )
 _NOISE = (
-    "noise: the margin is larger than the average share of a value (at most 25%), or than a number's "
-    "standard deviation."
+    "noise: the margin is larger than the typical estimate, which is the average share of a value (at most "
+    "25%), or the standard deviation of a number. A smaller margin can still be wide: 20% +- 19% is not "
+    "noise."
 )
 MARGINS_HEAD = ["", "asked", "reports", "", "typical estimate"]
 _RARELY_BEATS_MAJORITY = "would beat guessing in fewer than nine of ten surveys"
@@ -116,13 +117,12 @@ def explain_margins(size: Size) -> Iterator[str]:
 
 
 def _explain_terms(size: Size) -> Iterator[str]:
-    """Explain +- and "noise", and name the least precise class."""
+    """Yield what +- and "noise" mean, and which class is the least precise."""
     widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
     rarest = size.plan.label.values[widest.index(max(widest))]
     is_different = max(widest) > _DIFFERENT_RATIO * min(widest)
     yield _HOW_TO_READ + (f" Here that is {rarest!r}." if is_different else "")
-    if size.noise:
-        yield _NOISE
+    yield _NOISE
     if size.requested_margin is not None and any(each.kind == "numeric" for each in size.margins):
         yield f"For a number's mean, {100 * size.requested_margin:g}% is a share of its range."
 
@@ -216,23 +216,23 @@ def _forecast_row(name: str, forecast: Forecast) -> list[str]:
 
 
 def _conclusion(size: Size) -> Iterator[str]:
-    for text in describe_usefulness(size):
+    for text in describe_noise(size):
         yield from wrap_text(text)
     if size.remedies:
         if rows := _remedy_rows(size):
-            yield "Any one of these makes every feature useful:"
+            yield "With any one of these changes no feature is noise:"
             yield from format_table(rows, "<<")
         if insufficient := _insufficient_changes(size):
             yield from wrap_text(f"Not enough by themselves: {', '.join(insufficient)}.")
 
 
-def describe_usefulness(size: Size) -> Iterator[str]:
-    """Yield sentences on which features are useful, and whether a model is."""
+def describe_noise(size: Size) -> Iterator[str]:
+    """Yield sentences on which features are noise, and whether a model beats guessing."""
     features, noise = size.margins[1:], size.noise
     if not features:
         yield "The survey asks about no feature: a model learns only how frequent the labels are."
     elif not noise:
-        yield "No feature is noise: every feature is useful."
+        yield "No feature is noise: no margin is larger than the typical estimate."
     elif size.white_noise:
         assumption = "" if PILOT in size.forecasts else "even if features are strongly related to the label, "
         yield (
@@ -241,8 +241,8 @@ def describe_usefulness(size: Size) -> Iterator[str]:
         )
     elif len(noise) == len(features):
         yield (
-            "Every feature is noise, so no single estimate is useful. A model of all features may still beat "
-            "guessing, if they are related to the label."
+            "Every feature is noise: each margin is larger than the typical estimate. A model of all "
+            "features may still beat guessing, if they are related to the label."
         )
     else:
         yield f"Noise: {', '.join(noise)}."

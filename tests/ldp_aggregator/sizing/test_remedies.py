@@ -27,7 +27,7 @@ def partly() -> Size:
 
 
 @pytest.mark.slow
-def test_each_remedy_by_itself_makes_every_feature_useful(partly: Size) -> None:
+def test_with_each_remedy_by_itself_no_feature_is_noise(partly: Size) -> None:
     found = partly.remedies
     users = size_for_users(SURVEY, found.users, repeats=0)
     epsilon = size_for_users(replace(SURVEY, epsilon=found.epsilon), 8_000, repeats=0)
@@ -59,7 +59,7 @@ def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
 @pytest.mark.slow
 def test_changes_that_are_never_enough_are_named() -> None:
     text = format_size(size_for_users(SURVEY, 100, repeats=0))
-    assert "Any one of these" in text
+    assert "With any one of these changes no feature is noise:" in text
     assert "more people" in text
     (insufficient,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
     assert insufficient == (

@@ -22,11 +22,11 @@ def test_a_survey_with_too_few_people_is_reported() -> None:
 
 
 @pytest.mark.slow
-def test_a_survey_of_enough_people_is_called_useful() -> None:
+def test_no_feature_is_noise_with_enough_people() -> None:
     found = size_for_users(SURVEY, 200_000, repeats=3)
     assert (found.white_noise, found.noise, found.remedies) == (False, (), None)
     assert found.beats_majority
-    assert "every feature is useful" in format_size(found)
+    assert "No feature is noise: no margin is larger than the typical estimate." in format_size(found)
 
 
 @pytest.mark.slow

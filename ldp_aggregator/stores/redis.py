@@ -273,9 +273,8 @@ class RedisStore:
         redis-py follows a question that has moved to another node, and updates its map of nodes.
         """
         for batch, node in zip(batches, nodes, strict=True):
-            if node_name(self._target_of_key(counter_keys(batch.survey, batch.counter)[0])) != node_name(
-                node
-            ):
+            now = self._target_of_key(counter_keys(batch.survey, batch.counter)[0])
+            if node_name(now) != node_name(node):
                 raise StoreError(
                     "a question has moved to another node of the Redis cluster, whose settings were not "
                     "checked yet: send the report again",

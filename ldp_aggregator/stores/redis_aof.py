@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any
@@ -71,9 +72,8 @@ class AofRewriter:
         """
         for key in self._redis.scan_iter(_ID_KEYS, count=1000):
             node = {"target_nodes": self._redis.get_node_from_key(key)} if self._is_cluster else {}
-            thousands = -(
-                -self._redis.hlen(key) // 1000
-            )  # the old table has no more buckets than the hash ids
+            # the old table has at most as many buckets as the hash has ids
+            thousands = math.ceil(self._redis.hlen(key) / 1000)
             while thousands > 0:
                 now = min(thousands, _THOUSANDS_PER_CALL)
                 self._redis.execute_command("EVAL", _GROWTH_SCRIPT, 1, key, now, **node)

@@ -12,6 +12,7 @@ from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import choose_unit, percent, round_up
+from encoders.survey.decimals import decimal_text
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
 from encoders.text_table import format_table
@@ -71,7 +72,7 @@ def describe_likelihoods(
 
 
 def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fraction]) -> list[str]:
-    epsilon, most = f"{plan.epsilon.normalize():f}", round_up(exp_bounds(plan.epsilon)[1], 4)
+    epsilon, most = decimal_text(plan.epsilon), round_up(exp_bounds(plan.epsilon)[1], 4)
     ratio = round_up(max(chances.values()) / min(chances.values()), 4)
     reached = (
         f"The highest chance is {ratio} times the lowest. So this report changes the odds between two of "

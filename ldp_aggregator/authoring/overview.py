@@ -11,6 +11,7 @@ from encoders.explain.nonresponse import locate_silence
 from encoders.explain.text import wrap_text
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
+from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.survey_texts import describe_texts
@@ -38,7 +39,7 @@ def format_overview(plan: Plan) -> str:
     """Return the table of questions, the warnings and the digest."""
     head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
-    lines = [f"{plan.id}: epsilon {plan.epsilon.normalize():f}, {count_questions(plan)}", ""]
+    lines = [f"{plan.id}: epsilon {decimal_text(plan.epsilon)}, {count_questions(plan)}", ""]
     lines += format_table([head, *rows], "<>>>>>>")
     mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
     lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]

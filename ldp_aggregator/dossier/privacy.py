@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.dossier.sections import section
 from ldp_aggregator.dossier.source import BELIEFS, SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
@@ -143,7 +144,7 @@ def _build_sums(source: DossierSource) -> Table:
         rows=[
             (
                 str(count),
-                f"{(count * source.plan.epsilon).normalize():f}",
+                decimal_text(count * source.plan.epsilon),
                 *(source.belief_after(belief, count) for belief in BELIEFS),
             )
             for count in SURVEYS

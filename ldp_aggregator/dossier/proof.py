@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.authoring.overview import find_setting_warnings, report_bytes
 from ldp_aggregator.dossier.source import SURVEYS, DossierSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
@@ -58,7 +59,7 @@ def _build_factors(source: DossierSource) -> Table:
         rows=[
             (
                 str(count),
-                f"{(count * source.plan.epsilon).normalize():f}",
+                decimal_text(count * source.plan.epsilon),
                 factor_at_most(source.odds_factor(count)),
             )
             for count in SURVEYS

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
 from ldp_aggregator.results.bound_text import percent_at_most
@@ -67,7 +68,7 @@ class DossierSource:
     @property
     def epsilon(self) -> str:
         """The plan's epsilon as text."""
-        return f"{self.plan.epsilon.normalize():f}"
+        return decimal_text(self.plan.epsilon)
 
     @property
     def main(self) -> str:

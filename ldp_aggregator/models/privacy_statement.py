@@ -10,6 +10,7 @@ from typing import Any
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import Snapshot
 
@@ -52,7 +53,7 @@ def build_privacy_statement(
         **training,
         **validated,
         **({"simulated": True} if simulated else {}),
-        "epsilon": format(snapshot.plan.epsilon.normalize(), "f"),
+        "epsilon": decimal_text(snapshot.plan.epsilon),
         "reports_per_person": 1,
         "audit": audit,
         "only_if_shuffled": {

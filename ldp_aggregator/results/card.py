@@ -11,6 +11,7 @@ from typing import Any
 
 from encoders.notebook_html import table_html
 from encoders.survey import Plan
+from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.statements import (
@@ -58,7 +59,7 @@ class ModelDescription:
     @property
     def epsilon(self) -> str:
         """The nominal epsilon of one report."""
-        return f"{self.plan.epsilon.normalize():f}"
+        return decimal_text(self.plan.epsilon)
 
     @property
     def odds_factor(self) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from encoders.explain.text import wrap_text
+from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.sizing.assumptions import MAX_NAMES_LENGTH, list_assumptions
@@ -100,7 +101,7 @@ def format_people(count: int) -> str:
 
 
 def _format_epsilon(size: Size) -> str:
-    return f"{size.survey.epsilon.normalize():f}"
+    return decimal_text(size.survey.epsilon)
 
 
 def _title(size: Size) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from encoders.survey import NumericFeature, Plan
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import forecast_margins
@@ -27,7 +28,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "survey": plan.id,
         "plan_digest": plan.digest,
-        "epsilon": f"{plan.epsilon.normalize():f}",
+        "epsilon": decimal_text(plan.epsilon),
         "reports": estimates.reports,
         "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature
+from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
 from ldp_aggregator.atomic_file import write_atomically
@@ -85,7 +86,7 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     plan = model.plan_
     helper.set_model_props(
         proto,
-        {"survey": plan.id, "plan_digest": plan.digest, "epsilon": format(plan.epsilon.normalize(), "f")},
+        {"survey": plan.id, "plan_digest": plan.digest, "epsilon": decimal_text(plan.epsilon)},
     )
     return proto
 

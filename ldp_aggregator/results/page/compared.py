@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.results.page.numbers import choose_number_format, format_percent
 from ldp_aggregator.results.page.plain_table import PlainTable
@@ -50,7 +51,7 @@ def _build_surveys(first: SurveyResults, second: SurveyResults) -> PlainTable:
                 name,
                 each.plan.id,
                 f"{each.estimates['reports']:,}",
-                f"{each.plan.epsilon.normalize():f}",
+                decimal_text(each.plan.epsilon),
                 each.plan.digest[:16],
             )
             for name, each in (("First", first), ("Second", second))

@@ -5,8 +5,8 @@
 
 Each mechanism answers one question about two values (or a number) and two labels with the public client, for
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
-in a million runs. Further tables list the clients with a bug, and how long reports take. The tables are in
-docs/results/audit.md.
+in a million runs. Further tables list the clients with a bug, and how long reports take; and the bounds and
+faults of the JavaScript client, if Node is installed. The tables are in docs/results/audit.md.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,10 +24,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
+from benchmarks.javascript_client import JavascriptClient
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import ALPHA, collect_reports, measure_leak
+from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
+from ldp_audit.device import Reporter
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value
@@ -47,10 +50,16 @@ values = ["no", "yes"]
 [mechanism]
 {kind} = "{mechanism}"
 """
+BOUNDS_HEAD = """
+| mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |
+|---|---|---|---|---|---|---|---|"""
 URL = "http://audit.invalid/v1/surveys/audit"
 SENT = 2_000
 MUTANT_TRIALS = 20_000
 TIMED = 100_000
+JAVASCRIPT_TRIALS = 200_000
+AUDITED_TRIALS = 20_000
+AUDITED_REQUESTS = 500
 
 
 def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
@@ -64,18 +73,44 @@ def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:
 
 
 def row(cell: tuple[str, str, int]) -> str:
-    """Measure one mechanism at one epsilon."""
-    mechanism, epsilon, trials = cell
+    """Measure one mechanism of the public client at one epsilon."""
+    return measure_bound(PublicClient(), *cell)
+
+
+def javascript_row(mechanism: str) -> str:
+    """Measure one mechanism of the JavaScript client at epsilon 1."""
+    with JavascriptClient() as client:
+        return measure_bound(client, mechanism, "1", JAVASCRIPT_TRIALS)
+
+
+def measure_bound(device: Reporter, mechanism: str, epsilon: str, trials: int) -> str:
     plan, question = question_of(mechanism, epsilon)
     start = time.perf_counter()
     people = [person for person in make_people(plan, question) if person.name.startswith(("first", "last"))]
-    found = measure_leak(question.name, collect_reports(PublicClient(), plan, people, trials), ALPHA)
+    found = measure_leak(question.name, collect_reports(device, plan, people, trials), ALPHA)
     seconds = time.perf_counter() - start
     exact, bound = compute_exact(plan, question), found.leak.epsilon_lower_bound
     share = bound / float(epsilon)
     return (
         f"| {mechanism} | {epsilon} | {exact.realised_epsilon} | {exact.unused_share:.1e} | {bound:.4f} | "
         f"{share:.3f} | {trials:,} | {seconds:.0f} |"
+    )
+
+
+def javascript_faults(pair: tuple[str, str]) -> str:
+    """Audit the JavaScript client with two mechanisms, in all layers."""
+    frequency, numeric = pair
+    plan = compile_survey(frequency, numeric)
+    with JavascriptClient() as client:
+        found = audit(plan, AUDITED_TRIALS, client, requests=AUDITED_REQUESTS)
+    checks, measured = found.checks, found.black_box
+    passed = sum(bool(check.passed) for check in checks)
+    bound = max(each.leak.epsilon_lower_bound for each in measured)
+    [whole] = [each for each in measured if each.question == WHOLE_REQUESTS]
+    return (
+        f"| {frequency}, {numeric} | {passed} of {len(checks)} | {bound:.3f} | "
+        f"{whole.leak.epsilon_lower_bound:.3f} of {whole.leak.max_detectable_epsilon:.2f} | "
+        f"{'; '.join(found.faults) or 'none'} |"
     )
 
 
@@ -128,7 +163,7 @@ def main() -> None:
     parser.add_argument("mechanisms", nargs="*", default=(*DISCRETE, *NUMERIC))
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--epsilons", default="0.5,1,2")
-    parser.add_argument("--only", choices=("bounds", "bugs", "times"), help="One of the three parts.")
+    parser.add_argument("--only", choices=("bounds", "bugs", "times", "javascript"), help="One part.")
     chosen = parser.parse_args()
     if chosen.only in (None, "bounds"):
         print_bounds(chosen.mechanisms, chosen.epsilons.split(","), chosen.trials)
@@ -136,11 +171,12 @@ def main() -> None:
         print_bugs()
     if chosen.only in (None, "times"):
         print_times(chosen.mechanisms)
+    if chosen.only in (None, "javascript"):
+        print_javascript()
 
 
 def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int) -> None:
-    print("| mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print(BOUNDS_HEAD, flush=True)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for line in pool.map(row, product(mechanisms, epsilons, (trials,))):
             print(line, flush=True)
@@ -160,6 +196,23 @@ def print_times(mechanisms: Sequence[str]) -> None:
     for mechanism in mechanisms:
         print(timed(mechanism), flush=True)
     print(f"\nuntil sent (sign-vector): {until_sent('sign-vector', SENT)}")
+
+
+def print_javascript() -> None:
+    """Print the bounds of the JavaScript client, and the result of its whole audit."""
+    if shutil.which("node") is None:
+        print("\nno node found: the JavaScript client is not audited")
+        return
+    print("\nThe JavaScript client:")
+    print(BOUNDS_HEAD, flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for line in pool.map(javascript_row, (*DISCRETE, *NUMERIC)):
+            print(line, flush=True)
+    # one after the other: each forks copies of this process
+    print("\n| mechanisms | checks passed | largest bound | bound of whole requests | faults |")
+    print("|---|---|---|---|---|", flush=True)
+    for pair in zip(DISCRETE, NUMERIC, strict=True):
+        print(javascript_faults(pair), flush=True)
 
 
 if __name__ == "__main__":

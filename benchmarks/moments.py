@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
-from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation.numeric.moments import mechanism_of
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 
 USERS, PRIOR, SPREAD, REACH = 100_000, (0.6, 0.4), 0.2, 0.3

@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from encoders.survey import Survey
-from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
+from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.simulation.plot import group_rows, plot_simulation
 from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, SimulationRow, simulate
 

@@ -16,7 +16,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
 from encoders.survey.questions import thresholds
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.encode_table import true_answers, validate_table
+from ldp_aggregator.rows.encode_table import true_answers, validate_table
 from ldp_aggregator.snapshot import Snapshot, Total
 
 
@@ -52,7 +52,7 @@ def simulate_reports(
     ----------
     plan : Plan
     codes : (m, n) int array
-        Encoded rows, see :func:`ldp_aggregator.encode_table.encode_table`.
+        Encoded rows, see :func:`ldp_aggregator.rows.encode_table.encode_table`.
     labels : (m,) int array
         Codes of the labels.
     rng : RandomSource

@@ -53,9 +53,8 @@ LAYERS = {
         {"cli", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task", "boolean_values"},
-        {"csv_rows", "encode_columns"},
-        {"encode_table", "stores"},
+        {"arrays", "atomic_file", "background_task"},
+        {"rows", "stores"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
         {"results"},

@@ -28,9 +28,9 @@ from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
-from ldp_aggregator.csv_rows import TableError, read_text_columns
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
+from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
 from ldp_aggregator.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
 from ldp_aggregator.simulation.trial import EncodedRows, Trial, encode_repeats, run_trial
 from ldp_aggregator.simulation.variants import Variant

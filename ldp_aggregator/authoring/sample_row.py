@@ -14,8 +14,8 @@ from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Q
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
-from ldp_aggregator.boolean_values import read_boolean
-from ldp_aggregator.csv_rows import read_typed_columns
+from ldp_aggregator.rows.boolean_values import read_boolean
+from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:

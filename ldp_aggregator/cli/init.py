@@ -10,7 +10,7 @@ import click
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.draft import draft_survey
 from ldp_aggregator.cli.output_file import OutputFile
-from ldp_aggregator.csv_rows import read_text_columns
+from ldp_aggregator.rows.csv_rows import read_text_columns
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _PUBLIC_MODE = 0o644

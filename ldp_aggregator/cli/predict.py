@@ -13,8 +13,8 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.models.model_file import load_model
+from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 

@@ -22,9 +22,9 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.csv_rows import read_typed_columns
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
+from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
 from ldp_aggregator.simulation.row_reports import make_row_reports
 from ldp_aggregator.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate

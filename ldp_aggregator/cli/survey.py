@@ -29,11 +29,11 @@ from ldp_aggregator.cli.dossier import dossier
 from ldp_aggregator.cli.init import init
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.csv_rows import read_text_columns
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rounds.learn_toml import write_learned_round
 from ldp_aggregator.rounds.narrow_toml import write_narrowed_round
 from ldp_aggregator.rounds.validate_toml import write_validation_round
+from ldp_aggregator.rows.csv_rows import read_text_columns
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 

@@ -16,8 +16,6 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.boolean_values import read_boolean_columns
-from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels, to_typed_labels
@@ -33,6 +31,8 @@ from ldp_aggregator.models.unknown_values import (
     check_handling,
     replace_unknown_values,
 )
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 
 

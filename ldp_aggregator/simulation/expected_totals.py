@@ -13,8 +13,8 @@ from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot, Total
 

@@ -12,10 +12,10 @@ from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.authoring.projection_inputs import projection_inputs
-from ldp_aggregator.boolean_values import read_boolean_columns
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.simulation.variants import SimulationError
 from reduction.class_means import LEARNED_METHOD, learn
 from reduction.fit import fit

@@ -17,8 +17,8 @@ from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import draw_questions, simulate_total
 from ldp_aggregator.snapshot import Snapshot
 

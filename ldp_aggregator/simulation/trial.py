@@ -11,13 +11,13 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.encode_table import encode_table
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrow import compute_round_ends, next_round
 from ldp_aggregator.rounds.validate import VALIDATION_SHARE, ValidationError, build_validation
+from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, fit_projection
 from ldp_aggregator.simulation.variants import Variant, parse_projection

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.encode_table import encode_labels, encode_table
+from ldp_aggregator.rows.encode_table import encode_labels, encode_table
 from ldp_aggregator.simulated_population import draw_questions, simulate_reports
 from tests.support.surveys import VALIDATED
 

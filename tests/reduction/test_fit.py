@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.survey.numeric_features import NumericFeature
-from ldp_aggregator.encode_table import project_columns
+from ldp_aggregator.rows.encode_table import project_columns
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit
 from reduction.publish import Fit, round_outward

@@ -19,7 +19,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_survey
-from ldp_aggregator.encode_table import encode_table
+from ldp_aggregator.rows.encode_table import encode_table
 from tests.support import reference
 from tests.support.surveys import PROJECTED
 

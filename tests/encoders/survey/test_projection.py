@@ -22,7 +22,7 @@ from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
-from ldp_aggregator.encode_table import project_columns
+from ldp_aggregator.rows.encode_table import project_columns
 
 AGE = NumericFeature("age", "0", "100")
 INCOME = NumericFeature("income", "-2000.5", "200000", "category")

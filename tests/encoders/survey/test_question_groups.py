@@ -17,7 +17,7 @@ from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
 from encoders.survey import Plan, Question, canonical, read_survey
 from encoders.survey.question_groups import MAX_GROUP_DOMAIN, MIN_GROUP_GAIN, group_features
-from ldp_aggregator.encode_table import true_answers
+from ldp_aggregator.rows.encode_table import true_answers
 
 HEAD = '[survey]\nid = "together"\nepsilon = {}\n[label]\nname = "win"\nvalues = ["yes", "no", "draw"]\n'
 VALUES = "[features.{}]\nvalues = {}\nweight = {}\n"

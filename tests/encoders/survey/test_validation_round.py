@@ -23,7 +23,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFea
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
-from ldp_aggregator.encode_table import encode_labels, encode_table, validate_table
+from ldp_aggregator.rows.encode_table import encode_labels, encode_table, validate_table
 from tests.support.surveys import PROJECTED, VALIDATED
 
 ROOT = Path(__file__).resolve().parents[3]

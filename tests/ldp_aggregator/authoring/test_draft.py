@@ -15,7 +15,7 @@ from ldp_aggregator.authoring import overview
 from ldp_aggregator.authoring.column_types import infer_feature, round_outward
 from ldp_aggregator.authoring.draft import DraftError, draft_survey, make_survey_id
 from ldp_aggregator.authoring.toml_edit import quote
-from ldp_aggregator.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
 
 ODD = [
     'say "hi"',

@@ -17,7 +17,7 @@ from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.projection_toml import ProjectionError
 from ldp_aggregator.authoring.toml_edit import LayoutError
-from ldp_aggregator.encode_table import encode_table, project_columns
+from ldp_aggregator.rows.encode_table import encode_table, project_columns
 from reduction.errors import FitError
 from reduction.fit import fit
 

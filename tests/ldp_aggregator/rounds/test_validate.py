@@ -8,11 +8,11 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.encode_table import validate_table
 from ldp_aggregator.estimation import Gaussian, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.narrow import next_round
 from ldp_aggregator.rounds.validate import ValidationError, build_validation, top_k_sizes
+from ldp_aggregator.rows.encode_table import validate_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 

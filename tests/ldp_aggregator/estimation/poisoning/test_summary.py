@@ -9,9 +9,9 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.cli.training_summary import format_summary
-from ldp_aggregator.encode_table import true_answers
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import dump_model, parse_model
+from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 
 SURVEY = """

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
-from ldp_aggregator.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
 
 _SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 

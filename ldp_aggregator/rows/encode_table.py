@@ -14,7 +14,7 @@ from encoders.survey.projection import UNIT, Projection
 from encoders.survey.questions import SQUARE, Question, square_code
 from encoders.survey.validation_round import Validation, find_score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.encode_columns import encode_columns, encode_values
+from ldp_aggregator.rows.encode_columns import encode_columns, encode_values
 
 
 def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:

@@ -1,0 +1,1 @@
+"""Rows of people: read from CSV files, and coded many at once as devices code one."""

@@ -1,7 +1,17 @@
 /** The whole client, and what an application needs with it. */
 
 export { Client } from "./client/client.js";
-export * from "./client/errors.js";
+export {
+  BudgetError,
+  ClosedError,
+  ConsentError,
+  ExpiredError,
+  JournalError,
+  OptionError,
+  PlanError,
+  SignatureError,
+  TransportError,
+} from "./client/errors.js";
 export { LdpError, PrivacyError, RowError, SurveyError, TokenError } from "./errors.js";
 export { Receipt } from "./client/receipt.js";
 /** @typedef {import("./client/client.js").ClientOptions} ClientOptions */

@@ -27,8 +27,7 @@ export class MemoryStore {
   }
 
   async read() {
-    if (this.isBroken) throw new Error("the store is broken");
-    return structuredClone([...this.#entries.values()]);
+    return this.#copy();
   }
 
   /**
@@ -36,16 +35,22 @@ export class MemoryStore {
    * @param {import("./client/journal/indexed_db.js").Change<T>} change
    */
   async update(change) {
+    // no step of this waits, so that it excludes all other calls
     const entries = new Map(this.#entries);
     const key = (/** @type {JournalEntry} */ { survey, origin }) => JSON.stringify([survey, origin]);
     const result = change(
-      await this.read(),
+      this.#copy(),
       (entry) => void entries.set(key(entry), structuredClone(entry)),
       (entry) => void entries.delete(key(entry)),
     );
     if (this.isBroken) throw new Error("the store is broken");
     this.#entries = entries;
     return result;
+  }
+
+  #copy() {
+    if (this.isBroken) throw new Error("the store is broken");
+    return structuredClone([...this.#entries.values()]);
   }
 }
 

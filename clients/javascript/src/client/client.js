@@ -1,15 +1,16 @@
 /** The client that a page embeds: it randomises one answer, stores it in a journal, sends it once. */
 
-import { ClosedError, OptionError } from "./errors.js";
+import { ClosedError, requireOption } from "./errors.js";
 import { openIndexedDb } from "./journal/indexed_db.js";
 import { Journal } from "./journal/journal.js";
 import { isQueued } from "./journal/table.js";
-import { Participation } from "./participation.js";
+import { makeParticipation } from "./participation.js";
 import { checkSurveyUrl } from "./plan_source.js";
+import { isOptedOut, OPT_OUT } from "./opt_out.js";
 import { ClientPolicy } from "./policy.js";
 import { systemRandom } from "../randomness.js";
 import { Receipt, receiptOfError, typeName } from "./receipt.js";
-import { announceChange, getSender } from "./sending/senders.js";
+import { getSender } from "./sending/sender.js";
 import { sha256 as ownSha256 } from "../sha256.js";
 import { hasForm } from "../text_form.js";
 import { sendByFetch } from "./transport.js";
@@ -61,19 +62,24 @@ export class Client {
    * @param {ClientOptions} options
    */
   constructor(survey, options) {
-    const { onOutcome, person, spread = 2 } = options ?? {};
+    const { onOutcome = () => {}, person, spread = 2, token } = options ?? {};
     const { random = systemRandom, send = sendByFetch, sha256 = ownSha256 } = options ?? {};
-    if (globalThis.isSecureContext === false) {
-      throw new OptionError("this page is not a secure context: serve it over https", "insecure-context");
-    }
-    if (person === undefined || (person !== null && !hasForm(person, /^[A-Za-z0-9_-]{1,64}$/))) {
-      throw new OptionError('person must be an id of ASCII letters, digits, "-" and "_", or null', "bad-person");
-    }
-    for (const each of [onOutcome ?? random, random, send, sha256]) {
-      if (typeof each !== "function") throw new OptionError("onOutcome, random, send and sha256 must be functions");
-    }
-    if (!(spread >= 0 && spread < Infinity)) throw new OptionError("spread must be a number of seconds, 0 or more");
-    if (typeof (options.token ?? "") !== "string") throw new OptionError("token must be a text");
+    requireOption(
+      globalThis.isSecureContext !== false,
+      "this page is not a secure context: serve it over https",
+      "insecure-context",
+    );
+    requireOption(
+      person === null || hasForm(person, /^[A-Za-z0-9_-]{1,64}$/),
+      'person must be an id of ASCII letters, digits, "-" and "_", or null',
+      "bad-person",
+    );
+    requireOption(
+      [onOutcome, random, send, sha256].every((each) => typeof each === "function"),
+      "onOutcome, random, send and sha256 must be functions",
+    );
+    requireOption(spread >= 0 && spread < Infinity, "spread must be a number of seconds, 0 or more");
+    requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { origin, survey: id, url } = checkSurveyUrl(options.url ?? survey);
     /** The survey's id. */
@@ -83,14 +89,14 @@ export class Client {
     this.spread = spread;
     this.send = send;
     this.isClosed = false;
-    this.#onOutcome = onOutcome ?? (() => {});
-    this.#strict = Boolean(options.strict);
-    this.#options = { random, token: options.token };
+    this.#onOutcome = onOutcome;
+    this.#strict = options.strict;
+    this.#options = { random, token };
     this.#journal = new Journal(options.store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
     this.#sender = getSender(this.#journal);
-    const { identity, policy } = this;
-    const journal = this.#journal;
-    this.#participation = new Participation({ identity, journal, policy, send, sha256, source, url, ...this.#options });
+    this.#participation = makeParticipation({
+      identity: this.identity, journal: this.#journal, policy: this.policy, random, send, sha256, source, token, url,
+    });
     this.#sender.start(this); // an earlier visit may have left something to send
   }
 
@@ -118,7 +124,7 @@ export class Client {
   withdraw() {
     return this.#receipt(async () => {
       await this.#journal.withdraw(this.identity);
-      announceChange(this.#journal.name);
+      this.#sender.refresh();
       return this.#status();
     });
   }
@@ -208,8 +214,9 @@ export class Client {
   async #status() {
     const entry = await this.#participation.find();
     const receipt = this.#participation.status(entry);
-    const wait = entry && receipt.state === "queued" && this.#sender.explainWait(entry);
-    return wait ? new Receipt("queued", receipt.survey, wait) : receipt;
+    if (!entry || receipt.state !== "queued") return receipt;
+    const { reason, why } = isOptedOut() ? OPT_OUT : (this.#sender.failureOf(entry) ?? receipt);
+    return reason ? new Receipt("queued", receipt.survey, { reason, why }) : receipt;
   }
 
   /**
@@ -227,6 +234,6 @@ export class Client {
   }
 
   #requireOpen() {
-    if (this.isClosed) throw new ClosedError();
+    if (this.isClosed) throw new ClosedError("this client was closed", "client-closed");
   }
 }

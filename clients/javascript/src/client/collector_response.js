@@ -1,8 +1,9 @@
-/** Interprets a collector's response to one attempt: the outcome of the report, or why it still waits. */
+/** Interprets a collector's response: the outcome of a report, or why there is none. */
 
 /** @typedef {import("./receipt.js").State} State */
 /** @typedef {import("./transport.js").Response} Response */
 
+const TIMEOUT_SECONDS = 10;
 /** Reasons that reject the bytes of a report for good; any other reason may pass. */
 const FINAL_REASONS = ["malformed", "too-large", "unknown-question", "bad-payload", "id-reused"];
 const CLOSED = "survey-closed";
@@ -27,79 +28,67 @@ const REASONS = [
 ];
 
 /**
- * Return an entry of the JSON object in a response; undefined if there is no such object or entry.
+ * Send one request, and interpret the response. Without a response, the status is 0.
  *
- * @param {Response} response
- * @param {"reason" | "status"} name
- * @returns {unknown}
+ * Only the collector's own response about these bytes, or about the end of this survey, has a final state. The
+ * page of a proxy and the "200 OK" of a network's sign-in page have none.
+ *
+ * @param {import("./transport.js").Send} send
+ * @param {string} url
+ * @param {Uint8Array} [report] is posted
  */
-function entryOf({ body }, name) {
+export async function exchange(send, url, report) {
+  /** @type {Response} */
+  let response = { status: 0, body: new Uint8Array() };
   try {
-    return JSON.parse(new TextDecoder().decode(body))?.[name];
+    response = await send({ method: report ? "POST" : "GET", url, body: report, timeout: TIMEOUT_SECONDS });
+  } catch {
+    // there is no response; the error may be of the application's own function
+  }
+  const { body, retryAfter, status } = response;
+  const content = parseJson(body);
+  const word = REASONS.find((each) => each === content?.reason);
+  const state = finalState(status, word ?? content?.status);
+  const why = word
+    ? `the collector responded: ${word}`
+    : status
+      ? `the response with HTTP status ${status} is not from a collector`
+      : "the collector did not respond";
+  return {
+    body,
+    retryAfter,
+    status,
+    state,
+    reason: word ?? (state ? "" : "collector-unreachable"),
+    why,
+    /** Whether a failure concerns all surveys of the collector: it is busy, or cannot be reached. */
+    isShared: !word || status === 429 || status >= 500,
+  };
+}
+
+/**
+ * Return a report's final state; undefined if it must be sent again.
+ *
+ * @param {number} status
+ * @param {unknown} word
+ * @returns {State | undefined}
+ */
+function finalState(status, word) {
+  if (status === 200 && word === "recorded") return "sent";
+  if (status === 200 && word === "duplicate") return word;
+  if (status === 410 && word === CLOSED) return "expired";
+  const isFinal = FINAL_REASONS.some((each) => each === word);
+  return status >= 400 && status < 500 && isFinal ? "rejected" : undefined;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {any}
+ */
+function parseJson(bytes) {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
     return undefined;
   }
-}
-
-/**
- * Return the reason in a collector's response, or an empty text if it is not a collector's.
- *
- * @param {Response} response
- */
-export function collectorReason(response) {
-  const reason = entryOf(response, "reason");
-  return REASONS.find((each) => each === reason) ?? "";
-}
-
-/**
- * Return whether the collector says that the survey is closed.
- *
- * @param {Response | undefined} response
- */
-export function isSurveyClosed(response) {
-  return response?.status === 410 && collectorReason(response) === CLOSED;
-}
-
-/**
- * Return a report's final state and the reason of a rejection; undefined if it must be sent again.
- *
- * Only the collector's own response about these bytes, or about the end of this survey, is final. The page of
- * a proxy and the "200 OK" of a network's sign-in page are not.
- *
- * @param {Response} response
- * @returns {{ state: State, reason: string } | undefined}
- */
-export function parseOutcome(response) {
-  const status = entryOf(response, "status");
-  const reason = collectorReason(response);
-  if (response.status === 200 && status === "recorded") return { state: "sent", reason: "" };
-  if (response.status === 200 && status === "duplicate") return { state: "duplicate", reason: "" };
-  if (response.status >= 400 && response.status < 500 && FINAL_REASONS.includes(reason)) {
-    return { state: "rejected", reason };
-  }
-  return isSurveyClosed(response) ? { state: "expired", reason } : undefined;
-}
-
-/**
- * Return whether a failure concerns all surveys of a collector: it is busy, or cannot be reached.
- *
- * @param {Response | undefined} response
- */
-export function concernsCollector(response) {
-  return !response || response.status === 429 || response.status >= 500 || !collectorReason(response);
-}
-
-/**
- * Return why an attempt did not deliver a report: a stable word (reason), and a sentence for people.
- *
- * @param {Response | undefined} response
- */
-export function explainFailure(response) {
-  const reason = response && collectorReason(response);
-  const cause = reason
-    ? `the collector did not accept the report now (${reason})`
-    : response
-      ? `the response with HTTP status ${response.status} is not from a collector`
-      : "the collector did not respond";
-  return { reason: reason || "collector-unreachable", why: `${cause}; the report stays here and will be sent again` };
 }

@@ -11,71 +11,39 @@
 import { LdpError } from "../errors.js";
 
 /** The plan spends more epsilon than this client allows; nothing was drawn. */
-export class BudgetError extends LdpError {
-  /** @param {string} why @param {string} [reason] */
-  constructor(why, reason = "epsilon-above-cap") {
-    super(why, reason);
-  }
-}
+export class BudgetError extends LdpError {}
 
 /** The client was closed; nothing was drawn. */
-export class ClosedError extends LdpError {
-  constructor() {
-    super("this client was closed", "client-closed");
-  }
-}
+export class ClosedError extends LdpError {}
 
 /** The person has not agreed, or their browser forbids reports; nothing was drawn. */
-export class ConsentError extends LdpError {
-  /** @param {string} why @param {string} [reason] */
-  constructor(why, reason = "no-consent") {
-    super(why, reason);
-  }
-}
+export class ConsentError extends LdpError {}
 
 /** The collector has closed the survey; nothing was drawn. */
-export class ExpiredError extends LdpError {
-  constructor() {
-    super("the collector has closed the survey", "survey-closed");
-  }
-}
+export class ExpiredError extends LdpError {}
 
 /** The journal cannot be read or written; no report was recorded, so nothing was spent. */
-export class JournalError extends LdpError {
-  /** @param {string} why @param {string} [reason] */
-  constructor(why, reason = "journal-unavailable") {
-    super(why, reason);
-  }
-}
+export class JournalError extends LdpError {}
 
 /** An option of a client cannot be used: a mistake of the application. */
-export class OptionError extends LdpError {
-  /** @param {string} why @param {string} [reason] */
-  constructor(why, reason = "bad-option") {
-    super(why, reason);
-  }
-}
+export class OptionError extends LdpError {}
 
 /** The plan is not the one that this journal or the application is bound to; nothing was drawn. */
-export class PlanError extends LdpError {
-  /** @param {string} why */
-  constructor(why) {
-    super(why, "plan-changed");
-  }
-}
+export class PlanError extends LdpError {}
 
 /** The plan was not signed with the expected key; nothing was drawn. */
-export class SignatureError extends LdpError {
-  /** @param {string} why */
-  constructor(why) {
-    super(why, "bad-signature");
-  }
-}
+export class SignatureError extends LdpError {}
 
 /** The collector cannot be reached, or does not send the survey's plan. */
-export class TransportError extends LdpError {
-  /** @param {string} why @param {string} [reason] */
-  constructor(why, reason = "collector-unreachable") {
-    super(why, reason);
-  }
+export class TransportError extends LdpError {}
+
+/**
+ * Throw OptionError unless an option can be used.
+ *
+ * @param {unknown} condition
+ * @param {string} why
+ * @returns {asserts condition}
+ */
+export function requireOption(condition, why, reason = "bad-option") {
+  if (!condition) throw new OptionError(why, reason);
 }

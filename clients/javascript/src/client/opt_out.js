@@ -7,10 +7,13 @@ export function isOptedOut() {
   return /** @type {any} */ (globalThis.navigator)?.globalPrivacyControl === true;
 }
 
-export const OPT_OUT_REASON = "do-not-track";
-export const OPT_OUT_WHY = "Global Privacy Control is on in this browser: nothing is drawn or sent";
+/** The reason and the explanation of what does not happen. */
+export const OPT_OUT = {
+  reason: "do-not-track",
+  why: "Global Privacy Control is on in this browser: nothing is drawn or sent",
+};
 
 /** Throw ConsentError if the browser forbids reports. */
 export function requirePermission() {
-  if (isOptedOut()) throw new ConsentError(OPT_OUT_WHY, OPT_OUT_REASON);
+  if (isOptedOut()) throw new ConsentError(OPT_OUT.why, OPT_OUT.reason);
 }

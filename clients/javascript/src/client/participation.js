@@ -29,114 +29,109 @@ import { randomiseCoded } from "../survey/randomise.js";
  * @property {(bytes: Uint8Array) => Uint8Array} sha256
  */
 
-/** One person's participation in one survey, as their journal records it. */
-export class Participation {
-  #options;
+/**
+ * Return the steps of one person's participation in one survey, as their journal records it.
+ *
+ * @param {ParticipationOptions} options
+ */
+export function makeParticipation({ identity, journal, policy, random, send, sha256, source, token, url }) {
   /** @type {{ plan: Plan, bytes: Uint8Array } | undefined} */
-  #loaded;
-
-  /** @param {ParticipationOptions} options */
-  constructor(options) {
-    this.#options = options;
-  }
+  let loaded;
 
   /** Return the survey's entry, or the entry of another round that was answered. */
-  find() {
-    return this.#options.journal.find(this.#options.identity);
-  }
+  const find = () => journal.find(identity);
 
-  /** Return the survey's plan, checked on first use: given by the application, stored, or fetched. */
-  async plan() {
-    return (this.#loaded ?? (await this.#load(await this.find()))).plan;
-  }
-
-  /** Record that the person agrees to the plan, unless the survey is answered already. */
-  async grant() {
-    requirePermission();
-    const { journal, policy, token, url } = this.#options;
-    const entry = await this.find();
-    if (isAnswered(entry) && !this.#isOtherRound(entry)) return;
-    const { plan, bytes } = this.#loaded ?? (await this.#load(entry));
-    readInvitation(plan, token); // consent without a valid invitation would be useless
-    await journal.grant(plan, bytes, url, policy.publicKey, policy.maxTotalEpsilon);
-  }
+  /** @param {{ survey: string }} entry */
+  const isOtherRound = ({ survey }) => survey !== identity.survey;
 
   /**
-   * Randomise one answer and write it to the journal, unless the survey is answered already.
+   * Return the plan, checked on first use: given by the application, stored, or fetched.
    *
-   * @param {Readonly<Record<string, unknown>>} row
-   * @param {unknown} label
-   * @returns {Promise<{ receipt: Receipt, made?: JournalEntry }>} with the entry of the report, if one was made
+   * @param {JournalEntry | undefined} found
    */
-  async report(row, label) {
-    requirePermission();
-    const { identity, journal, policy, random, token, url } = this.#options;
-    const entry = await this.find();
-    if (entry && isAnswered(entry)) return { receipt: this.status(entry, true) };
-    requireConsent(entry);
-    if (entry.url !== url) throw new ConsentError(`the person has agreed to send to ${entry.url}, not to ${url}`);
-    const { plan } = this.#loaded ?? (await this.#load(entry, false));
-    // all that hashes, or reads the row, is done before the journal's transaction
-    const invited = readInvitation(plan, token);
-    const coded = plan.encode(row, label);
-    const clipped = clippedNames(plan, row);
-    const makeReport = () => randomiseCoded(plan, coded, random, invited).report;
-    const { entry: made, isCreated } = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
-    if (!isCreated) return { receipt: this.status(made, true) }; // another tab was faster
-    return { receipt: new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped }), made };
+  async function load(found, mayFetch = true) {
+    if (loaded) return loaded;
+    const entry = found && isOtherRound(found) ? undefined : found;
+    const isSigned = !policy.publicKey || policy.publicKey === entry?.signer;
+    let bytes = source ?? (isSigned ? entry?.plan : undefined);
+    if (!bytes) {
+      requirePermission();
+      if (!mayFetch) {
+        const why = "the plan that the person agreed to lacks the required signature: call grant() again";
+        throw new ConsentError(why, "no-consent");
+      }
+      bytes = await fetchPlan(send, url, policy.publicKey, sha256);
+    }
+    const plan = readPlan(bytes, { sha256 });
+    if (isOtherRound({ survey: plan.id })) throw new SurveyError("the plan is of another survey than the URL");
+    requirePinnedPlan(entry, plan);
+    policy.check(plan);
+    return (loaded = { plan, bytes });
   }
 
   /**
    * Return the receipt for a journal entry: the survey's status, or that of a repeated answer.
    *
    * @param {JournalEntry | undefined} entry
-   * @param {boolean} [isRepeat]
    */
-  status(entry, isRepeat = false) {
+  function status(entry, isRepeat = false) {
     if (!isAnswered(entry)) requirePermission();
     if (!entry || entry.state === "no_consent") {
-      return new Receipt("no_consent", this.#options.identity.survey, { reason: "no-consent" });
+      return new Receipt("no_consent", identity.survey, { reason: "no-consent" });
     }
     const { reason, state, survey } = entry;
-    const isOtherRound = this.#isOtherRound(entry);
-    if (state === "queued" && !isOtherRound) this.#options.policy.checkQueuedReport(entry);
-    if (state !== "withdrawn" && (isRepeat || isOtherRound)) {
+    if (state === "queued" && !isOtherRound(entry)) policy.check(entry);
+    if (state !== "withdrawn" && (isRepeat || isOtherRound(entry))) {
       const why = "this device has answered the survey before, or another round of it";
       return new Receipt("already_reported", survey, { reason, why });
     }
-    const why =
-      reason === CLOSED_ONCE
-        ? "the collector says that the survey is closed; the report is deleted if it still says so a day later"
-        : "";
+    const isClosed = reason === CLOSED_ONCE;
+    const why = isClosed ? "the survey is closed; the report is deleted if it still is so a day later" : "";
     return new Receipt(state, survey, { reason, why });
   }
 
-  /** @param {JournalEntry | undefined} entry */
-  #isOtherRound(entry) {
-    return Boolean(entry) && entry?.survey !== this.#options.identity.survey;
-  }
+  return {
+    find,
+    status,
 
-  /**
-   * @param {JournalEntry | undefined} found
-   * @param {boolean} [mayFetch]
-   */
-  async #load(found, mayFetch = true) {
-    const { identity, policy, send, sha256, source, url } = this.#options;
-    const entry = this.#isOtherRound(found) ? undefined : found;
-    const isSigned = !policy.publicKey || policy.publicKey === entry?.signer;
-    let bytes = source ?? (isSigned ? entry?.plan : undefined);
-    if (!bytes) {
+    async plan() {
+      return (await load(await find())).plan;
+    },
+
+    /** Record that the person agrees to the plan, unless the survey is answered already. */
+    async grant() {
       requirePermission();
-      if (!mayFetch) {
-        throw new ConsentError("the plan that the person agreed to lacks the required signature: call grant() again");
+      const entry = await find();
+      if (entry && isAnswered(entry) && !isOtherRound(entry)) return;
+      const { plan, bytes } = await load(entry);
+      readInvitation(plan, token); // consent without a valid invitation would be useless
+      await journal.grant(plan, bytes, url, policy.publicKey, policy.maxTotalEpsilon);
+    },
+
+    /**
+     * Randomise one answer and write it to the journal, unless the survey is answered already.
+     *
+     * @param {Readonly<Record<string, unknown>>} row
+     * @param {unknown} label
+     * @returns {Promise<{ receipt: Receipt, made?: JournalEntry }>} with the entry of the report, if one was made
+     */
+    async report(row, label) {
+      requirePermission();
+      const entry = await find();
+      if (entry && isAnswered(entry)) return { receipt: status(entry, true) };
+      requireConsent(entry);
+      if (entry.url !== url) {
+        throw new ConsentError(`the person has agreed to send to ${entry.url}, not to ${url}`, "no-consent");
       }
-      bytes = await fetchPlan(send, url, policy.publicKey, sha256);
-    }
-    const plan = readPlan(bytes, { sha256 });
-    if (plan.id !== identity.survey) throw new SurveyError("the plan is of another survey than the URL");
-    requirePinnedPlan(entry, plan);
-    policy.check(plan.digest, plan.epsilon);
-    this.#loaded = { plan, bytes };
-    return this.#loaded;
-  }
+      const { plan } = await load(entry, false);
+      // all that hashes, or reads the row, is done before the journal's transaction
+      const invited = readInvitation(plan, token);
+      const coded = plan.encode(row, label);
+      const clipped = clippedNames(plan, row);
+      const makeReport = () => randomiseCoded(plan, coded, random, invited).report;
+      const { entry: made, isCreated } = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
+      if (!isCreated) return { receipt: status(made, true) }; // another tab was faster
+      return { receipt: new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped }), made };
+    },
+  };
 }

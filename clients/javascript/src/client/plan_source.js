@@ -1,27 +1,24 @@
 /** Finds the survey of a client, and fetches its plan from the collector. */
 
 import { concatenate, fromAscii } from "../bytes.js";
+import { exchange } from "./collector_response.js";
 import { ExpiredError, OptionError, SignatureError, TransportError } from "./errors.js";
-import { collectorReason, isSurveyClosed } from "./collector_response.js";
 import { originOfUrl } from "./survey_identity.js";
 
-const TIMEOUT_SECONDS = 10;
-const SURVEY_URL = /^https?:\/\/[^?#]*[^?#/]\/([a-z0-9][a-z0-9-]{0,63})\/*$/;
+const SURVEY_URL = /^(?!.*\/v1\/surveys\/*$)(https?:\/\/[^?#]*[^?#/]\/([a-z0-9][a-z0-9-]{0,63}))\/*$/;
 
 /**
  * Return a survey's URL without a final slash, the survey's id, which is the end of the URL, and its origin.
  *
- * @param {unknown} url
+ * @param {unknown} text
  */
-export function checkSurveyUrl(url) {
-  const text = typeof url === "string" && !/\/v1\/surveys\/*$/.test(url) ? url : "";
-  const survey = SURVEY_URL.exec(text)?.[1];
+export function checkSurveyUrl(text) {
   try {
-    if (survey) return { url: text.replace(/\/+$/, ""), survey, origin: originOfUrl(text) };
+    const [, url, survey] = /** @type {string[]} */ (SURVEY_URL.exec(/** @type {string} */ (text)));
+    return { url, survey, origin: originOfUrl(url) };
   } catch {
-    // the host or the port is malformed
+    throw new OptionError("a survey's URL looks like https://host/v1/surveys/ID", "bad-option");
   }
-  throw new OptionError("a survey's URL looks like https://host/v1/surveys/ID");
 }
 
 /**
@@ -43,17 +40,11 @@ export async function fetchPlan(send, url, publicKey, sha256) {
  * @param {string} url
  */
 async function fetchPage(send, url) {
-  const response = await send({ method: "GET", url, timeout: TIMEOUT_SECONDS }).catch(() => {
-    throw new TransportError("the collector did not respond");
-  });
-  const reason = collectorReason(response);
-  if (isSurveyClosed(response)) throw new ExpiredError();
-  if (reason === "no-signature") throw new SignatureError("the collector has no signature of the plan");
-  if (reason) throw new TransportError(`the collector does not send the plan now (${reason})`, reason);
-  if (response.status !== 200) {
-    throw new TransportError(`the response with HTTP status ${response.status} is not from a collector`);
-  }
-  return response.body;
+  const { body, reason, state, status, why } = await exchange(send, url);
+  if (status === 200) return body;
+  if (state === "expired") throw new ExpiredError("the collector has closed the survey", reason);
+  if (reason === "no-signature") throw unsigned();
+  throw new TransportError(why, reason);
 }
 
 /**
@@ -66,14 +57,17 @@ async function fetchPage(send, url) {
 async function verify(digest, line, publicKey) {
   const { subtle } = crypto;
   const message = concatenate(fromAscii("ldp-bayes plan v1\0"), digest);
-  let isSigned = false;
   try {
     const key = await subtle.importKey("raw", fromBase64(publicKey), "Ed25519", false, ["verify"]);
-    isSigned = await subtle.verify("Ed25519", key, fromBase64(new TextDecoder().decode(line)), message);
+    if (await subtle.verify("Ed25519", key, fromBase64(new TextDecoder().decode(line)), message)) return;
   } catch {
     // a malformed signature, or a browser without Ed25519
   }
-  if (!isSigned) throw new SignatureError("the plan is not signed with the key, or this browser has no Ed25519");
+  throw unsigned();
+}
+
+function unsigned() {
+  return new SignatureError("the plan is not signed with the key, or this browser has no Ed25519", "bad-signature");
 }
 
 /** @param {string} text */

@@ -1,11 +1,11 @@
 /** The limits that an application sets on behalf of its users: on epsilon, and on the plan. */
 
 import { isGreater } from "../arithmetic.js";
-import { BudgetError, OptionError, PlanError } from "./errors.js";
 import { isDecimal, parseDecimal } from "../decimals.js";
+import { hasForm } from "../text_form.js";
+import { BudgetError, PlanError, requireOption } from "./errors.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
-/** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 
 /** The default of `maxEpsilon`. */
 const MAX_EPSILON = 2;
@@ -20,57 +20,48 @@ export class ClientPolicy {
    * @param {string | null} [options.publicKey]
    */
   constructor({ maxEpsilon = MAX_EPSILON, maxTotalEpsilon, digest, publicKey }) {
-    const isDigest = typeof (digest ?? "") === "string" && /^([0-9a-f]{64})?$/i.test(digest ?? "");
-    if (!isDigest || digest === "") {
-      throw new OptionError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest");
-    }
-    if (publicKey !== undefined && publicKey !== null && !/^[A-Za-z0-9+/]{43}=$/.test(String(publicKey).trim())) {
-      throw new OptionError("publicKey must be the one line of base64 that `ldp-survey keygen` prints");
-    }
-    this.maxEpsilon = parseLimit(maxEpsilon, "maxEpsilon");
-    /** @type {Fraction | undefined} */
-    this.maxTotalEpsilon = (maxTotalEpsilon ?? undefined) === undefined
-      ? undefined
-      : parseLimit(maxTotalEpsilon, "maxTotalEpsilon");
-    this.digest = (digest ?? "").toLowerCase();
-    this.publicKey = (publicKey ?? "").trim();
+    requireOption(
+      !isGiven(digest) || hasForm(digest, /^[0-9a-f]{64}$/i),
+      "digest must be the plan's published digest, 64 hexadecimal digits",
+      "bad-digest",
+    );
+    requireOption(
+      !isGiven(publicKey) || hasForm(publicKey, /^\s*[A-Za-z0-9+/]{43}=\s*$/),
+      "publicKey must be the one line of base64 that `ldp-survey keygen` prints",
+    );
+    this.digest = digest?.toLowerCase();
+    /** Empty if no signature is required. */
+    this.publicKey = publicKey?.trim() ?? "";
+    this.maxEpsilon = readLimit(maxEpsilon);
+    this.maxTotalEpsilon = isGiven(maxTotalEpsilon) ? readLimit(maxTotalEpsilon) : undefined;
   }
 
   /**
-   * Throw PlanError or BudgetError unless the policy accepts a plan; does not check the signature.
+   * Throw PlanError or BudgetError unless the policy accepts a plan, or a journal's entry with a queued report.
    *
-   * @param {string} digest
-   * @param {string} epsilon
+   * @param {{ digest: string, epsilon: string, signer?: string }} plan whose signature was verified with `signer`
    */
-  check(digest, epsilon) {
+  check({ digest, epsilon, signer = this.publicKey }) {
     if (this.digest && this.digest !== digest) {
-      throw new PlanError(`the plan has digest ${digest}, but the application accepts only ${this.digest}`);
+      throw new PlanError(`the plan has digest ${digest}, but the application accepts only ${this.digest}`, "plan-changed");
+    }
+    if (this.publicKey && this.publicKey !== signer) {
+      throw new PlanError("the plan does not have the signature that this client requires", "plan-changed");
     }
     if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
-      throw new BudgetError(`the plan's epsilon is ${epsilon}, which is more than the client allows`);
-    }
-  }
-
-  /**
-   * Throw PlanError or BudgetError if the policy no longer accepts the plan of a queued report.
-   *
-   * @param {JournalEntry} entry
-   */
-  checkQueuedReport(entry) {
-    this.check(entry.digest, entry.epsilon);
-    if (this.publicKey && this.publicKey !== entry.signer) {
-      throw new PlanError("the waiting report's plan does not have the signature that this client requires");
+      const why = `the plan's epsilon is ${epsilon}, which is more than the client allows`;
+      throw new BudgetError(why, "epsilon-above-cap");
     }
   }
 
   /**
    * Return whether the policy, which may have become stricter, still accepts a queued report.
    *
-   * @param {JournalEntry} entry
+   * @param {import("./journal/table.js").JournalEntry} entry
    */
   accepts(entry) {
     try {
-      this.checkQueuedReport(entry);
+      this.check(entry);
       return true;
     } catch {
       return false;
@@ -89,12 +80,14 @@ export function parseEpsilon(text) {
   return [units, 10n ** scale];
 }
 
-/**
- * @param {unknown} epsilon
- * @param {string} name
- */
-function parseLimit(epsilon, name) {
-  const isLimit = typeof epsilon === "number" && epsilon > 0 && isDecimal(String(epsilon));
-  if (!isLimit) throw new BudgetError(`${name} must be a number above 0`, "bad-option");
-  return parseEpsilon(String(epsilon));
+/** @param {unknown} limit */
+function readLimit(limit) {
+  const isLimit = typeof limit === "number" && limit > 0 && isDecimal(String(limit));
+  requireOption(isLimit, "maxEpsilon and maxTotalEpsilon must be numbers above 0");
+  return parseEpsilon(String(limit));
+}
+
+/** @param {unknown} option */
+function isGiven(option) {
+  return option !== undefined && option !== null;
 }

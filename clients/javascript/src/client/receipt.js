@@ -26,28 +26,29 @@ import { LdpError, RowError, TokenError } from "../errors.js";
  * `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
  */
 export class Receipt {
+  /** The epsilon that this call spent: 0 unless it queued a report. */
+  epsilon = 0;
+  /** A stable word for why a report was rejected or still waits, or what is unavailable. */
+  reason = "";
+  /** The feature or label that was invalid, or "token"; of several, the first. */
+  field = "";
+  /** The cause as a sentence for people. */
+  why = "";
+  /** Names of the numbers that were beyond the survey's bounds. @type {readonly string[]} */
+  clipped = [];
+  /** Every entry that was invalid. @type {readonly import("../errors.js").RowProblem[]} */
+  problems = [];
+
   /**
    * @param {State} state
    * @param {string} survey
    * @param {ReceiptFields} [fields]
    */
-  constructor(state, survey, fields = {}) {
+  constructor(state, survey, fields) {
     this.state = state;
     /** The survey's id; the id of an earlier round, if that round was answered. */
     this.survey = survey;
-    /** The epsilon that this call spent: 0 unless it queued a report. */
-    this.epsilon = fields.epsilon ?? 0;
-    /** A stable word for why a report was rejected or still waits, or what is unavailable. */
-    this.reason = fields.reason ?? "";
-    /** The feature or label that was invalid, or "token"; of several, the first. */
-    this.field = fields.field ?? "";
-    /** The cause as a sentence for people. */
-    this.why = fields.why ?? "";
-    /** Names of the numbers that were beyond the survey's bounds. @type {readonly string[]} */
-    this.clipped = fields.clipped ?? [];
-    /** Every entry that was invalid. @type {readonly import("../errors.js").RowProblem[]} */
-    this.problems = fields.problems ?? [];
-    Object.freeze(this);
+    Object.freeze(Object.assign(this, fields));
   }
 
   /** Return the state and the cause in one line. */
@@ -60,11 +61,17 @@ export class Receipt {
   }
 }
 
-/** Any other error of this package, for example PlanError, means "rejected". @type {Map<unknown, State>} */
-const STATES = new Map();
-for (const type of [RowError, TokenError]) STATES.set(type, "invalid");
-for (const type of [ClosedError, JournalError, LdpError, TransportError]) STATES.set(type, "unavailable");
-STATES.set(ConsentError, "no_consent").set(ExpiredError, "expired");
+/** Any other error of this package, for example PlanError, means "rejected". @type {[unknown, State][]} */
+const STATES = [
+  [RowError, "invalid"],
+  [TokenError, "invalid"],
+  [ClosedError, "unavailable"],
+  [JournalError, "unavailable"],
+  [LdpError, "unavailable"],
+  [TransportError, "unavailable"],
+  [ConsentError, "no_consent"],
+  [ExpiredError, "expired"],
+];
 
 /**
  * Return the receipt of a call that threw an error.
@@ -78,7 +85,7 @@ export function receiptOfError(error, survey) {
     const why = `an unexpected ${typeName(error)}; a strict client throws it`;
     return new Receipt("unavailable", survey, { reason: "internal-error", why });
   }
-  const state = STATES.get(error.constructor) ?? "rejected";
+  const state = new Map(STATES).get(error.constructor) ?? "rejected";
   const { field, message, reason, why } = error;
   if (state !== "invalid") return new Receipt(state, survey, { reason, why: message });
   const problems = error instanceof RowError ? error.problems : [{ field, why }];

@@ -6,7 +6,6 @@
  */
 
 import { TransportError } from "./errors.js";
-import { parseRetryAfter } from "./retry_after.js";
 
 const MAX_RESPONSE_BYTES = 1 << 20; // a plan is never larger
 
@@ -53,23 +52,20 @@ export async function sendByFetch({ method, url, body, timeout }) {
     signal: AbortSignal.timeout(timeout * 1000),
   });
   const { headers, status } = response;
-  const retryAfter = parseRetryAfter(headers.get("Retry-After") ?? "", headers.get("Date") ?? "");
-  return { status, body: await readBody(response), retryAfter };
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (bytes.length > MAX_RESPONSE_BYTES) throw new TransportError("the response is too long", "collector-unreachable");
+  return { status, body: bytes, retryAfter: parseRetryAfter(headers.get("Retry-After"), headers.get("Date")) };
 }
 
-/** @param {globalThis.Response} response */
-async function readBody({ body }) {
-  const reader = body?.getReader();
-  let bytes = new Uint8Array();
-  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
-    const longer = new Uint8Array(bytes.length + part.value.length);
-    longer.set(bytes);
-    longer.set(part.value, bytes.length);
-    bytes = longer;
-    if (bytes.length > MAX_RESPONSE_BYTES) {
-      await reader?.cancel();
-      throw new TransportError("the response is too long");
-    }
-  }
-  return bytes;
+/**
+ * Return the seconds of a Retry-After header; 0 if it asks for none.
+ *
+ * A date is compared with the response's `Date` header.
+ *
+ * @param {string | null} retryAfter
+ * @param {string | null} date
+ */
+export function parseRetryAfter(retryAfter, date) {
+  const seconds = Number(retryAfter) || (Date.parse(retryAfter ?? "") - Date.parse(date ?? "")) / 1000;
+  return seconds > 0 ? seconds : 0; // NaN is not above 0
 }

@@ -13,7 +13,7 @@ import { ConsentError, PlanError } from "../errors.js";
  */
 export function requireConsent(entry) {
   if (!entry || entry.state === "no_consent") {
-    throw new ConsentError("the person has not agreed to this survey: call grant() when they agree");
+    throw new ConsentError("the person has not agreed to this survey: call grant() when they agree", "no-consent");
   }
 }
 
@@ -25,6 +25,7 @@ export function requireConsent(entry) {
  */
 export function requirePinnedPlan(entry, { digest }) {
   if (entry && entry.digest !== digest) {
-    throw new PlanError(`the plan has digest ${digest}, but this device saw ${entry.digest} first and is bound to it`);
+    const why = `the plan has digest ${digest}, but this device is bound to ${entry.digest}, which it saw first`;
+    throw new PlanError(why, "plan-changed");
   }
 }

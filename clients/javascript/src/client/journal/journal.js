@@ -159,39 +159,39 @@ export class Journal {
   }
 
   /** Return the entries of all surveys. */
-  async entries() {
-    try {
-      return await this.#store.read();
-    } catch {
-      throw unusable();
-    }
+  entries() {
+    return this.#store.read().catch(() => unusable());
   }
 
   /**
    * @template T
    * @param {import("./indexed_db.js").Change<T>} change
    */
-  async #update(change) {
+  #update(change) {
     /** @type {unknown} */
     let refusal;
-    try {
-      return await this.#store.update((entries, write, remove) => {
+    return this.#store
+      .update((...step) => {
         try {
-          return change(entries, write, remove);
+          return change(...step);
         } catch (error) {
-          refusal = error;
+          if (!(error instanceof DOMException)) refusal = error;
           throw error;
         }
-      });
-    } catch {
-      throw refusal && !(refusal instanceof DOMException) ? refusal : unusable();
-    }
+      })
+      .catch(() => unusable(refusal));
   }
 }
 
-/** The message of the store's error is not repeated: a store may be the application's own. */
-function unusable() {
-  return new JournalError("the storage of the browser is forbidden, full or damaged; nothing was spent");
+/**
+ * Throw the error of a change, or JournalError: the message of the store's own error may contain anything.
+ *
+ * @param {unknown} [refusal]
+ * @returns {never}
+ */
+function unusable(refusal) {
+  const why = "the storage of the browser is forbidden, full or damaged; nothing was spent";
+  throw refusal ?? new JournalError(why, "journal-unavailable");
 }
 
 /**

@@ -2,21 +2,20 @@
  * Sends the queued reports of a journal, including those of earlier visits.
  *
  * All clients of a page that share a journal share one sender. Of several tabs, a Web Lock elects the one that
- * sends. Without Web Locks every tab may send: the collector counts equal bytes once.
+ * sends. A tab in which a person answers or withdraws takes the lock from the others, which may be asleep, and
+ * reads the journal. Without Web Locks every tab may send: the collector counts equal bytes once.
  */
 
-import { concernsCollector, explainFailure, isSurveyClosed, parseOutcome } from "../collector_response.js";
-import { isQueued } from "../journal/table.js";
-import { isOptedOut, OPT_OUT_REASON, OPT_OUT_WHY } from "../opt_out.js";
+import { exchange } from "../collector_response.js";
+import { isOptedOut } from "../opt_out.js";
 import { Receipt } from "../receipt.js";
-import { backoffLimit, drawUniform, limitRetryAfter } from "../retry_after.js";
 import { hasSamePublisher } from "../survey_identity.js";
-import { now, SendingSchedule } from "./sending_times.js";
-import { sleep } from "./sleep.js";
+import { drawBackoff, drawUniform, makeSchedule, now } from "./schedule.js";
 
 /** @typedef {import("../journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("../survey_identity.js").SurveyIdentity} SurveyIdentity */
-/** @typedef {import("./sending_times.js").ScheduledReport} ScheduledReport */
+/** @typedef {import("./schedule.js").WaitingReport} WaitingReport */
+/** @typedef {ReturnType<typeof makeSender>} Sender */
 
 /**
  * What a sender needs of a client.
@@ -30,99 +29,56 @@ import { sleep } from "./sleep.js";
  * @property {(receipt: Receipt) => void} handleOutcome
  */
 
-const ATTEMPT_SECONDS = 10;
 const JOURNAL_RETRY_SECONDS = 30;
-const MAX_TIMER_SECONDS = 2 ** 31 / 1000 - 1;
+const MAX_TIMER_SECONDS = 86_400;
+/** The shortest and the longest pause after a collector said that the survey is closed. */
+const [CLOSED_MIN_SECONDS, CLOSED_MAX_SECONDS] = [3600, 21_600];
 
-/** Sends the reports of one journal, each to the collector that it was made for. */
-export class Sender {
-  #journal;
-  #schedule = new SendingSchedule();
-  /** Why the latest attempt failed, by survey or by collector. @type {Map<string, { reason: string, why: string }>} */
-  #failures = new Map();
-  /** @type {SenderClient[]} */
-  #clients = [];
-  /** The last attempt: attempts are made one after the other. */
-  #attempt = Promise.resolve();
-  /** Number of the current candidacy of this tab. A run with another number ends. */
-  #candidacy = 0;
-  #isCandidate = false;
-  #isStale = true;
-  #wake = () => {};
+/** @type {Map<string, Sender>} */
+const senders = new Map();
 
-  /** @param {import("../journal/journal.js").Journal} journal */
-  constructor(journal) {
-    this.#journal = journal;
-    const end = () => void this.#sendBeforeEnd();
-    globalThis.document?.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && end());
-    globalThis.addEventListener?.("pagehide", end);
-  }
+/**
+ * Return the sender of a journal, the same for every client of this page.
+ *
+ * @param {import("../journal/journal.js").Journal} journal
+ */
+export function getSender(journal) {
+  const sender = senders.get(journal.name) ?? makeSender(journal);
+  senders.set(journal.name, sender);
+  return sender;
+}
 
-  /**
-   * Send what the journal holds.
-   *
-   * @param {SenderClient} client
-   * @param {JournalEntry} [made] the report that the client has just made
-   */
-  start(client, made) {
-    const isObsolete = (/** @type {SenderClient} */ { identity, isClosed }) =>
-      isClosed && keyOf(identity) === keyOf(client.identity);
-    const others = this.#clients.filter((each) => each !== client && !isObsolete(each));
-    this.#clients = [...others, client];
-    if (made) this.#schedule.add(made, client.spread);
-    this.refresh();
-    // the tab in which a person has just answered sends: other tabs may be asleep
-    if (made || !this.#isCandidate) this.#elect(Boolean(made));
-  }
+/**
+ * Make the sender of a journal. It sends each report to the collector that it was made for.
+ *
+ * @param {import("../journal/journal.js").Journal} journal
+ */
+function makeSender(journal) {
+  const schedule = makeSchedule();
+  /** The newest first, one for each survey. @type {SenderClient[]} */
+  let clients = [];
+  /** The last attempt: attempts are made one after the other. @type {Promise<unknown>} */
+  let attempt = Promise.resolve();
+  /** The number of the present run. A run with another number ends. */
+  let present = 0;
+  /** The number of the run that was elected, and has read the journal. */
+  let elected = 0;
+  let wake = () => {};
 
-  /** Read the journal again: it was changed. */
-  refresh() {
-    this.#isStale = true;
-    this.#wake();
-  }
+  globalThis.document?.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") sendBeforeEnd();
+  });
+  globalThis.addEventListener?.("pagehide", sendBeforeEnd);
 
-  /** End a client; the last one first tries to send one report that was never tried. */
-  async close() {
-    if (this.#clients.every(({ isClosed }) => isClosed)) {
-      const attempt = this.#sendBeforeEnd();
-      this.#candidacy++;
-      this.#isCandidate = false;
-      this.#wake();
-      await attempt;
-    }
-  }
+  /** @param {SurveyIdentity} survey */
+  const clientOf = (survey) =>
+    clients.find(({ identity }) => identity.survey === survey.survey && hasSamePublisher(identity, survey));
 
-  /**
-   * Return why a report still waits; undefined if nothing failed.
-   *
-   * @param {JournalEntry} entry
-   */
-  explainWait(entry) {
-    if (isOptedOut()) return { reason: OPT_OUT_REASON, why: OPT_OUT_WHY };
-    return this.#failures.get(keyOf(entry)) ?? this.#failures.get(entry.origin);
-  }
-
-  /**
-   * Try to send a report now, and wait until the collector has answered.
-   *
-   * The attempt waits for the end of a pause that the collector asked for. If that is beyond `seconds`, this
-   * method returns at once.
-   *
-   * @param {JournalEntry} entry
-   * @param {number} seconds
-   */
-  async flush(entry, seconds) {
-    const end = now() + seconds;
-    const left = () => Math.max(0, end - now());
-    if (!this.#schedule.get(entry)) this.#schedule.add(entry, 0);
-    for (let failures = 0; ; failures++) {
-      const report = this.#schedule.get(entry);
-      if (!report || isOptedOut() || this.#schedule.pauseEnd(report) > end) return;
-      await sleep(this.#schedule.pauseEnd(report) - now());
-      await Promise.race([this.#send(report), sleep(left())]);
-      if (!this.#schedule.get(entry) || !left()) return;
-      await sleep(Math.min(left(), backoffLimit(failures) * drawUniform()));
-    }
+  /** Read the reports that wait, except those that the client of their survey refuses. */
+  async function read() {
+    const queued = await journal.queued();
+    const accepted = queued.filter((entry) => clientOf(entry)?.policy.accepts(entry) ?? true);
+    schedule.update(accepted, (entry) => (clientOf(entry) ?? clients[0]).spread);
   }
 
   /**
@@ -130,164 +86,150 @@ export class Sender {
    *
    * @param {boolean} isUrgent whether to replace the present tab
    */
-  #elect(isUrgent) {
+  function elect(isUrgent) {
+    const number = ++present;
+    wake(); // ends the former run
+    const start = () => run(number);
     const locks = globalThis.navigator?.locks;
-    if (this.#isCandidate && !locks) return;
-    this.#isCandidate = true;
-    const candidacy = ++this.#candidacy;
-    const run = () => this.#run(candidacy);
-    this.#wake();
-    const elected = locks ? locks.request(this.#journal.name, { steal: isUrgent }, run) : run();
-    elected.catch((/** @type {Error} */ error) => {
-      if (candidacy !== this.#candidacy) return;
-      this.#isCandidate = false;
+    const done = locks ? locks.request(journal.name, { steal: isUrgent }, start) : start();
+    done.catch((/** @type {Error} */ { name }) => {
+      if (number !== present) return;
       // another tab has replaced this one: take over when it ends. Or there are no locks in this page.
-      if (error.name === "AbortError") this.#elect(false);
-      else this.#run(++this.#candidacy).catch(() => {});
+      if (name === "AbortError") elect(false);
+      else start();
     });
   }
 
   /**
    * Send what is due, until nothing waits or this tab is replaced.
    *
-   * @param {number} candidacy
+   * @param {number} number
    */
-  async #run(candidacy) {
-    const channel = globalThis.BroadcastChannel && new BroadcastChannel(this.#journal.name);
-    if (channel) {
-      channel.onmessage = () => this.refresh();
-      /** @type {any} */ (channel).unref?.();
+  async function run(number) {
+    while (!isOptedOut()) {
+      const isRead = await read().then(() => true, () => false);
+      const next = schedule.next();
+      if (number !== present || (isRead && !next)) return;
+      elected = number;
+      const seconds = isRead && next ? next.due - now() : JOURNAL_RETRY_SECONDS;
+      if (next && seconds <= 0) await send(next.entry);
+      else await sleepUntilWoken(seconds);
     }
-    while (candidacy === this.#candidacy && !isOptedOut()) {
-      if (this.#isStale) {
-        await this.#read();
-        continue;
-      }
-      const next = this.#schedule.next();
-      if (!next) break;
-      if (next.seconds > 0) await this.#sleepUntilWoken(next.seconds);
-      else await this.#send(next.report);
-    }
-    channel?.close();
-    if (candidacy === this.#candidacy) this.#isCandidate = false;
-  }
-
-  async #read() {
-    this.#isStale = false;
-    try {
-      const queued = await this.#journal.queued();
-      if (this.#isStale) return; // it was changed meanwhile
-      const accepted = queued.filter((entry) => this.#accepting(entry) !== null);
-      this.#schedule.update(accepted, (entry) => this.#clientsOf(entry)[0]?.spread ?? 0);
-    } catch {
-      await this.#sleepUntilWoken(JOURNAL_RETRY_SECONDS);
-      this.#isStale = true;
-    }
-  }
-
-  /** @param {JournalEntry} entry */
-  #clientsOf(entry) {
-    return this.#clients.filter(
-      ({ identity }) => identity.survey === entry.survey && hasSamePublisher(identity, entry),
-    );
-  }
-
-  /**
-   * Return a client that accepts the plan of a queued report, an open one if possible; undefined if the survey
-   * has no client, null if all of them refuse.
-   *
-   * @param {JournalEntry} entry
-   */
-  #accepting(entry) {
-    const clients = this.#clientsOf(entry);
-    const accepting = clients.filter((each) => each.policy.accepts(entry));
-    return clients.length ? (accepting.find((each) => !each.isClosed) ?? accepting[0] ?? null) : undefined;
   }
 
   /** @param {number} seconds */
-  #sleepUntilWoken(seconds) {
-    return Promise.race([
-      sleep(Math.min(seconds, MAX_TIMER_SECONDS), true),
-      new Promise((resolve) => (this.#wake = () => resolve(undefined))),
-    ]);
+  function sleepUntilWoken(seconds) {
+    return new Promise((resolve) => {
+      wake = () => resolve(undefined);
+      const timer = /** @type {any} */ (setTimeout(resolve, Math.min(seconds, MAX_TIMER_SECONDS) * 1000));
+      timer.unref?.(); // Node may end the process meanwhile
+    });
   }
 
   /** Send one report that the schedule allows, without waiting: the page may end at once. */
-  async #sendBeforeEnd() {
-    const report = this.#schedule.nextBeforeEnd();
-    if (report && !isOptedOut()) await this.#post(report, report.entry).catch(() => this.#fail(report));
+  async function sendBeforeEnd() {
+    const report = elected === present && !isOptedOut() && schedule.nextBeforeEnd();
+    if (report) await post(report);
   }
 
   /**
-   * Attempt to send a report if it is still queued, after other attempts.
+   * Attempt to send a report if it is still queued, after other attempts; return whether it still waits.
    *
-   * @param {ScheduledReport} report
+   * @param {SurveyIdentity} survey
    */
-  #send(report) {
-    this.#attempt = this.#attempt.then(async () => {
-      try {
-        const queued = await this.#journal.queued();
-        const entry = queued.find((each) => keyOf(each) === keyOf(report.entry));
-        if (entry) await this.#post(report, entry);
-        else this.#schedule.remove(report, false);
-      } catch {
-        this.#fail(report);
-      }
-      this.#wake();
+  function send(survey) {
+    const done = attempt.then(async () => {
+      const isRead = await read().then(() => true, () => false);
+      const report = schedule.get(survey);
+      if (isRead && report) await post(report);
+      wake();
+      return Boolean(schedule.get(survey));
     });
-    return this.#attempt;
-  }
-
-  /**
-   * Draw the time of the next attempt after the journal could not be used; it sends the same bytes.
-   *
-   * @param {ScheduledReport} report
-   */
-  #fail(report) {
-    this.#schedule.reportFailed(report, 0);
+    attempt = done;
+    return done;
   }
 
   /**
    * Post a report; record its outcome, or draw the time of the next attempt.
    *
-   * @param {ScheduledReport} report
-   * @param {JournalEntry} entry
+   * @param {WaitingReport} report
    */
-  async #post(report, entry) {
-    const client = this.#accepting(entry);
-    if (client === null || !isQueued(entry)) return this.#schedule.remove(report, false);
-    this.#schedule.beginAttempt(report);
-    const { send } = client ?? this.#clients[this.#clients.length - 1];
-    /** @type {import("../transport.js").Response | undefined} */
-    let response;
-    try {
-      const url = `${entry.url}/reports`;
-      response = await send({ method: "POST", url, body: entry.report, timeout: ATTEMPT_SECONDS });
-    } catch {
-      // there is no response; the error may be of the application's own function
-    }
-    this.#failures.delete(keyOf(entry));
-    this.#failures.delete(entry.origin);
-    const outcome = response && parseOutcome(response);
-    if (outcome && (await this.#journal.recordOutcome(entry, outcome.state, outcome.reason))) {
-      this.#schedule.remove(report, true);
-      if (client && !client.isClosed) client.handleOutcome(new Receipt(outcome.state, entry.survey, outcome));
-      return;
-    }
-    const pause = limitRetryAfter(response?.retryAfter);
-    if (isSurveyClosed(response)) {
-      this.#schedule.surveyClosed(report);
-    } else if (concernsCollector(response)) {
-      this.#failures.set(entry.origin, explainFailure(response));
-      this.#schedule.collectorFailed(report, pause);
+  async function post(report) {
+    const { entry } = report;
+    const client = clientOf(entry);
+    schedule.begin(report);
+    const answer = await exchange((client ?? clients[0]).send, `${entry.url}/reports`, entry.report);
+    const { reason, state } = answer;
+    if (!state) return schedule.fail(report, answer);
+    if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
+      schedule.remove(report);
+      if (!client?.isClosed) client?.handleOutcome(new Receipt(state, entry.survey, { reason }));
     } else {
-      this.#failures.set(keyOf(entry), explainFailure(response));
-      this.#schedule.reportFailed(report, pause);
+      // the survey was closed for the first time, or the journal could not be written
+      const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
+      schedule.fail(report, { reason: "", why: "", isShared: false, retryAfter });
     }
   }
+
+  return {
+    /**
+     * Send what the journal holds.
+     *
+     * @param {SenderClient} client
+     * @param {JournalEntry} [made] the report that the client has just made
+     */
+    start(client, made) {
+      const former = clientOf(client.identity);
+      clients = [client, ...clients.filter((each) => each !== former)];
+      elect(Boolean(made));
+      if (!made) return;
+      schedule.add([made], () => client.spread, true);
+      elected = present; // if the page ends now, it sends the report
+    },
+
+    /** Read the journal again, which was changed in this tab; the other tabs leave the sending to it. */
+    refresh: () => elect(true),
+
+    /**
+     * Return why a report still waits; undefined if nothing failed.
+     *
+     * @param {JournalEntry} entry
+     */
+    failureOf: (entry) => schedule.failureOf(entry),
+
+    /**
+     * Try to send a report now, and wait until the collector has answered.
+     *
+     * Attempts wait for the end of a pause that the collector asked for. This method returns as soon as the next
+     * attempt would begin after `seconds`.
+     *
+     * @param {JournalEntry} entry
+     * @param {number} seconds
+     */
+    async flush(entry, seconds) {
+      let start = now();
+      const end = start + seconds;
+      for (let failures = 1; !isOptedOut(); failures++) {
+        start = Math.max(start, schedule.failureOf(entry)?.end ?? 0);
+        if (start > end) return;
+        await sleep(start - now());
+        if (!(await Promise.race([send(entry), sleep(end - now())]))) return;
+        start = now() + drawBackoff(failures);
+      }
+    },
+
+    /** End a client; the last one first tries to send one report that was never tried. */
+    async close() {
+      if (!clients.every(({ isClosed }) => isClosed)) return;
+      const last = sendBeforeEnd();
+      present++;
+      wake();
+      await last;
+    },
+  };
 }
 
-/** @param {SurveyIdentity} survey */
-function keyOf({ survey, origin }) {
-  return `${survey} ${origin}`;
+/** @param {number} seconds */
+function sleep(seconds) {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 }

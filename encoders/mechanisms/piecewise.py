@@ -66,7 +66,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         if self.indices > MAX_DOMAIN:
             raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; these classes need more")
         self.cells = 2 * domain.slots
-        self.ratio = 1 + Fraction(self._near, WORD - self._near) * self._max_draw_ratio()
         self._lowest_code, self._doubled = GRID * (1 + domain.low), int(domain.low == 0)
         self._near_probability = self._near / WORD
         self._position_scale = self._near_probability * _POSITIONS
@@ -88,6 +87,11 @@ class Piecewise(IndexPayload, NumericMechanism):
         if best is None:
             raise SurveyError("piecewise has not enough cells for so many classes; use sign-vector")
         return best
+
+    @cached_property
+    def ratio(self) -> Fraction:  # type: ignore[override]  # mypy: an attribute in the base class
+        """Return the exact worst likelihood ratio, computed on use: `design` compares many windows."""
+        return 1 + Fraction(self._near, WORD - self._near) * self._max_draw_ratio()
 
     def _max_draw_ratio(self) -> Fraction:
         """Return the largest ratio of a cell's draws within a window to its draws among all cells.

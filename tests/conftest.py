@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from tests.support.servers import ClusterNode
 
 # Test processes run side by side, one for each core: more threads for linear algebra only make them wait.
@@ -45,3 +47,12 @@ def cluster_nodes(shared_cluster: Sequence[ClusterNode]) -> Iterator[Sequence[Cl
 
     with emptied(shared_cluster) as nodes:
         yield nodes
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """Start Chromium. Until it ends, no other test of this thread can run an event loop of asyncio."""
+    from tests.support.browser import open_chromium
+
+    with open_chromium() as browser:
+        yield browser

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
+
+_SIZES = ((1280, 900), (390, 844), (360, 640))
+WIDE, PHONE, NARROW = ({"viewport": {"width": width, "height": height}} for width, height in _SIZES)
+LOOKS = {
+    "wide": WIDE,
+    "dark": {**WIDE, "color_scheme": "dark"},
+    "phone": PHONE,
+    "narrow": NARROW,
+    "forced-colours": {**PHONE, "forced_colors": "active"},
+}
+"""Options of the windows in which a file must be accessible."""
+Open = Callable[..., Page]
 
 
 def find_chromium() -> str:
@@ -32,6 +46,28 @@ def open_chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@contextmanager
+def visits(browser: Browser, folder: Path) -> Iterator[Open]:
+    """Open files by name; at the end none may have errors or have requested anything but itself."""
+    messages: list[str] = []
+    opened: list[Page] = []
+
+    def go(name: str, **options: Any) -> Page:
+        page = browser.new_context(**options).new_page()
+        url = (folder / f"{name}.html").as_uri()
+        page.on("request", lambda request: messages.append(request.url) if request.url != url else None)
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.goto(url)
+        opened.append(page)
+        return page
+
+    yield go
+    for page in opened:
+        page.context.close()
+    assert messages == []
+
+
 def assert_accessible(page: Page) -> None:
     """Check that axe-core finds no violation."""
     found = Axe().run(page).response["violations"]
@@ -41,3 +77,22 @@ def assert_accessible(page: Page) -> None:
 def assert_no_sideways_scroll(page: Page) -> None:
     """Check that the page is not wider than the window."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def assert_prints_everything(page: Page) -> None:
+    """Check that the page prints in light colours, without tables that are wider than the paper."""
+    assert page.pdf(format="A4").startswith(b"%PDF-")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.set_viewport_size({"width": 680, "height": 900})  # A4 without its margins
+    tables = page.locator(".scroll").evaluate_all(
+        "all => all.map(each => each.scrollWidth - each.clientWidth)"
+    )
+    assert tables
+    assert max(tables) <= 1
+
+
+def save_screenshot(page: Page, name: str) -> None:
+    """Save a picture of the page to the folder that SCREENSHOTS names, if it names one."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

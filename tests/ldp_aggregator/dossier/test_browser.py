@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from ldp_aggregator.dossier.page import render_dossier
 from tests.ldp_aggregator.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
-from tests.support.browser import assert_accessible, assert_no_sideways_scroll
+from tests.support.browser import (
+    LOOKS,
+    PHONE,
+    WIDE,
+    Open,
+    assert_accessible,
+    assert_no_sideways_scroll,
+    assert_prints_everything,
+    save_screenshot,
+    visits,
+)
 
 pytestmark = pytest.mark.slow
 
-_SIZES = ((1280, 900), (390, 844), (360, 640))
-WIDE, PHONE, NARROW = ({"viewport": {"width": width, "height": height}} for width, height in _SIZES)
-OPTIONS = {
-    "wide": WIDE,
-    "dark": {**WIDE, "color_scheme": "dark"},
-    "phone": PHONE,
-    "narrow": NARROW,
-    "forced-colours": {**PHONE, "forced_colors": "active"},
-}
 NAMES = ("numbers", "invitation", "texts", "hostile")
-Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -45,48 +43,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
-    """Open a dossier; at the end it must have no errors, and have requested nothing but itself."""
-    messages: list[str] = []
-    opened: list[Page] = []
-
-    def go(name: str, **options: Any) -> Page:
-        page = chromium.new_context(**options).new_page()
-        url = (folder / f"{name}.html").as_uri()
-        page.on("request", lambda request: messages.append(request.url) if request.url != url else None)
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("console", lambda message: messages.append(message.text))
-        page.goto(url)
-        opened.append(page)
-        return page
-
-    yield go
-    for page in opened:
-        page.context.close()
-    assert messages == []
+    with visits(chromium, folder) as opened:
+        yield opened
 
 
 # Colours depend on the look alone, so one survey has them all; the content differs between the surveys.
 @pytest.mark.parametrize(
     ("name", "look"),
-    [(name, look) for name in NAMES for look in OPTIONS if name == NAMES[0] or look in ("phone", "narrow")],
+    [(name, look) for name in NAMES for look in LOOKS if name == NAMES[0] or look in ("phone", "narrow")],
 )
 def test_the_dossier_is_accessible_and_fits_its_window(visit: Open, name: str, look: str) -> None:
-    page = visit(name, **OPTIONS[look])
+    page = visit(name, **LOOKS[look])
     assert_accessible(page)
     assert_no_sideways_scroll(page)
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"dossier-{name}-{look}.png", full_page=True)
+    save_screenshot(page, f"dossier-{name}-{look}")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_print_shows_everything_in_light_colours(visit: Open, name: str) -> None:
     page = visit(name, color_scheme="dark")
-    assert page.pdf(format="A4").startswith(b"%PDF-")
-    page.emulate_media(media="print")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    page.set_viewport_size({"width": 680, "height": 900})  # A4 without its margins
-    fits = "[...document.querySelectorAll('.scroll')].every(each => each.scrollWidth <= each.clientWidth + 1)"
-    assert page.evaluate(fits)
+    assert_prints_everything(page)
 
 
 def test_the_bases_are_distinguishable_without_colours(visit: Open) -> None:

@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
-from tests.support.browser import open_chromium
 from tests.support.servers import TOKEN, collector
 
 CLINIC = """
@@ -103,12 +102,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         good = make_report(site.clinic, {"smoker": "now", "coin": "heads", "weight": 60}, "yes")
         site.post(good + good.replace(bytes.fromhex(site.clinic.digest), bytes(32)) * 3)
         yield site
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

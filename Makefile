@@ -7,8 +7,9 @@
 #                 interrupted run continues where it stopped
 # make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
-#                 on one journal. Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a
-#                 lost shard, slow headers, a search of its data for senders, ten minutes at full speed
+#                 on one journal; in web pages, kills of page, tab and browser. Of the collector: kill -9, a disk
+#                 crash, repeats, damaged bodies, two collectors, a lost shard, slow headers, a search of its data
+#                 for senders, ten minutes at full speed
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -42,7 +43,7 @@ lint: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
 
-endurance: $(VENV)/.dev redis nginx
+endurance: $(VENV)/.dev redis nginx chromium
 	$(VENV)/bin/python -m tests.support.endurance
 
 bench: $(BENCH)/.bench redis

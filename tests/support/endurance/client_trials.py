@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
+from encoders.progress import show_progress
 from ldp_client import State
 from ldp_client.sending.sender import EXIT_SECONDS
-from tests.support.endurance.client import exits, kills, many_processes, network_faults
+from tests.support.browser import find_chromium
+from tests.support.endurance.client import browser_kills, exits, kills, many_processes, network_faults
 
 FAULTS = 104
 KILLS = 200
+"""Of applications; and of web pages, tabs and browsers."""
 QUEUED = 400
 PROCESSES, SURVEYS = 8, 1_000
 LOADED = 0.5
@@ -56,13 +61,29 @@ def crowd(folder: Path) -> str:
     )
 
 
+def killed_browser(folder: Path) -> str:
+    find_chromium()
+    with sync_playwright() as driver, show_progress("ending browsers", KILLS, "kills") as progress:
+        seen = browser_kills.kills(driver.chromium, folder, KILLS, progress.advance)
+    return (
+        f"{seen.kinds.total()} kills at random moments ({_list(seen.kinds)}), {seen.reached} after the "
+        f"report had arrived; journal states: {_list(seen.found)}; {seen.people} people, {seen.bodies} "
+        f"requests; each survey randomised and counted once"
+    )
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "a failing network", failing_network
     yield "kill -9", killed
+    yield from web()
     for server in exits.SERVERS:
         yield f"exit, server {server}", ended(server, 0.0)
         yield f"exit, none tried yet, server {server}", ended(server, 60.0)
     yield "many processes on one journal", crowd
+
+
+def web() -> Iterator[tuple[str, Trial]]:
+    yield "web page, tab and browser killed", killed_browser
 
 
 def _list(counts: Counter[State] | Counter[str]) -> str:

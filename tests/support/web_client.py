@@ -1,0 +1,167 @@
+"""A page with the JavaScript client, a collector at another origin, and browsers that can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserType, Error, Page
+
+from tests.support.browser import find_chromium
+from tests.support.faulty_proxy import Proxy, faulty
+from tests.support.javascript import FOLDER
+from tests.support.servers import TOKEN, collector, stop, wait_for
+from tests.support.surveys import SLEEP
+
+SURVEY = "/v1/surveys/sleep"
+START = """([url, options]) => {
+    globalThis.outcomes = [];
+    globalThis.client = new ldp.Client(url, {
+        person: null, spread: 0, onOutcome: (receipt) => outcomes.push(receipt.state), ...options,
+    });
+}"""
+REPORT = "async () => ({ ...(await client.report({ age: 'young', hours: 7 }, 'yes')) })"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *message: object) -> None:
+        pass
+
+
+@contextmanager
+def serve_package() -> Iterator[str]:
+    """Serve the folder of the package; yield the origin of its pages."""
+    handler = partial(QuietHandler, directory=str(FOLDER))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@dataclass
+class Site:
+    """A collector behind a proxy that records the bodies of reports."""
+
+    proxy: Proxy
+    base: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.proxy.port}{SURVEY}"
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [body for body, _ in self.proxy.bodies]
+
+    def count(self) -> int:
+        """Return the number of reports that the collector has counted."""
+        return count_reports(self.base)
+
+
+def count_reports(base: str) -> int:
+    """Return the number of reports that a collector has counted."""
+    request = urllib.request.Request(f"{base}{SURVEY}/progress", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request) as response:
+        progress = json.load(response)
+    reports: int = progress["reports"]
+    return reports
+
+
+@contextmanager
+def serve_collector(folder: Path) -> Iterator[str]:
+    """Run a collector with its store in a file; yield its base URL."""
+    survey = folder / "sleep.toml"
+    survey.write_text(SLEEP)
+    with collector([survey], f"sqlite:///{folder}/store.db", workers=1) as (base, _):
+        yield base
+
+
+@contextmanager
+def serve_site(folder: Path) -> Iterator[Site]:
+    """Run a collector behind a proxy."""
+    with serve_collector(folder) as base, faulty(base) as proxy:
+        yield Site(proxy, base)
+
+
+def open_package(page: Page, origin: str) -> None:
+    """Open a page that has loaded the package, without a client."""
+    page.goto(f"{origin}/tests/client.html")
+    page.wait_for_function("() => 'ldp' in globalThis")
+
+
+def open_client(page: Page, origin: str, site: Site, options: dict[str, Any] | None = None) -> None:
+    """Open a page with a client."""
+    open_package(page, origin)
+    page.evaluate(START, [site.url, options or {}])
+
+
+def call(page: Page, method: str, *arguments: object) -> dict[str, Any]:
+    """Call a method of the page's client, and return the receipt."""
+    receipt: dict[str, Any] = page.evaluate(
+        "async ([method, values]) => ({ ...(await client[method](...values)) })", [method, arguments]
+    )
+    return receipt
+
+
+class KillableBrowser:
+    """Chromium as a process of its own on a profile, which a kill leaves as it is."""
+
+    def __init__(self, chromium: BrowserType, profile: Path) -> None:
+        port_file = profile / "DevToolsActivePort"
+        port_file.unlink(missing_ok=True)
+        options = ["--headless=new", "--disable-gpu", "--no-sandbox", "--no-first-run"]
+        options += ["--disable-background-networking", "--disable-component-update"]
+        options += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+        options += ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
+        self._process = subprocess.Popen(
+            [find_chromium(), *options, "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(lambda: port_file.exists() and "\n" in port_file.read_text())
+            port = port_file.read_text().split()[0]
+            self._browser: Browser = chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+        except BaseException:
+            stop(self._process)
+            raise
+
+    def new_page(self) -> Page:
+        return self._browser.contexts[0].new_page()
+
+    def renderers(self) -> list[int]:
+        """Return the ids of the processes of all tabs."""
+        found = self._browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        return [each["id"] for each in found if each["type"] == "renderer"]
+
+    def kill(self) -> None:
+        """End the browser's process at once."""
+        self._process.kill()
+        self._process.wait()
+        self.close()
+
+    def close(self) -> None:
+        with suppress(Error):
+            self._browser.close()
+        stop(self._process)
+
+
+def kill_processes(ids: list[int]) -> None:
+    """Kill processes of a browser at once; some may have ended."""
+    for each in ids:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from tests.support.endurance.client import browser_kills
 from tests.support.servers import wait_for
-from tests.support.web_client import REPORT, Site, call, open_client, serve_site
+from tests.support.web_client import REPORT, START, Site, call, open_client, serve_site
 
 pytestmark = pytest.mark.slow
 
@@ -310,6 +310,143 @@ def test_a_report_that_the_storage_does_not_take_is_not_sent_and_can_be_made_lat
     assert page.evaluate(REPORT)["state"] == "queued"
     assert call(page, "flush")["state"] == "sent"
     assert len(set(site.bodies)) == site.count() == 1
+
+
+FILL = """async () => {
+    const database = await new Promise((resolve) => {
+        const request = indexedDB.open("other", 1);
+        request.onupgradeneeded = () => request.result.createObjectStore("table", { autoIncrement: true });
+        request.onsuccess = () => resolve(request.result);
+    });
+    for (const size of [20_000, 1000, 50]) {
+        for (let isFull = false; !isFull; ) {
+            const transaction = database.transaction("table", "readwrite");
+            transaction.objectStore("table").put(new Uint8Array(size));
+            isFull = await new Promise((resolve) => {
+                transaction.oncomplete = () => resolve(false);
+                transaction.onabort = () => resolve(transaction.error.name === "QuotaExceededError");
+            });
+        }
+    }
+    database.close();
+}"""
+
+
+def test_a_report_beyond_the_quota_is_not_sent_and_can_be_made_later(
+    visit: Callable[..., Page], context: BrowserContext, origin: str, site: Site
+) -> None:
+    page = visit()
+    session = context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 500_000})
+    assert call(page, "grant")["state"] == "ready"
+    page.evaluate(FILL)
+    for _ in range(2):
+        receipt = page.evaluate(REPORT)
+        assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+        assert receipt["epsilon"] == 0
+    assert call(page, "flush", 1)["state"] == "ready"
+    assert site.bodies == []
+    session.send("Storage.overrideQuotaForOrigin", {"origin": origin})
+    assert page.evaluate(REPORT)["state"] == "queued"
+    assert call(page, "flush")["state"] == "sent"
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+NO_BYTES = "() => { crypto.getRandomValues = () => { throw new Error('bytes were drawn') } }"
+
+
+def test_a_frame_without_an_origin_of_its_own_has_no_storage_and_draws_nothing(
+    context: BrowserContext, origin: str, site: Site
+) -> None:
+    page = context.new_page()
+    page.goto(f"{origin}/tests/client.html")
+    page.set_content(f'<iframe sandbox="allow-scripts" src="{origin}/tests/client.html"></iframe>')
+    frame = page.frames[1]
+    frame.wait_for_function("() => 'ldp' in globalThis")
+    frame.evaluate(START, [site.url, {}])
+    frame.evaluate(NO_BYTES)
+    for method in ("grant", "status", "withdraw"):
+        receipt = frame.evaluate("async (method) => ({ ...(await client[method]()) })", method)
+        assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+    assert frame.evaluate(REPORT)["reason"] == "journal-unavailable"
+    assert site.bodies == []
+
+
+def test_a_database_of_another_version_is_unavailable_and_stays_as_it_is(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page = visit(spread=HOUR)
+    call(page, "grant")
+    page.evaluate("""() => new Promise((resolve) => {
+        indexedDB.open("ldp-bayes", 2).onsuccess = ({ target }) => resolve(target.result.close());
+    })""")
+    page.evaluate(NO_BYTES)
+    receipt = page.evaluate(REPORT)
+    assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+    assert call(page, "withdraw")["reason"] == "journal-unavailable"
+    versions = "async () => (await indexedDB.databases()).map(({ name, version }) => [name, version])"
+    assert page.evaluate(versions) == [["ldp-bayes", 2]]
+    assert site.bodies == []
+
+
+def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afterwards(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page, other = visit(spread=HOUR), visit(spread=HOUR)
+    call(page, "grant")
+    other.evaluate("""() => new Promise((resolve) => {
+        indexedDB.open("ldp-bayes").onsuccess = ({ target }) => resolve(globalThis.held = target.result);
+    }).then(() => undefined)""")
+    page.evaluate(NO_BYTES)
+    page.evaluate("""() => new Promise((resolve) => {
+        indexedDB.deleteDatabase("ldp-bayes").onblocked = resolve;
+    }).then(() => { globalThis.waiting = client.report({ age: "young", hours: 7 }, "yes") })
+        .then(() => undefined)""")
+    page.wait_for_timeout(200)
+    other.evaluate("held.close()")
+    assert page.evaluate("async () => (await waiting).reason") == "no-consent"
+    assert call(page, "status")["reason"] == "no-consent"
+    assert site.bodies == []
+
+
+def test_tabs_without_web_locks_make_and_count_one_report(
+    context: BrowserContext, visit: Callable[..., Page], site: Site
+) -> None:
+    context.add_init_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
+    tabs = [visit() for _ in range(3)]
+    assert tabs[0].evaluate("navigator.locks === undefined")
+    call(tabs[0], "grant")
+    assert [tab.evaluate(REPORT)["state"] for tab in tabs] == ["queued"] + 2 * ["already_reported"]
+    assert {call(tab, "flush")["state"] for tab in tabs} <= {"sent", "duplicate"}
+    assert len(set(site.bodies)) == site.count() == 1
+
+
+def test_without_web_locks_the_next_visit_sends_the_report_by_itself(
+    context: BrowserContext, visit: Callable[..., Page], site: Site
+) -> None:
+    context.add_init_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
+    page = visit()
+    call(page, "grant")
+    with site.proxy.failing("captive portal"):
+        page.evaluate(REPORT)
+        assert call(page, "flush", 1)["state"] == "queued"
+        page.close()
+    again = visit()
+    wait_for(lambda: site.count() == 1)
+    assert call(again, "flush")["state"] in ("sent", "duplicate")
+    assert len(set(site.bodies)) == 1
+
+
+def test_html_in_place_of_the_plan_is_refused_and_nothing_is_stored(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page = visit()
+    page.route("**/sleep", respond(200, "text/html", HTML))
+    receipt = call(page, "grant")
+    assert (receipt["state"], receipt["reason"]) == ("rejected", "invalid-plan")
+    assert page.evaluate("indexedDB.databases()") == []
+    page.unroute("**/sleep")
+    assert call(page, "grant")["state"] == "ready"
 
 
 DELETE = """(resolve, reject) => {

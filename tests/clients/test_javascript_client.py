@@ -180,6 +180,21 @@ def test_a_withdrawn_report_is_not_sent_at_the_end_of_another_tab(
     assert site.bodies == []
 
 
+def test_another_tab_sends_the_report_when_the_first_one_ends(visit: Callable[..., Page], site: Site) -> None:
+    first = visit()
+    call(first, "grant")
+    first.route("**/reports", lambda route: route.abort())
+    first.evaluate(REPORT)
+    assert call(first, "flush", 1)["reason"] == "collector-unreachable"
+    second = visit()
+    second.wait_for_timeout(500)
+    assert site.bodies == []
+    first.close()
+    wait_for(lambda: site.count() == 1)
+    assert call(second, "status")["state"] == "sent"
+    assert len(site.bodies) == 1
+
+
 def respond(status: int, content_type: str, body: str, **headers: str) -> Callable[[Route], None]:
     """Return a handler that responds to every post."""
     fields = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"} | {

@@ -183,11 +183,8 @@ export class Client {
         this.#sender.start(this);
         await this.#sender.flush(entry, timeout);
       }
-      const receipt = await this.#status();
-      if (receipt.state !== "queued" || receipt.reason) return receipt;
       const reason = this.isClosed ? "client-closed" : "no-answer-yet";
-      const why = "the report waits here, and is sent in the background";
-      return new Receipt("queued", receipt.survey, { reason, why });
+      return this.#status({ reason, why: "the report waits here, and is sent in the background" });
     });
   }
 
@@ -211,12 +208,14 @@ export class Client {
     }
   }
 
-  async #status() {
+  /** @param {{ reason: string, why: string }} [otherwise] why a queued report waits, if nothing failed */
+  async #status(otherwise) {
     const entry = await this.#participation.find();
     const receipt = this.#participation.status(entry);
     if (!entry || receipt.state !== "queued") return receipt;
-    const { reason, why } = isOptedOut() ? OPT_OUT : (this.#sender.failureOf(entry) ?? receipt);
-    return reason ? new Receipt("queued", receipt.survey, { reason, why }) : receipt;
+    const causes = [isOptedOut() ? OPT_OUT : this.#sender.failureOf(entry), receipt, otherwise];
+    const { reason, why } = causes.find((each) => each?.reason) ?? receipt;
+    return new Receipt("queued", receipt.survey, { reason, why });
   }
 
   /**

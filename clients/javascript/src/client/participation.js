@@ -1,8 +1,7 @@
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 
-import { ConsentError } from "./errors.js";
 import { SurveyError } from "../errors.js";
-import { requireConsent, requirePinnedPlan } from "./journal/consent.js";
+import { requireConsent, requireDigest } from "./journal/consent.js";
 import { CLOSED_ONCE } from "./journal/journal.js";
 import { isAnswered } from "./journal/table.js";
 import { requirePermission } from "./opt_out.js";
@@ -45,26 +44,28 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   const isOtherRound = ({ survey }) => survey !== identity.survey;
 
   /**
+   * Return whether the entry's plan has the signature that the application requires.
+   *
+   * @param {JournalEntry} entry
+   */
+  const isSigned = ({ signer }) => !policy.publicKey || policy.publicKey === signer;
+
+  /**
    * Return the plan, checked on first use: given by the application, stored, or fetched.
    *
    * @param {JournalEntry | undefined} found
    */
-  async function load(found, mayFetch = true) {
+  async function load(found) {
     if (loaded) return loaded;
     const entry = found && isOtherRound(found) ? undefined : found;
-    const isSigned = !policy.publicKey || policy.publicKey === entry?.signer;
-    let bytes = source ?? (isSigned ? entry?.plan : undefined);
+    let bytes = source ?? (entry && isSigned(entry) ? entry.plan : undefined);
     if (!bytes) {
       requirePermission();
-      if (!mayFetch) {
-        const why = "the plan that the person agreed to lacks the required signature: call grant() again";
-        throw new ConsentError(why, "no-consent");
-      }
       bytes = await fetchPlan(send, url, policy.publicKey, sha256);
     }
     const plan = readPlan(bytes, { sha256 });
     if (isOtherRound({ survey: plan.id })) throw new SurveyError("the plan is of another survey than the URL");
-    requirePinnedPlan(entry, plan);
+    requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
     return (loaded = { plan, bytes });
   }
@@ -119,11 +120,8 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       requirePermission();
       const entry = await find();
       if (entry && isAnswered(entry)) return { receipt: status(entry, true) };
-      requireConsent(entry);
-      if (entry.url !== url) {
-        throw new ConsentError(`the person has agreed to send to ${entry.url}, not to ${url}`, "no-consent");
-      }
-      const { plan } = await load(entry, false);
+      requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry));
+      const { plan } = await load(entry);
       // all that hashes, or reads the row, is done before the journal's transaction
       const invited = readInvitation(plan, token);
       const coded = plan.encode(row, label);

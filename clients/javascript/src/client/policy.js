@@ -4,6 +4,7 @@ import { isGreater } from "../arithmetic.js";
 import { isDecimal, parseDecimal } from "../decimals.js";
 import { hasForm } from "../text_form.js";
 import { BudgetError, PlanError, requireOption } from "./errors.js";
+import { requireDigest } from "./journal/consent.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
 
@@ -42,9 +43,7 @@ export class ClientPolicy {
    * @param {{ digest: string, epsilon: string, signer?: string }} plan whose signature was verified with `signer`
    */
   check({ digest, epsilon, signer = this.publicKey }) {
-    if (this.digest && this.digest !== digest) {
-      throw new PlanError(`the plan has digest ${digest}, but the application accepts only ${this.digest}`, "plan-changed");
-    }
+    requireDigest(digest, this.digest);
     if (this.publicKey && this.publicKey !== signer) {
       throw new PlanError("the plan does not have the signature that this client requires", "plan-changed");
     }

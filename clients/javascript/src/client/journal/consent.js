@@ -2,30 +2,26 @@
 
 import { ConsentError, PlanError } from "../errors.js";
 
-/** @typedef {import("../../survey/plan.js").Plan} Plan */
-/** @typedef {import("./table.js").JournalEntry} JournalEntry */
-
 /**
  * Throw ConsentError unless the person has agreed.
  *
- * @param {JournalEntry | undefined} entry
- * @returns {asserts entry is JournalEntry}
+ * @param {unknown} isAgreed
+ * @returns {asserts isAgreed}
  */
-export function requireConsent(entry) {
-  if (!entry || entry.state === "no_consent") {
-    throw new ConsentError("the person has not agreed to this survey: call grant() when they agree", "no-consent");
-  }
+export function requireConsent(isAgreed) {
+  if (isAgreed) return;
+  const why = "the person has not agreed to this survey at this URL: call grant() when they agree";
+  throw new ConsentError(why, "no-consent");
 }
 
 /**
- * Throw PlanError if a plan is not the plan of the survey that the journal is bound to.
+ * Throw PlanError unless a plan is the only one that is accepted: by the journal, or by the application.
  *
- * @param {JournalEntry | undefined} entry
- * @param {Plan} plan
+ * @param {string} digest of the plan
+ * @param {string | undefined} accepted without one, any plan is accepted
  */
-export function requirePinnedPlan(entry, { digest }) {
-  if (entry && entry.digest !== digest) {
-    const why = `the plan has digest ${digest}, but this device is bound to ${entry.digest}, which it saw first`;
-    throw new PlanError(why, "plan-changed");
+export function requireDigest(digest, accepted) {
+  if (accepted && accepted !== digest) {
+    throw new PlanError(`the plan has digest ${digest}, but this device accepts only ${accepted}`, "plan-changed");
   }
 }

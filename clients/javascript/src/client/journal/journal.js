@@ -15,7 +15,7 @@ import { isGreater } from "../../arithmetic.js";
 import { BudgetError, JournalError } from "../errors.js";
 import { parseEpsilon } from "../policy.js";
 import { originOfUrl } from "../survey_identity.js";
-import { requireConsent, requirePinnedPlan } from "./consent.js";
+import { requireConsent, requireDigest } from "./consent.js";
 import { ended, familyEntries, findAnswered, findEntry, isAnswered, isQueued, surveyEntries } from "./table.js";
 
 /** @typedef {import("../../arithmetic.js").Fraction} Fraction */
@@ -60,7 +60,7 @@ export class Journal {
     const identity = { survey, origin: originOfUrl(url), signer };
     return this.#update((entries, write, remove) => {
       const known = findEntry(entries, identity);
-      requirePinnedPlan(known, plan);
+      requireDigest(digest, known?.digest);
       if (isAnswered(known)) return;
       if (!findAnswered(entries, identity, family)) requireBudget(entries, plan, maxTotal);
       identity.signer ||= known?.signer ?? "";
@@ -102,8 +102,8 @@ export class Journal {
       const agreed = findEntry(entries, identity);
       const answered = isAnswered(agreed) ? agreed : findAnswered(entries, identity, plan.family);
       if (answered) return { entry: answered, isCreated: false };
-      requirePinnedPlan(agreed, plan);
-      requireConsent(agreed);
+      requireDigest(plan.digest, agreed?.digest);
+      requireConsent(agreed?.state === "ready");
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
         throw new JournalError("too many reports already wait to be sent; nothing was drawn", "queue-full");
       }

@@ -63,7 +63,11 @@ export function drawBackoff(failures, uniform = drawUniform) {
 export function makeSchedule(clock = now, uniform = drawUniform) {
   /** @type {Map<string, WaitingReport>} */
   const reports = new Map();
-  /** The latest failure of a survey or of a collector. @type {Map<string, Failure & { count: number, end: number, roundedEnd: number }>} */
+  /**
+   * The latest failure of a survey or of a collector; the ends of its pause are seconds on the clock.
+   *
+   * @type {Map<string, Failure & { count: number, end: number, roundedEnd: number }>}
+   */
   const failures = new Map();
   /** The time of the latest attempt. */
   let latest = -Infinity;

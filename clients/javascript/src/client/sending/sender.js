@@ -74,11 +74,20 @@ function makeSender(journal) {
   const clientOf = (survey) =>
     clients.find(({ identity }) => identity.survey === survey.survey && hasSamePublisher(identity, survey));
 
-  /** Read the reports that wait, except those that the client of their survey refuses. */
+  /**
+   * Read the reports that wait, except those that the client of their survey refuses.
+   *
+   * @returns {Promise<boolean>} whether the journal could be read
+   */
   async function read() {
-    const queued = await journal.queued();
-    const accepted = queued.filter((entry) => clientOf(entry)?.policy.accepts(entry) ?? true);
-    schedule.update(accepted, (entry) => (clientOf(entry) ?? clients[0]).spread);
+    try {
+      const queued = await journal.queued();
+      const accepted = queued.filter((entry) => clientOf(entry)?.policy.accepts(entry) ?? true);
+      schedule.update(accepted, (entry) => (clientOf(entry) ?? clients[0]).spread);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /**
@@ -107,7 +116,7 @@ function makeSender(journal) {
    */
   async function run(number) {
     while (!isOptedOut()) {
-      const isRead = await read().then(() => true, () => false);
+      const isRead = await read();
       const next = schedule.next();
       if (number !== present || (isRead && !next)) return;
       elected = number;
@@ -139,7 +148,7 @@ function makeSender(journal) {
    */
   function send(survey) {
     const done = attempt.then(async () => {
-      const isRead = await read().then(() => true, () => false);
+      const isRead = await read();
       const report = schedule.get(survey);
       if (isRead && report) await post(report);
       wake();

@@ -1,9 +1,8 @@
-"""Plans with numbers and a projection, and their JSON documents."""
+"""Plans with numbers and a projection, and the type of their JSON documents."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Any
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
@@ -19,11 +18,6 @@ Document = dict[str, Any]
 def compiled(**changes: Any) -> Plan:
     """Return the plan of the survey with some entries replaced."""
     return dataclasses.replace(SURVEY, **changes).compile()
-
-
-def document(plan: Plan) -> Document:
-    read: Document = json.loads(plan.json)
-    return read
 
 
 def survey(numeric: str, city: int, hours: int, nap: int, label: int | None = None) -> Survey:

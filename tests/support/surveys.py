@@ -66,6 +66,23 @@ missing = "category"
 """
 """Two features: the survey of tests of commands, rounds and training."""
 
+TEA_OF_THREE = """\
+[survey]
+id = "tea"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green", "mint"]
+[features.hours]
+range = [0, 12]
+bins = 3
+missing = "category"
+weight = 3
+"""
+"""Three kinds of tea: the survey of tests of `ldp-survey`."""
+
 GOOD = """\
 [survey]
 id = "sleep-2026"

@@ -17,8 +17,9 @@ from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Plan, canonical
 from encoders.survey.numeric_features import GRID
 from tests.support.json_walk import leaves_of
-from tests.support.numeric_plans import NAMES, PLANS, SURVEY, compiled, document, survey
+from tests.support.numeric_plans import NAMES, PLANS, SURVEY, compiled, survey
 from tests.support.surveys import PROJECTED
+from tests.support.tampering import document
 
 every_name = pytest.mark.parametrize("numeric", NAMES)
 

@@ -375,6 +375,7 @@ def test_plan_with_outcomes_of_another_model_is_refused() -> None:
             replace(PLAN, validation=other)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
     many = ", ".join(f'"{value:04}"' for value in range(5000))
     rows = ", ".join(["[-1000000, -1000000]"] * 5000)

@@ -15,22 +15,8 @@ from click.testing import CliRunner, Result
 from encoders.report import unpack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.survey import main
+from tests.support.surveys import TEA_OF_THREE as SURVEY
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green", "mint"]
-[features.hours]
-range = [0, 12]
-bins = 3
-missing = "category"
-weight = 3
-"""
 TEXTS = """\
 [texts.en]
 title = "Tea"

@@ -12,23 +12,9 @@ from click.testing import CliRunner, Result
 
 from encoders.survey import read_survey
 from ldp_aggregator.cli.survey import main
+from tests.support.surveys import TEA_OF_THREE as SURVEY
 
 ROOT = Path(__file__).resolve().parents[3]
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green", "mint"]
-[features.hours]
-range = [0, 12]
-bins = 3
-missing = "category"
-weight = 3
-"""
 TEXTS = """\
 [texts.en]
 title = "Tee"

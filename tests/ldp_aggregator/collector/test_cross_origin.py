@@ -208,6 +208,7 @@ def test_a_duplicate_and_a_reused_id_are_readable_from_every_origin(base: str) -
     assert all(response.cross_origin_headers == READABLE for response in responses)
 
 
+@pytest.mark.slow
 def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(GATEWAY)
     (tmp_path / "sleep.toml").write_text(SLEEP)
@@ -427,6 +428,7 @@ def test_reports_as_text_count_towards_the_rate(store: MemoryStore, plan: Plan) 
 # -- secrecy -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_neither_origins_nor_addresses_are_logged_stored_or_measured(tmp_path: Path) -> None:
     (tmp_path / "sleep.toml").write_text(SLEEP + SLEEP_TEXTS)
     url, log, source = f"sqlite:///{tmp_path}/store.db", tmp_path / "log", "127.77.66.55"

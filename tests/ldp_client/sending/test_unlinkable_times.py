@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from random import Random
-from statistics import median
-from typing import NamedTuple
 
 import pytest
 
@@ -15,19 +13,19 @@ from ldp_client import Response, retry_after
 from ldp_client.sending.scheduled_report import QueuedReport
 from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
-from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, most_by_chance, survey_of
+from tests.support.sending_schedules import (
+    DAY,
+    DOWN,
+    HOUR,
+    ManualClock,
+    Sent,
+    is_linked,
+    linked,
+    survey_of,
+)
 
 ATTEMPT_SECONDS = 0.01
 Schedule = Callable[..., SendingSchedule]
-
-
-class Sent(NamedTuple):
-    """One attempt, as the collector sees it, with the device that it does not see."""
-
-    when: float
-    device: int
-    survey: SurveyIdentity
-    is_taken: bool
 
 
 # -- rules whose links the tests must detect ----------------------------------------------------
@@ -101,41 +99,6 @@ def simulate(
 def uniform(end: float, count: int = 100) -> list[float]:
     random = Random("starts")
     return [end * random.random() for _ in range(count)]
-
-
-class Linked(NamedTuple):
-    """How well times link the two reports of a device."""
-
-    nearest: int
-    """The devices of which the first report's nearest neighbour in time is the second."""
-    close: int
-    """The devices whose gap is below the median gap of reports of different devices."""
-    gap: float
-    chance_gap: float
-    """The median gaps, in seconds: of one device, and of different ones."""
-
-
-def linked(seen: list[Sent]) -> Linked:
-    taken = [each for each in seen if each.is_taken]
-    when = {(each.device, each.survey): each.when for each in taken}
-    first = {device: time for (device, survey), time in when.items() if survey == survey_of(0)}
-    second = {device: time for (device, survey), time in when.items() if survey == survey_of(1)}
-    assert first.keys() == second.keys()
-    nearest = sum(
-        min((each for each in when if each != (device, survey_of(0))), key=lambda each: abs(when[each] - own))
-        == (device, survey_of(1))
-        for device, own in first.items()
-    )
-    gaps = {device: abs(first[device] - second[device]) for device in first}
-    usual = median(abs(first[one] - second[other]) for one in first for other in second if one != other)
-    return Linked(nearest, sum(gap < usual for gap in gaps.values()), median(gaps.values()), usual)
-
-
-def is_linked(found: Linked, devices: int = 100) -> bool:
-    """Return whether reports are closer or more often neighbours than by chance; wrong once in 1e7."""
-    return found.nearest > most_by_chance(devices, 1 / (2 * devices - 1)) or found.close > most_by_chance(
-        devices, 0.5
-    )
 
 
 def _outage(start: float, end: float) -> Callable[[float, int], bool]:

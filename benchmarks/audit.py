@@ -58,8 +58,8 @@ SENT = 2_000
 MUTANT_TRIALS = 20_000
 TIMED = 100_000
 JAVASCRIPT_TRIALS = 200_000
-AUDITED_TRIALS = 20_000
-AUDITED_REQUESTS = 500
+AUDITED_TRIALS = 5_000
+AUDITED_REQUESTS = 300
 
 
 def question_of(mechanism: str, epsilon: str) -> tuple[Plan, Question]:

@@ -1,4 +1,5 @@
 # make demo       run the whole protocol on real answers, with a real collector
+# make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
@@ -22,10 +23,13 @@ BENCH := .venv-bench
 JAVASCRIPT := clients/javascript
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
+.PHONY: demo web-demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
+
+web-demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 2

@@ -1,0 +1,105 @@
+"""The JavaScript in the documentation runs: in a page with a plan of README's survey, or in Node."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Route
+
+from encoders.survey.plan_files import load_plan_file
+from tests.support.javascript import FOLDER, run_node
+
+pytestmark = pytest.mark.slow
+
+ROOT = FOLDER.parents[1]
+WEB = ROOT / "docs" / "embedding-web.md"
+URL = "https://collector.example/v1/surveys/missed-payments-2026"
+HEADERS = {"Access-Control-Allow-Origin": "*"}
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """Return the blocks of code of a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The plan of README's survey."""
+    path = tmp_path_factory.mktemp("survey") / "survey.toml"
+    path.write_text(blocks_of(ROOT / "README.md", "toml")[0])
+    return load_plan_file(path).json
+
+
+def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[list[str], list[str], str]:
+    """Run a block as a module; return what it logs, the methods of its requests, and the page's address."""
+    logged, methods = [], []
+
+    def respond(route: Route) -> None:
+        methods.append(route.request.method)
+        content: Any = {"json": {"status": "recorded"}} if methods[-1] == "POST" else {"body": plan}
+        route.fulfill(headers=HEADERS, **content)
+
+    module = code.replace('from "ldp-bayes"', f'from "{origin}/src/index.js"')
+    prelude = f'import {{ Client }} from "{origin}/src/index.js"; const url = "{URL}";'
+    if "import { Client }" not in module:
+        module = f"{prelude}\n{module}"
+    with browser.new_context() as context:
+        page = context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: logged.append(message.text))
+        page.route(f"{URL}**", respond)
+        page.goto(f"{origin}/tests/client.html#token=a-misspelt-token")
+        page.evaluate(
+            """(code) => new Promise((resolve) => {
+                globalThis.finish = resolve;
+                const script = document.createElement("script");
+                script.type = "module";
+                script.textContent = `${code}\\nglobalThis.made = client;\\nfinish();`;
+                document.head.append(script);
+            })""",
+            module,
+        )
+        assert errors == []
+        if "report(" in code:
+            page.evaluate("async () => made.flush()")
+        return logged, methods, page.url
+
+
+def test_the_quick_start_prints_what_its_comments_show(browser: Browser, origin: str, plan: bytes) -> None:
+    start = blocks_of(WEB, "js")[0]
+    logged, methods, _ = run_in_page(browser, origin, plan, start)
+    assert [logged[0], logged[2]] == re.findall(
+        r"console\.log.*// (no_consent .*|queued)$", start, re.MULTILINE
+    )
+    assert "What would be sent" in logged[1]
+    assert methods == ["GET", "POST"]
+
+
+def test_the_example_of_the_readme_sends_one_report(browser: Browser, origin: str, plan: bytes) -> None:
+    [example] = blocks_of(ROOT / "README.md", "js")
+    logged, methods, _ = run_in_page(browser, origin, plan, example)
+    assert logged == ["queued"]
+    assert methods == ["GET", "POST"]
+
+
+def test_an_invitation_is_taken_out_of_the_address(browser: Browser, origin: str, plan: bytes) -> None:
+    invitation = blocks_of(WEB, "js")[1]
+    logged, _, address = run_in_page(browser, origin, plan, f"{invitation}\nconsole.log(token);")
+    assert logged == ["a-misspelt-token"]
+    assert address.endswith("/tests/client.html")
+
+
+def test_the_example_of_a_test_passes_in_node(plan: bytes, tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "ldp-bayes").symlink_to(FOLDER, target_is_directory=True)
+    (tmp_path / "plan.json").write_bytes(plan)
+    (tmp_path / "page.test.mjs").write_text(blocks_of(WEB, "js")[2])
+    assert "# pass 1" in run_node("--test", "--test-reporter=tap", "page.test.mjs", folder=tmp_path)
+
+
+def test_every_block_of_the_page_is_run() -> None:
+    assert len(blocks_of(WEB, "js")) == 3

@@ -144,8 +144,14 @@ class KillableBrowser:
             stop(self._process)
             raise
 
-    def new_page(self) -> Page:
-        return self._browser.contexts[0].new_page()
+    def open_page(self, origin: str) -> Page:
+        """Open a tab that has loaded the package; again if its process was killed meanwhile."""
+        for _ in range(5):
+            with suppress(Error):
+                page = self._browser.contexts[0].new_page()
+                open_package(page, origin)
+                return page
+        raise AssertionError("the browser opens no page")
 
     def renderers(self) -> list[int]:
         """Return the ids of the processes of all tabs."""

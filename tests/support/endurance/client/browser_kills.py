@@ -22,7 +22,6 @@ from tests.support.web_client import (
     call,
     count_reports,
     kill_processes,
-    open_package,
     serve_collector,
     serve_package,
 )
@@ -120,8 +119,7 @@ class _People:
         return f"p{self.count}"
 
     def _visit(self, port: int) -> Page:
-        page = self._browser.new_page()
-        open_package(page, self._origin)
+        page = self._browser.open_page(self._origin)
         page.evaluate(START, [f"http://127.0.0.1:{port}{SURVEY}", {"person": self._person}])
         return page
 
@@ -139,8 +137,7 @@ class _People:
 
     def _stored(self) -> set[bytes]:
         """Count the state of the person's journal; return the report in it."""
-        page = self._browser.new_page()
-        open_package(page, self._origin)
+        page = self._browser.open_page(self._origin)
         entries = page.evaluate(_STORED, f"ldp-bayes {self._person}")
         page.close()
         self.found[entries[0][0] if entries else "(none)"] += 1

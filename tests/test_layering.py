@@ -71,7 +71,7 @@ LAYERS = {
         {"bayes", "class_prior"},
         {"numeric.number"},
         {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
-        {"estimators", "relevance"},
+        {"discriminative", "estimators", "relevance"},
         {"feature_result", "number_result", "validation_result"},
         {"poisoning"},
         {"estimates"},

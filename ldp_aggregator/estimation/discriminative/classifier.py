@@ -1,0 +1,183 @@
+"""Trains a classifier on reports and on rows without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation.discriminative.fit import (
+    FittedScores,
+    NaiveBayesScores,
+    fit_scores,
+)
+from ldp_aggregator.estimation.discriminative.label_moments import (
+    ALL_ROWS,
+    DiscriminativeError,
+    LabelMoments,
+)
+from ldp_aggregator.estimation.discriminative.raking import RakedRows, rake
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+
+MAX_ROWS = 4000
+"""More rows are a random sample of this many: the noise of the reports is then far larger than theirs."""
+MIN_GAIN = 0.01
+"""Least factor of a number's scores; a normal distribution has a finite variance."""
+_SAMPLE_SEED = 0
+
+
+@dataclass(frozen=True)
+class DiscriminativeFit:
+    """A classifier fitted to reports and rows, in the form of Naive Bayes.
+
+    Attributes
+    ----------
+    prior : (k,) array
+    conditionals : tuple of (A_i, k) arrays and Gaussians
+        Their logarithms add up to the scores. Each column of a table adds up to one, but the entries are
+        weights of the classifier, not estimates of P(value | class).
+    fitted : tuple of int
+        The features whose scores were fitted; the others keep those of Naive Bayes.
+    chi_squares : dict from feature to float
+        How much the rows contradict the reports, see :class:`RakedRows`.
+    raked : RakedRows
+    log_evidence : float
+        Log evidence of the fit minus that of Naive Bayes.
+    """
+
+    prior: FloatArray
+    conditionals: tuple[FloatArray | Gaussian, ...]
+    fitted: tuple[int, ...]
+    chi_squares: dict[int, float]
+    raked: RakedRows
+    log_evidence: float
+
+
+def fit_classifier(
+    prior: FloatArray,
+    conditionals: Sequence[FloatArray | Gaussian],
+    moments: LabelMoments,
+    codes: IntArray,
+    features: Sequence[int] | None = None,
+) -> DiscriminativeFit:
+    """Fit a classifier that starts from Naive Bayes.
+
+    Parameters
+    ----------
+    prior, conditionals
+        Of Naive Bayes, from the same reports.
+    moments : LabelMoments
+        See :func:`estimate_label_moments`.
+    codes : (rows, features) int array
+        The rows without labels, coded as by :func:`ldp_aggregator.encode_table.encode_table`.
+    features : sequence of int, optional
+        The features to fit; by default all. The others, for example those that the rows do not have, keep the
+        scores of Naive Bayes: they count as independent of the fitted ones within each class.
+
+    Raises
+    ------
+    DiscriminativeError
+        If there are fewer than two rows, no feature to fit, or too many values and classes.
+    """
+    wanted = range(len(conditionals)) if features is None else features
+    moments = moments.select(wanted)
+    tables = {
+        place: np.log(each)
+        for place in moments.features
+        if place != ALL_ROWS and not isinstance(each := conditionals[place], Gaussian)
+    }
+    numbers = {place: each for place in wanted if isinstance(each := conditionals[place], Gaussian)}
+    if len(codes) < 2 or not tables:
+        raise DiscriminativeError("the fit needs at least two rows and one feature with reports")
+    codes = _sample(codes)
+    indicators = _mark_values(codes, tables)
+    marginals = moments.without_label_question()
+    raked = rake(indicators, marginals.shares, marginals.share_covariance, marginals.sizes)
+    offsets = np.zeros((len(codes), len(prior), len(numbers)))
+    for number, (place, gaussian) in enumerate(numbers.items()):
+        offsets[:, :, number] = _log_density(gaussian, codes[:, place])
+    scores = NaiveBayesScores(np.log(prior), list(tables.values()), offsets)
+    fitted = fit_scores(scores, moments, indicators, raked)
+    new_prior, changed = _to_probabilities(fitted, list(tables), numbers)
+    return DiscriminativeFit(
+        prior=new_prior,
+        conditionals=tuple(changed.get(place, each) for place, each in enumerate(conditionals)),
+        fitted=tuple(sorted(changed)),
+        chi_squares=dict(zip(tables, raked.chi_squares.tolist(), strict=True)),
+        raked=raked,
+        log_evidence=fitted.log_evidence,
+    )
+
+
+def _mark_values(codes: IntArray, tables: Mapping[int, FloatArray]) -> FloatArray:
+    """Return 1 where a row has the value of a cell, otherwise 0; shape (rows, cells)."""
+    for place, table in tables.items():
+        if not 0 <= codes[:, place].min() <= codes[:, place].max() < len(table):
+            raise DiscriminativeError(f"a row has a code of feature {place} that the survey does not have")
+    marks = [codes[:, place, None] == np.arange(len(table)) for place, table in tables.items()]
+    return np.concatenate(marks, axis=1).astype(np.float64)
+
+
+def _to_probabilities(
+    fitted: FittedScores, tables: Sequence[int], numbers: Mapping[int, Gaussian]
+) -> tuple[FloatArray, dict[int, FloatArray | Gaussian]]:
+    """Return a prior and, by feature, tables and normal distributions with the same predictions as scores."""
+    intercept = fitted.intercept
+    changed: dict[int, FloatArray | Gaussian] = {}
+    for place, table in zip(tables, fitted.tables, strict=True):
+        changed[place], shift = _normalise_table(table)
+        intercept = intercept + shift
+    gains = np.maximum(fitted.gains, MIN_GAIN).tolist()
+    for (place, gaussian), gain in zip(numbers.items(), gains, strict=True):
+        changed[place], shift = _scale_gaussian(gaussian, gain)
+        intercept = intercept + shift
+    odds = np.exp(intercept - intercept.max())
+    return odds / odds.sum(), changed
+
+
+def _sample(codes: IntArray) -> IntArray:
+    """Return at most MAX_ROWS of the rows, equal for equal rows."""
+    if len(codes) <= MAX_ROWS:
+        return codes
+    chosen = np.random.default_rng(_SAMPLE_SEED).choice(len(codes), MAX_ROWS, replace=False)
+    sample: IntArray = codes[np.sort(chosen)]
+    return sample
+
+
+def _normalise_table(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a table whose columns add up to one, and what to add to the intercept for equal predictions."""
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    peak = centred.max(axis=0)
+    odds = np.exp(centred - peak)
+    return odds / odds.sum(axis=0), peak + np.log(odds.sum(axis=0))
+
+
+def _log_density(gaussian: Gaussian, codes: IntArray) -> FloatArray:
+    """Return the log-density of coded numbers, or log P(missing), for each class; shape (rows, k)."""
+    peak, missing = _log_peak(gaussian)
+    x = ((codes - GRID) / GRID)[:, None]
+    scores: FloatArray = peak - (x - gaussian.mean) ** 2 / (2 * gaussian.variance)
+    if missing is not None:
+        scores[codes > 2 * GRID] = missing
+    return scores
+
+
+def _log_peak(gaussian: Gaussian) -> tuple[FloatArray, FloatArray | None]:
+    peak = -0.5 * np.log(2 * np.pi * gaussian.variance)
+    if gaussian.missing is None:
+        return peak, None
+    return peak + np.log1p(-gaussian.missing), np.log(gaussian.missing)
+
+
+def _scale_gaussian(gaussian: Gaussian, gain: float) -> tuple[Gaussian, FloatArray]:
+    """Return a distribution whose log-density is `gain` times as large, and what to add to the intercept."""
+    peak, missing = _log_peak(gaussian)
+    variance = gaussian.variance / gain
+    shift = gain * peak + 0.5 * np.log(2 * np.pi * variance)
+    if missing is None:
+        return Gaussian(gaussian.mean, variance, None), shift
+    total = np.logaddexp(shift, gain * missing)
+    return Gaussian(gaussian.mean, variance, np.exp(gain * missing - total)), total

@@ -1,0 +1,170 @@
+"""Fits the scores of a classifier to the moments that reports estimate, with rows that have no label.
+
+Naive Bayes adds the scores of all features as if they were independent within each class. Logistic regression
+weights them so that they predict the label together. Its equations need the joint frequencies of each value
+and class, which the reports estimate, and the joint distribution of the features, which rows without labels
+show. The closest published methods are those of Wang et al. (ALT 2021) and Ma and Yang (JMLR 2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation.discriminative.gauss_newton import (
+    NormalPrior,
+    PosteriorMode,
+    evidence_of_mean,
+    find_mode,
+)
+from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS, LabelMoments
+from ldp_aggregator.estimation.discriminative.moment_equations import (
+    MomentEquations,
+    ScoreModel,
+    class_contrasts,
+)
+from ldp_aggregator.estimation.discriminative.raking import RakedRows
+
+SCALE_VARIANCE = 0.5
+"""Prior variance of a common factor of all Naive Bayes scores; they are too large where features overlap."""
+FEATURE_SCALE_VARIANCES = (0.0, 0.1, 0.3, 1.0)
+"""Prior variances of a factor of each feature; the reports choose among them."""
+CELL_VARIANCES = (0.0, 0.01, 0.1, 1.0)
+"""Prior variances of what is added to each score; the reports choose among them."""
+INTERCEPT_VARIANCE = 0.3
+_FIRST_SETTING = (0.1, 0.1)
+"""The variances of the first fit, at whose probabilities the noise of the equations is evaluated."""
+_FIRST_SCALE = 0.5
+"""The noise of the first fit is evaluated at this fraction of the Naive Bayes scores."""
+
+
+@dataclass(frozen=True)
+class NaiveBayesScores:
+    """Scores of a Naive Bayes model: a row's score is the intercept plus one entry of each table.
+
+    Attributes
+    ----------
+    intercept : (k,) array
+        log P(class).
+    tables : sequence of (A_i, k) arrays
+        log P(value | class) of the features of the moments, in their order.
+    offsets : (rows, k, numbers) array
+        log-densities of the rows' numbers; each number gets a factor.
+    """
+
+    intercept: FloatArray
+    tables: Sequence[FloatArray]
+    offsets: FloatArray
+
+
+@dataclass(frozen=True)
+class FittedScores:
+    """Scores fitted to the reports; equal for all classes means uninformative.
+
+    Attributes
+    ----------
+    intercept : (k,) array
+    tables : tuple of (A_i, k) arrays
+        One per feature of the moments.
+    gains : (numbers,) array
+        Factors of the offsets.
+    probabilities : (rows, k) array
+        P(class | row) of the rows.
+    log_evidence : float
+        Of the best setting of the prior, minus that of Naive Bayes, whose scores nothing is changed.
+        Above zero: the reports are more probable if the scores differ from Naive Bayes.
+    """
+
+    intercept: FloatArray
+    tables: tuple[FloatArray, ...]
+    gains: FloatArray
+    probabilities: FloatArray
+    log_evidence: float
+
+
+def fit_scores(
+    naive_bayes: NaiveBayesScores, moments: LabelMoments, indicators: FloatArray, raked: RakedRows
+) -> FittedScores:
+    """Fit scores: the posterior mode for each setting of the prior, averaged by the settings' evidence.
+
+    The parameters are a priori normal around the scores of Naive Bayes. A common factor, a factor of each
+    feature and a term of each score vary. With little information the scores hardly change.
+
+    Parameters
+    ----------
+    naive_bayes : NaiveBayesScores
+    moments : LabelMoments
+        Of the features whose values the rows hold.
+    indicators : (rows, cells) array
+        1 where a row has the value of a cell; without a cell for the label question.
+    raked : RakedRows
+        The weights of the rows.
+    """
+    design = np.concatenate([np.ones((len(indicators), 1)), indicators], axis=1)
+    model = ScoreModel(design, naive_bayes.offsets)
+    mean = _centre_scores(naive_bayes)
+    observed = slice(0 if ALL_ROWS in moments.features else 1, None)
+    blocks = np.cumsum([1, *map(len, naive_bayes.tables)])
+
+    def evaluate_at(probabilities: FloatArray) -> MomentEquations:
+        return MomentEquations.at_probabilities(
+            model, raked.weights, moments, observed, probabilities, raked.effective_rows
+        )
+
+    equations = evaluate_at(model.predict(_FIRST_SCALE * mean))
+    first = find_mode(equations, _prior(mean, blocks, model.k, *_FIRST_SETTING))
+    equations = evaluate_at(first.probabilities)
+    modes = [
+        find_mode(equations, _prior(mean, blocks, model.k, *setting))
+        for setting in product(FEATURE_SCALE_VARIANCES, CELL_VARIANCES)
+    ]
+    parameters = _average(modes)
+    coefficients, gains = model.split(parameters)
+    scores = coefficients @ model.contrasts.T
+    return FittedScores(
+        intercept=scores[0],
+        tables=tuple(np.split(scores, blocks)[1:-1]),
+        gains=gains,
+        probabilities=model.predict(parameters),
+        log_evidence=max(mode.log_evidence for mode in modes) - evidence_of_mean(equations, mean),
+    )
+
+
+def _centre_scores(scores: NaiveBayesScores) -> FloatArray:
+    """Return the scores of Naive Bayes as parameters: contrasts of classes, then a gain of 1 per number."""
+    contrasts = class_contrasts(len(scores.intercept))
+    columns = np.concatenate([scores.intercept[None], *scores.tables]) @ contrasts
+    return np.concatenate([columns.ravel(), np.ones(scores.offsets.shape[2])])
+
+
+def _prior(
+    mean: FloatArray, blocks: IntArray, k: int, feature_variance: float, cell_variance: float
+) -> NormalPrior:
+    """Return the prior of a setting.
+
+    `blocks` are the columns of the design at which the features begin, and its number of columns. A feature's
+    factor and the common factor are directions of the scores of Naive Bayes.
+    """
+    ends, free = blocks * (k - 1), k - 1
+    edges: list[int] = [*ends.tolist(), *range(ends[-1] + 1, len(mean) + 1)]
+    directions = np.zeros((len(mean), len(edges)))
+    for number, (start, end) in enumerate(pairwise(edges)):
+        directions[start:end, number] = mean[start:end]
+    directions[free:, -1] = mean[free:]
+    variances = np.full(len(mean), cell_variance)
+    variances[:free], variances[ends[-1] :] = INTERCEPT_VARIANCE, 0.0
+    direction_variances = np.full(len(edges), feature_variance)
+    direction_variances[-1] = SCALE_VARIANCE
+    return NormalPrior(mean, variances, directions, direction_variances)
+
+
+def _average(modes: Sequence[PosteriorMode]) -> FloatArray:
+    """Average the parameters of several settings, weighted by their evidence."""
+    evidence = np.array([mode.log_evidence for mode in modes])
+    odds = np.exp(evidence - evidence.max())
+    average: FloatArray = odds @ np.stack([mode.parameters for mode in modes]) / odds.sum()
+    return average

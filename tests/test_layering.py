@@ -34,7 +34,7 @@ LAYERS = {
     "encoders": [
         {"__init__", "errors", "arrays", "notebook_html", "text_table"},
         {"epsilon_proof", "extras", "progress", "randomness", "report"},
-        {"probability_tables"},
+        {"exact", "probability_tables"},
         {"mechanisms"},
         {"survey"},
         {"explain"},
@@ -57,7 +57,7 @@ LAYERS = {
         {"rows", "stores"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
-        {"results"},
+        {"central", "results"},
         {"authoring", "models", "training_sources"},
         {"collector", "results.page", "rounds"},
         {"migrate", "simulation"},

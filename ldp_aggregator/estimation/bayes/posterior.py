@@ -10,18 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
 from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """Concentrations of P(value | label) around P(value), as prior sample sizes in people."""
 _MIN_VARIANCE = 1e-12
+
+
+class TableEstimate(Protocol):
+    """Noisy frequencies of the cells (value, label) of a feature, from reports or from a curator's counts."""
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        ...
+
+    @property
+    def raw(self) -> FloatArray:
+        """Unbiased frequencies, (A k,)."""
+        ...
+
+    @property
+    def covariance(self) -> FrequencyCovariance:
+        """The covariance of `raw`."""
+        ...
 
 
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
@@ -46,7 +66,7 @@ def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def smooth_tables(
-    frequencies: Sequence[Frequencies | None], sizes: Sequence[int], prior: FloatArray
+    frequencies: Sequence[TableEstimate | None], sizes: Sequence[int], prior: FloatArray
 ) -> list[FloatArray]:
     """Return a table P(value | label) for each feature, an (A_i, k) array: the posterior's geometric mean.
 
@@ -61,7 +81,7 @@ def smooth_tables(
 
     Parameters
     ----------
-    frequencies : sequence of (Frequencies or None)
+    frequencies : sequence of (TableEstimate or None)
         One per feature; None means that the feature has no reports.
     sizes : sequence of int
         Numbers of values, A_i.
@@ -100,7 +120,7 @@ class Interaction:
     noise: FloatArray
 
     @classmethod
-    def from_frequencies(cls, frequencies: Frequencies, prior: FloatArray) -> Interaction:
+    def from_frequencies(cls, frequencies: TableEstimate, prior: FloatArray) -> Interaction:
         """Centre a table along both axes, so that noise shared by all cells cancels."""
         k, covariance = len(prior), frequencies.covariance
         raw_shares, spread = _value_shares(frequencies, k)
@@ -113,7 +133,7 @@ class Interaction:
         return cls(shares, shares[:, None] + table / prior, noise)
 
 
-def _value_shares(frequencies: Frequencies, k: int) -> tuple[FloatArray, float]:
+def _value_shares(frequencies: TableEstimate, k: int) -> tuple[FloatArray, float]:
     """Return P(value), shifted so that it adds up to one, and the mean variance of its entries."""
     covariance, table = frequencies.covariance, frequencies.raw.reshape(-1, k)
     size = len(table)

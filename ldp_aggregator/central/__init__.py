@@ -1,0 +1,1 @@
+"""Training by a trusted curator under differential privacy."""

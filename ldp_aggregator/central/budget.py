@@ -1,0 +1,85 @@
+"""What a training promises, and how it divides epsilon among its steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ldp_aggregator.central.coded_rows import CentralError
+
+ADD_REMOVE, REPLACE = "add-remove", "replace"
+_PARTS = 1 << 10
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one step of a training spends.
+
+    Attributes
+    ----------
+    step : str
+    epsilon, delta : Fraction
+    """
+
+    step: str
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The privacy that a training promises to a person.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+    adjacency : str
+        "add-remove": two neighbouring data sets differ by the rows of one person. "replace": they differ in
+        the content of these rows.
+    rows_per_person : int
+        Most rows of one person.
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    adjacency: str = ADD_REMOVE
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise CentralError("epsilon must be above 0")
+        if not 0 <= self.delta < 1:
+            raise CentralError("delta must be at least 0 and below 1")
+        if self.adjacency not in (ADD_REMOVE, REPLACE):
+            raise CentralError(f'adjacency is "{ADD_REMOVE}" or "{REPLACE}"')
+        if self.rows_per_person < 1:
+            raise CentralError("a person has at least one row")
+
+    @property
+    def group(self) -> int:
+        """Number of rows that are added or removed between two neighbours, one after the other."""
+        return self.rows_per_person * (2 if self.adjacency == REPLACE else 1)
+
+    @property
+    def row_epsilon(self) -> Fraction:
+        """The epsilon of one row that is added or removed."""
+        return self.epsilon / self.group
+
+    @property
+    def row_delta(self) -> Fraction:
+        """The delta of one row that is added or removed.
+
+        A group of g rows has (g epsilon, g e^((g - 1) epsilon) delta)-differential privacy.
+        """
+        return self.delta / self.delta_growth
+
+    @property
+    def delta_growth(self) -> Fraction:
+        """An upper bound on g e^((g - 1) epsilon)."""
+        growth = math.exp(float((self.group - 1) * self.row_epsilon))
+        return self.group * Fraction(math.ceil(growth * _PARTS) + 1, _PARTS)
+
+    def for_group(self, spending: Spending) -> Spending:
+        """Return what a step spends for neighbours of this promise, from what it spends for one row."""
+        return Spending(spending.step, spending.epsilon * self.group, spending.delta * self.delta_growth)

@@ -1,0 +1,90 @@
+"""The rows of a curator as integer codes, and what is public about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.survey import Feature, NumericFeature
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import IntArray
+
+STEPS = 1 << 10
+"""Steps of the grid on which learners place a number of a survey, between its bounds."""
+
+
+class CentralError(LdpError):
+    """A training by a curator that cannot be run, or did not finish; nothing is released."""
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Rows of a curator, coded with a survey's public features.
+
+    Any number of rows is valid, also zero, and so are rows of one class only: an error that depended on the
+    rows would reveal them.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        The public features of the survey.
+    k : int
+        The public number of classes, at least 2.
+    codes : (m, F) array
+        Codes of the values, see :func:`~ldp_aggregator.encode_table.encode_table`.
+    labels : (m,) array
+        Codes of the labels.
+    """
+
+    features: tuple[Feature, ...]
+    k: int
+    codes: IntArray
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise CentralError("a classifier needs a survey with at least two labels")
+        if not self.features:
+            raise CentralError("a classifier needs at least one feature")
+        if self.codes.shape != (len(self.labels), len(self.features)) or self.labels.ndim != 1:
+            raise CentralError("the codes need one row per label and one column per feature")
+        if not (
+            _are_codes(self.labels, [self.k]) and _are_codes(self.codes, [f.size for f in self.features])
+        ):
+            raise CentralError("a code is outside the survey")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def select(self, places: Sequence[int]) -> CodedRows:
+        """Return the same rows with some of the features, by their indices."""
+        features = tuple(self.features[place] for place in places)
+        return CodedRows(features, self.k, self.codes[:, list(places)], self.labels)
+
+
+def _are_codes(codes: IntArray, sizes: Sequence[int]) -> bool:
+    return codes.dtype.kind in "iu" and bool(((codes >= 0) & (codes < np.array(sizes))).all())
+
+
+def place_on_grid(codes: IntArray) -> IntArray:
+    """Return the steps 0, ..., STEPS of numbers between their bounds; STEPS + 1 if the number is missing."""
+    steps = (codes * STEPS + GRID) // (2 * GRID)
+    return np.where(codes > 2 * GRID, STEPS + 1, steps)
+
+
+def grid_size(feature: Feature) -> int:
+    """Return the number of codes that learners distinguish."""
+    if isinstance(feature, NumericFeature):
+        return STEPS + 1 + (feature.missing == "category")
+    return feature.size
+
+
+def place_columns(rows: CodedRows) -> list[IntArray]:
+    """Return each feature's codes as learners distinguish them, one (m,) array per feature."""
+    return [
+        place_on_grid(column) if isinstance(feature, NumericFeature) else column
+        for feature, column in zip(rows.features, rows.codes.T, strict=True)
+    ]

@@ -1,0 +1,104 @@
+"""Places rows in the unit ball for linear models, by public scaling only.
+
+Every feature has a public matrix with one row of coordinates per code, so a linear score is a sum of
+looked-up numbers. A category is one-hot minus 1/A, or +-1/2 with two values. A number is t - 1/2, where t is
+its place between the bounds, or that of its bin between the first and the last; one more coordinate of 1/2
+stands for a missing number. A constant of 1/2 comes last. All coordinates are divided by the greatest
+possible length of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.survey import CategoricalFeature, Feature
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.central.coded_rows import grid_size
+
+_ROUNDING = 1 + 2.0**-40
+"""Covers the rounding of coordinates, so that the length of a row is never above 1."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """The public coordinates of the features of a survey.
+
+    Attributes
+    ----------
+    blocks : tuple of (codes, coordinates) arrays
+        One per feature.
+    constant : float
+        The last coordinate of every row.
+    """
+
+    blocks: tuple[FloatArray, ...]
+    constant: float
+
+    @classmethod
+    def from_features(cls, features: Sequence[Feature]) -> Design:
+        """Return the coordinates of the features of a survey."""
+        blocks = [_coordinates(feature) for feature in features]
+        squares = [float((block**2).sum(axis=1).max(initial=0.0)) for block in blocks]
+        length = math.sqrt(sum(squares) + 0.25) * _ROUNDING
+        return cls(tuple(block / length for block in blocks), 0.5 / length)
+
+    @property
+    def columns(self) -> int:
+        """Number of coordinates of a row."""
+        return 1 + sum(int(block.shape[1]) for block in self.blocks)
+
+    def split(self, weights: FloatArray) -> list[FloatArray]:
+        """Return the part of (columns, ...) weights of each feature, and the constant's, which is last."""
+        ends = np.cumsum([block.shape[1] for block in self.blocks])
+        return np.split(weights, ends)
+
+    def scores(self, columns: Sequence[IntArray], weights: FloatArray) -> FloatArray:
+        """Return x W, shape (m, c), for weights (columns, c) and the codes of :func:`place_columns`."""
+        *parts, last = self.split(weights)
+        scores = np.repeat(self.constant * last, len(columns[0]), axis=0)
+        for block, part, column in zip(self.blocks, parts, columns, strict=True):
+            scores += (block @ part)[column]
+        return scores
+
+    def pull_back(self, columns: Sequence[IntArray], residuals: FloatArray) -> FloatArray:
+        """Return the sum over the rows of x_i r_i', shape (columns, c), for residuals in [-2, 2], (m, c).
+
+        The residuals of each code are summed in two parts. The high parts are multiples of a power of two,
+        whose sums are exact. The low parts are so small that the rounding of their sums does not matter.
+        """
+        size = 2.0 ** (50 - max(len(residuals), 1).bit_length())
+        high = np.rint(residuals * size) / size
+        low = residuals - high
+        parts = []
+        for block, column in zip(self.blocks, columns, strict=True):
+            sums = [
+                np.bincount(column, high[:, c], len(block)) + np.bincount(column, low[:, c], len(block))
+                for c in range(residuals.shape[1])
+            ]
+            parts.append(block.T @ np.stack(sums, axis=1))
+        constant = self.constant * (high.sum(axis=0) + low.sum(axis=0))
+        return np.concatenate([*parts, constant[None, :]])
+
+    def matrix(self, columns: Sequence[IntArray], rows: slice) -> FloatArray:
+        """Return the coordinates of some rows, (m, columns)."""
+        parts = [block[column[rows]] for block, column in zip(self.blocks, columns, strict=True)]
+        return np.concatenate([*parts, np.full((len(parts[0]), 1), self.constant)], axis=1)
+
+
+def _coordinates(feature: Feature) -> FloatArray:
+    """Return the coordinates of each code before scaling, (codes, coordinates)."""
+    size = grid_size(feature)
+    if size == 1:
+        return np.empty((1, 0))
+    if not isinstance(feature, CategoricalFeature):
+        present = size - (feature.missing == "category")
+        places = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
+        absent = np.eye(size)[:, present:] / 2
+        return np.column_stack([np.append(places, np.zeros(size - present)), absent])
+    if size == 2:
+        return np.array([[-0.5], [0.5]])
+    return np.eye(size) - 1 / size

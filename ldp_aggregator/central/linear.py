@@ -1,0 +1,121 @@
+"""Linear models by objective perturbation: the soft hinge with a random linear term.
+
+The released weights minimise the sum of the losses + (lambda / 2) ||W||^2 + <b, W>, where b has the density
+e^(-rate ||b||). For two classes, lambda = tau / e and rate = e give e-differential privacy for a row that is
+added or removed; for more, lambda = 4 tau / e and rate = e / sqrt(2). Rows have at most the length 1.
+The solver uses floats, so its result is rounded and gets a little more noise, which covers its error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from encoders.randomness import RandomSource
+from encoders.survey import Feature
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.central.ball_noise import TAIL_PER_NUMBER, add_cover_noise, draw_ball_noise
+from ldp_aggregator.central.budget import Spending
+from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
+from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.losses import SHARPNESS, Loss, choose_loss
+from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
+
+COVER_SHARE = Fraction(1, 100)
+"""The share of epsilon that covers the error of floats."""
+_ERROR = Fraction(1, 1 << 21)
+_ERROR_ROWS = 1 << 16
+_ROUNDING = 2.0**-52
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Scores that are linear in a row's coordinates.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+    k : int
+    weights : (columns, k - 1) array
+        Released: multiples of 2^-40.
+    """
+
+    features: tuple[Feature, ...]
+    k: int
+    weights: FloatArray
+
+    def scores(self, rows_codes: IntArray) -> FloatArray:
+        """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""
+        rows = CodedRows(self.features, self.k, rows_codes, np.zeros(len(rows_codes), dtype=np.int64))
+        scores = Design.from_features(self.features).scores(place_columns(rows), self.weights)
+        return choose_loss(self.k).class_scores(scores)
+
+
+def fit_linear(
+    rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
+) -> tuple[LinearModel, list[Spending]]:
+    """Return a linear model and what it spent.
+
+    Parameters
+    ----------
+    rows : CodedRows
+    expected_rows : int
+        A public number, from which the covered error follows.
+    epsilon : Fraction
+        For one row that is added or removed.
+    source : RandomSource
+
+    Raises
+    ------
+    CentralError
+        If the solver did not converge, or floats are not precise enough; nothing may then be released.
+    """
+    cover = COVER_SHARE * epsilon
+    of_noise = epsilon - cover
+    design, loss = Design.from_features(rows.features), choose_loss(rows.k)
+    ridge, rate = choose_constants(rows.k, of_noise)
+    size = design.columns * loss.scores
+    linear = draw_ball_noise(size, rate, source).reshape(design.columns, loss.scores)
+    objective = Objective(design, place_columns(rows), rows.labels, loss, ridge, linear)
+    weights = minimise(objective)
+    error = covered_error(expected_rows)
+    if bound_error(objective, weights) > error:
+        raise CentralError("there are too many rows for the precision of floats; nothing is released")
+    released = add_cover_noise(weights.ravel(), error, cover, source).reshape(weights.shape)
+    spendings = [
+        Spending("noise in the objective", of_noise, size * TAIL_PER_NUMBER),
+        Spending("cover of rounding errors", cover),
+    ]
+    return LinearModel(rows.features, rows.k, released), spendings
+
+
+def choose_constants(k: int, epsilon: Fraction) -> tuple[float, float]:
+    """Return lambda, rounded up, and the rate of the noise."""
+    if k == 2:
+        return math.nextafter(float(SHARPNESS / epsilon), math.inf), float(epsilon)
+    return math.nextafter(float(4 * SHARPNESS / epsilon), math.inf), float(epsilon) / math.sqrt(2)
+
+
+def covered_error(expected_rows: int) -> Fraction:
+    """Return the error of the weights that the cover noise covers, from public numbers only."""
+    return _ERROR * max(-(-expected_rows // _ERROR_ROWS), 1)
+
+
+def bound_error(objective: Objective, weights: FloatArray) -> float:
+    """Return a bound on the distance between the computed weights and the ideal minimum.
+
+    The distance is at most the length of the ideal gradient, divided by lambda. This adds up the computed
+    gradient, the rounding of scores, residuals and sums, and that of the noise b.
+    """
+    loss: Loss = objective.loss
+    rows, size = len(objective.labels), weights.size
+    terms = len(objective.columns) + max(len(block) for block in objective.design.blocks) + 8
+    length = float(np.linalg.norm(weights))
+    of_scores = terms * _ROUNDING * length * loss.scores
+    of_rows = rows * (loss.lipschitz * of_scores + (terms + 8) * _ROUNDING * loss.scores)
+    of_noise = (size + 64) * _ROUNDING * float(np.linalg.norm(objective.linear))
+    of_ridge = 4 * _ROUNDING * objective.ridge * length
+    return TOLERANCE + (of_rows + of_noise + of_ridge) / objective.ridge

@@ -24,9 +24,9 @@ from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import CentralModel, Training, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
-from ldp_aggregator.csv_rows import read_text_columns
-from ldp_aggregator.encode_columns import encode_columns, encode_values
 from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.rows.csv_rows import read_text_columns
+from ldp_aggregator.rows.encode_columns import encode_columns, encode_values
 from ldp_aggregator.simulation.labelled_table import split_rows
 
 DATA_SETS = ("car", "chess", "mushroom", "connect-4", "australian", "pima", "yrbss")

@@ -34,7 +34,7 @@ class CodedRows:
     k : int
         The public number of classes, at least 2.
     codes : (m, F) array
-        Codes of the values, see :func:`~ldp_aggregator.encode_table.encode_table`.
+        Codes of the values, see :func:`~ldp_aggregator.rows.encode_table.encode_table`.
     labels : (m,) array
         Codes of the labels.
     """

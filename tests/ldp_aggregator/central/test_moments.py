@@ -17,8 +17,8 @@ from ldp_aggregator.central.moments import SoftMoments
 from ldp_aggregator.central.naive_bayes import fit_naive_bayes
 from ldp_aggregator.central.noise import laplace_variance
 from ldp_aggregator.central.soft_cells import SOFT_UNIT, soft_cells
-from ldp_aggregator.encode_columns import encode_columns
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.rows.encode_columns import encode_columns
 from tests.ldp_aggregator.central.small_rows import GAPS, NUMBER
 
 

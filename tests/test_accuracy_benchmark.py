@@ -22,7 +22,7 @@ from benchmarks.accuracy.grid import DATA_SETS, LABEL, NON_PRIVATE, OURS, PAPER,
 from benchmarks.accuracy.page import SUMMARIES, parted, placed
 from benchmarks.accuracy.plain import INSTALLED
 from benchmarks.accuracy.results import Results, Settings
-from benchmarks.accuracy.ways import Task, calibration_error
+from benchmarks.accuracy.ways import Task
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
@@ -228,13 +228,6 @@ def test_gains_are_paired_with_the_best_in_hindsight(tmp_path: Path) -> None:
     assert (gain.best, gain.z, gain.below) == ("DE", 4.0, True)
     assert gain.gains == pytest.approx([0.01] * 3)
     assert summed("d", [gain]) == ["d", "+0.010 ± 0.000", "1", "1", "0", "0"]
-
-
-def test_the_calibration_error_is_the_distance_from_the_predicted_probability() -> None:
-    right = np.array([True, True, True, False])
-    assert calibration_error(np.full(4, 0.75), right) == pytest.approx(0)
-    assert calibration_error(np.full(4, 1.0), right) == pytest.approx(0.25)
-    assert calibration_error(np.array([0.55, 0.65, 0.95, 0.95]), right) == pytest.approx(0.425)
 
 
 def block_of(page: Path, name: str) -> str:

@@ -101,6 +101,8 @@ def draw(results: Results, data: str, path: Path) -> None:
             non_private=without,
             repeats=results.settings.repeats,
             balanced_accuracy=math.nan,  # the plot has accuracies only
+            log_loss=math.nan,
+            calibration_error=math.nan,
             beats_majority=accuracy > majority + 2 * stderr,
         )
         for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS, VALIDATED))

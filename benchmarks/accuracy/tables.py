@@ -18,7 +18,7 @@ from benchmarks.accuracy.grid import (
 )
 from benchmarks.accuracy.plain import FLOOR
 from benchmarks.accuracy.results import Floats, Results
-from benchmarks.accuracy.ways import BINS
+from ldp_aggregator.models.prediction_quality import CALIBRATION_BINS
 
 PROSE_WIDTH = 110
 CALIBRATED = ("0.25", "0.5", "1")
@@ -111,9 +111,10 @@ def calibration(results: Results, names: Sequence[str]) -> str:
             rows.append([data, title, *found])
         without = shown(results.get(Cell(data, NON_PRIVATE), "error"))
         rows.append([data, NON_PRIVATE, *[without] * len(CALIBRATED)])
-    error = f"""The table shows the expected calibration error in {BINS} bins: the mean absolute difference
-    between the probability of the predicted class and the share of correct predictions. **plug-in** is plain
-    Naive Bayes of the raw tables of the same reports as ours, clipped to 0 and normalised.
+    error = f"""The table shows the expected calibration error in {CALIBRATION_BINS} bins: the mean absolute
+    difference between the probability of the predicted class and the share of correct predictions.
+    **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours, clipped to 0 and
+    normalised.
     {times(results.settings.repeats).capitalize()}."""
     return f"""## Calibration of predicted probabilities
 

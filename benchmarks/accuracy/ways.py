@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.accuracy.grid import (
     LABEL,
@@ -29,14 +28,14 @@ from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
 from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
+from ldp_aggregator.models.prediction_quality import measure_predictions
+from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
 from ldp_aggregator.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
 from ldp_aggregator.simulation.trial import EncodedRows, Trial, encode_repeats, run_trial
 from ldp_aggregator.simulation.variants import Variant
 
 CLASS = "class"
-BINS = 10
 Found = dict[str, float]
 """Results of one repeat by name: "accuracy", calibration "error", and those of other estimators."""
 
@@ -152,12 +151,6 @@ def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
 
 def evaluate_model(view: EncodedRows, model: LogProbabilities) -> Found:
     """Return a model's accuracy, and the expected calibration error of its predictions."""
-    likely = np.exp(normalise_log_scores(model.compute_scores(view.codes, view.split.test)))
-    right = likely.argmax(axis=1) == view.table.labels[view.split.test]
-    return {"accuracy": float(np.mean(right)), "error": calibration_error(likely.max(axis=1), right)}
-
-
-def calibration_error(sure: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Return the mean difference of accuracy and predicted probability, weighted by the bins' sizes."""
-    bins = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
-    return float(np.abs(np.bincount(bins, right - sure, BINS)).sum() / len(sure))
+    test = view.split.test
+    found = measure_predictions(model.compute_scores(view.codes, test), view.table.labels[test])
+    return {"accuracy": found.accuracy, "error": found.calibration_error}

@@ -121,6 +121,12 @@ def _names_parser(
     default=0.0,
     help="Share of the training rows that are public: projections are fitted on them; they do not report.",
 )
+@click.option(
+    "--users",
+    type=click.IntRange(min=1),
+    default=0,
+    help="Number of people, drawn with replacement from the training rows; by default one per row.",
+)
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -152,7 +158,8 @@ def main(
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. The accuracies of
-    the same model without privacy and of always guessing the most frequent label are printed too.
+    the same model without privacy and of always guessing the most frequent label are printed too. With
+    --json, each row also has the log loss and the expected calibration error of the predicted probabilities.
 
     The header of ROWS names the features and the label. An empty cell is a missing answer.
     """
@@ -177,7 +184,9 @@ def main(
         length = len(grid) * options["repeats"]
         with show_progress("simulating", length, "trials") as progress:
             result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-        click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed))
+        click.echo(
+            json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options["users"])
+        )
         if plot:
             plot_simulation(result, plot, title=parsed.id)
         if reports_file:
@@ -221,7 +230,7 @@ _LEGEND = (
 )
 
 
-def _format_table(result: Simulation, survey: Survey) -> str:
+def _format_table(result: Simulation, survey: Survey, users: int) -> str:
     """Return a table of the rows; columns with the default in every row are left out."""
     first = result.rows[0]
     hidden = set()
@@ -233,7 +242,8 @@ def _format_table(result: Simulation, survey: Survey) -> str:
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
-    lines = [f"{survey.id}: accuracy over {first.repeats} repeats, estimator {first.estimator}"]
+    people = f", {users:,} people" if users else ""
+    lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
     lines += ["", *wrap_text(_LEGEND)]

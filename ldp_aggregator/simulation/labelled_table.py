@@ -55,18 +55,45 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of one repeat: rows that report, test rows, and rows that projections are fitted on."""
+    """Row numbers of one repeat.
+
+    Attributes
+    ----------
+    train, test : int arrays
+        Rows that report, and rows that test the model.
+    public : int array
+        Rows that projections are fitted on.
+    unlabelled : int array
+        Rows that the model gets without their labels; they neither report nor test.
+    users : int
+        Number of people, drawn with replacement from the rows that report; 0 stands for one person per row.
+    seed : tuple of int
+        Seeds the draw of the people.
+    """
 
     train: IntArray
     test: IntArray
     public: IntArray
+    unlabelled: IntArray
+    users: int = 0
+    seed: tuple[int, ...] = ()
+
+    def draw_people(self) -> IntArray:
+        """Return the row number of each person; equal splits draw equal people."""
+        if not self.users:
+            return self.train
+        people: IntArray = np.random.default_rng(self.seed).choice(self.train, self.users)
+        return people
 
 
-def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list[Split]:
+def split_rows(
+    count: int, repeats: int, seed: int, public_share: float, unlabelled: int = 0, users: int = 0
+) -> list[Split]:
     """Shuffle and split `count` rows for each repeat: four fifths to report, one fifth to test.
 
     Public rows are a share of the first part and do not report. Without them projections are fitted on the
-    rows that report.
+    rows that report. Of the other rows of the first part, `unlabelled` play rows without labels, and do not
+    report either.
     """
     if not 0 <= public_share < 1:
         raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
@@ -74,11 +101,23 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float) -> list
     public = max(round(public_share * training), 1) if public_share else 0
     if public == training:
         raise SimulationError("the public share of the training rows leaves nobody to report")
+    first = public + unlabelled
+    if first >= training:
+        raise SimulationError(
+            f"{unlabelled} unlabelled rows leave nobody to report: {training - public} rows are not for tests"
+        )
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
     return [
-        Split(train=order[public:training], test=order[training:], public=order[: public or training])
-        for order in shuffled
+        Split(
+            train=order[first:training],
+            test=order[training:],
+            public=order[:public] if public else order[first:training],
+            unlabelled=order[public:first],
+            users=users,
+            seed=(seed, repeat, users),
+        )
+        for repeat, order in enumerate(shuffled)
     ]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Survey
+from ldp_aggregator.models.prediction_quality import PredictionQuality
 from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
 from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
 from ldp_aggregator.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
@@ -44,6 +45,9 @@ class SimulationRow:
     repeats : int
     balanced_accuracy : float
         Mean share of correct predictions on the test rows of each class, averaged over the classes.
+    log_loss, calibration_error : float
+        Of the probabilities predicted for the test rows, see
+        :class:`~ldp_aggregator.models.prediction_quality.PredictionQuality`; means over the repeats.
     beats_majority : bool
         Whether the accuracy exceeds that of the majority class by more than two standard errors of the
         difference.
@@ -63,36 +67,36 @@ class SimulationRow:
     non_private: float
     repeats: int
     balanced_accuracy: float
+    log_loss: float
+    calibration_error: float
     beats_majority: bool
     rounds: int = 1
     validated: bool = False
 
     @classmethod
-    def from_accuracies(
-        cls,
-        variant: Variant,
-        accuracies: Sequence[float],
-        balanced: Sequence[float],
-        encoded: Sequence[EncodedRows],
+    def from_trials(
+        cls, variant: Variant, found: Sequence[PredictionQuality], encoded: Sequence[EncodedRows]
     ) -> Self:
-        """Average the accuracies of a variant's trials over their repeats."""
-        repeats = len(accuracies)
-        mean = math.fsum(accuracies) / repeats
+        """Average what was measured in a variant's trials over their repeats."""
+        accuracies = [each.accuracy for each in found]
+        mean = _average(accuracies)
         gains = [accuracy - rows.majority for accuracy, rows in zip(accuracies, encoded, strict=True)]
-        if repeats == 1:
+        if len(found) == 1:
             stderr = gain_stderr = math.sqrt(mean * (1 - mean) / len(encoded[0].split.test))
         else:
             stderr, gain_stderr = (
-                float(np.std(each, ddof=1)) / math.sqrt(repeats) for each in (accuracies, gains)
+                float(np.std(each, ddof=1)) / math.sqrt(len(found)) for each in (accuracies, gains)
             )
         return cls(
             **asdict(variant) | {"epsilon": float(variant.epsilon)},
             accuracy=mean,
             stderr=stderr,
-            non_private=math.fsum(rows.non_private for rows in encoded) / repeats,
-            repeats=repeats,
-            balanced_accuracy=math.fsum(balanced) / repeats,
-            beats_majority=math.fsum(gains) / repeats > 2 * gain_stderr,
+            non_private=_average([rows.non_private for rows in encoded]),
+            repeats=len(found),
+            balanced_accuracy=_average([each.balanced_accuracy for each in found]),
+            log_loss=_average([each.log_loss for each in found]),
+            calibration_error=_average([each.calibration_error for each in found]),
+            beats_majority=_average(gains) > 2 * gain_stderr,
         )
 
 
@@ -149,6 +153,7 @@ def simulate(
     repeats: int = 10,
     seed: int = 0,
     public_share: float = 0.0,
+    users: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Simulation:
     """Simulate a survey in memory, and return the accuracy of each variant's models.
@@ -157,7 +162,7 @@ def simulate(
     ----------
     survey : Survey
         See :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced. If it has no
-        `users`, this is the number of rows that report.
+        `users`, this is the number of people who report.
     rows : DataFrame, list of dicts, or dict of columns
         A column for each feature of the survey, and one for the label, named as in the survey or "class".
     grid : SimulationGrid
@@ -173,6 +178,8 @@ def simulate(
         Share of the training rows that a projection is fitted on; they are public and do not report.
         If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
         epsilon does NOT cover that. "learned" needs no public rows.
+    users : int
+        Number of people, drawn with replacement from the training rows; 0 stands for one person per row.
     progress : callable, optional
         Called with 1 after every trial.
 
@@ -185,30 +192,35 @@ def simulate(
     table = read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
+    if users < 0:
+        raise SimulationError("the number of people is at least 1, or 0 for one person per training row")
     variants = grid.list_variants(survey, estimator)
     # Split the rows of each repeat: four fifths report, one fifth tests.
-    splits = split_rows(len(table.labels), repeats, seed, public_share)
+    splits = split_rows(len(table.labels), repeats, seed, public_share, users=users)
     results: list[SimulationRow] = []
     encoded: list[EncodedRows] = []
     for index, variant in enumerate(variants):
         # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
         if not index or variant.encoding != variants[index - 1].encoding:
             encoded = encode_repeats(table, splits, variant)
-        accuracies, balanced = [], []
+        found = []
         for repeat, encoded_rows in enumerate(encoded):
             # Compile the plan, simulate reports, estimate and train.
             rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, index)))
             trial = run_trial(encoded_rows, variant, rng)
             # Test on the rows that did not report.
-            accuracies.append(trial.accuracy)
-            balanced.append(trial.balanced_accuracy)
+            found.append(trial.quality)
             if progress:
                 progress(1)
         # Average over the repeats.
-        results.append(SimulationRow.from_accuracies(variant, accuracies, balanced, encoded))
+        results.append(SimulationRow.from_trials(variant, found, encoded))
     return Simulation(
         rows=tuple(results),
         majority=math.fsum(each.majority for each in encoded) / repeats,
         majority_class=survey.label.values[np.bincount(table.labels).argmax()],
         public_share=public_share,
     )
+
+
+def _average(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

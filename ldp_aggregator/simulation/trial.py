@@ -13,6 +13,7 @@ from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.baseline import train_baseline
+from ldp_aggregator.models.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_aggregator.rounds.narrow import compute_round_ends, next_round
@@ -64,11 +65,10 @@ class EncodedRows:
         """Return the share of test rows whose label the model predicts."""
         return compute_accuracy(model, self.codes, self.table.labels, self.split.test)
 
-    def compute_balanced_accuracy(self, model: LogProbabilities) -> float:
-        """Return the accuracy on the test rows of each class, averaged over the classes."""
-        labels = self.table.labels[self.split.test]
-        is_correct = predict_labels(model, self.codes, self.split.test) == labels
-        return float(np.mean([is_correct[labels == each].mean() for each in np.unique(labels)]))
+    def measure(self, model: LogProbabilities) -> PredictionQuality:
+        """Measure the model's predictions of the test rows."""
+        scores = model.compute_scores(self.codes, self.split.test)
+        return measure_predictions(scores, self.table.labels[self.split.test])
 
     @cached_property
     def majority(self) -> float:
@@ -95,22 +95,22 @@ class Trial:
         return self.rows.compute_accuracy(self.model)
 
     @property
-    def balanced_accuracy(self) -> float:
-        """Accuracy of the model on the test rows of each class, averaged over the classes."""
-        return self.rows.compute_balanced_accuracy(self.model)
+    def quality(self) -> PredictionQuality:
+        """The model's predictions of the test rows, measured."""
+        return self.rows.measure(self.model)
 
 
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
     """Simulate one variant of the survey, and train a model on its reports."""
     if variant.learned_components:
         rows = learn_from_pilot(rows, variant, rng)
-    users = rows.table.survey.users or len(rows.split.train)
+    users = rows.table.survey.users or rows.split.users or len(rows.split.train)
     survey = variant.apply(replace(rows.table.survey, users=users), rows.fit)
     return run_rounds(rows, survey, variant, rng)
 
 
 def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomSource) -> Trial:
-    """Simulate the variant's rounds, one report per training row, and train on all reports.
+    """Simulate the variant's rounds, one report per person, and train on all reports.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
     rng : RandomSource
     """
     # Split the people: some validate; of the others, half answer the first round.
-    people = rows.split.train
+    people = rows.split.draw_people()
     validators, respondents = np.split(
         people, [round(VALIDATION_SHARE * len(people)) if variant.validated else 0]
     )
@@ -180,7 +180,7 @@ def encode_repeats(table: LabelledTable, splits: Sequence[Split], variant: Varia
 def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> EncodedRows:
     """Simulate a pilot with some training rows, and encode the table by the projection learned from it.
 
-    The rows that answered the pilot do not report again.
+    The people who answered the pilot do not report again.
     """
     table, split = rows.table, rows.split
     pilot_variant = Variant(
@@ -188,13 +188,12 @@ def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> 
     )
     pilot = pilot_variant.apply(table.survey)
     plan = compile_survey(pilot)
-    count = round(PILOT_SHARE * len(split.train))
-    snapshot = simulate_reports(
-        plan, _encode_columns(table, plan), table.labels, rng, users=split.train[:count]
-    )
+    people = split.draw_people()
+    count = round(PILOT_SHARE * len(people))
+    snapshot = simulate_reports(plan, _encode_columns(table, plan), table.labels, rng, users=people[:count])
     estimates = estimate_parameters(snapshot)
     fit = learn_projection(pilot, estimates.prior, estimates.conditionals, variant.learned_components)
-    return _encode(table, replace(split, train=split.train[count:]), variant, fit)
+    return _encode(table, replace(split, train=people[count:], users=0), variant, fit)
 
 
 def _encode(table: LabelledTable, split: Split, variant: Variant, fit: Fit | None) -> EncodedRows:

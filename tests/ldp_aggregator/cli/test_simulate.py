@@ -247,3 +247,13 @@ def test_the_example_of_the_documentation_simulates_trains_and_sizes(
     assert "**The reports were simulated**" in model.card()
     assert "20,000 (simulated)" in str(model)
     assert "People are as the pilot of 20,000 reports describes them" in " ".join(sized.stdout.split())
+
+
+def test_users_are_stated_and_every_row_has_calibration(run: Callable[..., Result]) -> None:
+    printed = run("--users", 3000, "--repeats", 2)
+    assert printed.exit_code == 0, printed.stderr
+    assert "accuracy over 2 repeats, 3,000 people, estimator default" in printed.stdout
+    (row,) = json.loads(run("--users", 3000, "--repeats", 2, "--json").stdout)["rows"]
+    assert 0 <= row["calibration_error"] < 0.2
+    assert 0 <= row["log_loss"] < 0.7
+    assert run("--users", 0).exit_code == 2

@@ -24,6 +24,8 @@ def row(projection: str, numeric: str, non_private: float) -> SimulationRow:
         non_private=non_private,
         repeats=5,
         balanced_accuracy=0.6,
+        log_loss=0.6,
+        calibration_error=0.1,
         beats_majority=True,
     )
 

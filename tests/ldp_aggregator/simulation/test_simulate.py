@@ -96,6 +96,8 @@ def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFram
         "stderr",
         "non_private",
         "balanced_accuracy",
+        "log_loss",
+        "calibration_error",
         "beats_majority",
     }
     assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
@@ -443,3 +445,39 @@ def test_a_model_of_one_feature_is_not_validated(echoes: dict[str, list[str]]) -
     )
     row = simulate(survey, echoes, SimulationGrid(epsilons=[2], validate=True), repeats=1).rows[0]
     assert row.accuracy > 0.85
+
+
+def test_users_are_drawn_with_replacement_from_the_rows_that_report() -> None:
+    (split,) = split_rows(100, 1, 5, 0.0, users=1000)
+    people = split.draw_people()
+    assert len(people) == 1000
+    assert set(people.tolist()) == set(split.train.tolist())
+    assert np.array_equal(people, split.draw_people())
+    (plain,) = split_rows(100, 1, 5, 0.0)
+    assert np.array_equal(plain.train, split.train)
+    assert np.array_equal(plain.draw_people(), plain.train)
+
+
+def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row() -> None:
+    for plain, split in zip(
+        split_rows(200, 3, 2, 0.1), split_rows(200, 3, 2, 0.1, unlabelled=30), strict=True
+    ):
+        parts = (split.train, split.test, split.public, split.unlabelled)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(200))
+        assert len(split.unlabelled) == 30
+        assert np.array_equal(plain.test, split.test)
+        assert np.array_equal(plain.public, split.public)
+    with pytest.raises(SimulationError, match="160 unlabelled rows leave nobody to report"):
+        split_rows(200, 1, 2, 0.0, unlabelled=160)
+
+
+def test_more_users_make_the_model_more_accurate(survey: Survey, people: pd.DataFrame) -> None:
+    few, many = (
+        simulate(survey, people.head(400), SimulationGrid(epsilons=[0.5]), repeats=4, users=users).rows[0]
+        for users in (0, 50_000)
+    )
+    assert many.accuracy > few.accuracy
+    assert many.log_loss < few.log_loss
+    assert abs(many.accuracy - many.non_private) < 0.05
+    with pytest.raises(SimulationError, match="number of people"):
+        simulate(survey, people, users=-1)

@@ -18,7 +18,10 @@ const SURVEYS = ["good-de", "good-values"].map(readVectors);
 const RECORDED = toBytes('{"status":"recorded"}');
 const DOWN = toBytes('{"reason":"store-unavailable"}');
 
-/** @typedef {{ start: number, end?: number, spread?: number, retryAfter?: number, isLater?: boolean, isFlushed?: boolean }} Scene */
+/**
+ * @typedef {{ start: number, end?: number, spread?: number, retryAfter?: number, isLater?: boolean,
+ *   isFlushed?: boolean }} Scene
+ */
 
 /**
  * Browsers start within `start` seconds. The collector responds with 503 until `end`, or to the first request of each

@@ -1,0 +1,190 @@
+"""The learner: budgets add up exactly, decisions use public numbers, and the noise is the system's."""
+
+from __future__ import annotations
+
+import ast
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ldp_aggregator.central
+from encoders.randomness import FastStream, SystemEntropy
+from ldp_aggregator.central import learner as learner_module
+from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.coded_rows import CentralError, CodedRows
+from ldp_aggregator.central.learner import LEARNERS, choose_learner, train
+from tests.ldp_aggregator.central.small_rows import BINS, NUMBER, THREE, TWO, make_rows, random_rows
+
+ROWS = random_rows((TWO, THREE, BINS), 3, 200)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("users", [None, 200, 100_000])
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise(Fraction("0.1")),
+        Promise(Fraction("0.37"), adjacency="replace"),
+        Promise(Fraction(7, 3), Fraction(1, 10**6), rows_per_person=3),
+        Promise(Fraction(1), Fraction(1, 10**6), "replace", 2),
+    ],
+)
+def test_the_budgets_of_the_steps_add_up_to_epsilon_exactly(
+    learner: str, users: int | None, promise: Promise
+) -> None:
+    training = train(ROWS, promise, users=users, learner=learner, source=FastStream(1))
+    assert sum(each.epsilon for each in training.spendings) == promise.epsilon
+    assert all(isinstance(each.epsilon, Fraction) and each.epsilon > 0 for each in training.spendings)
+    if training.learner == "nb":
+        assert training.delta == promise.delta
+    elif training.learner == "tree":
+        assert training.delta == 0
+    else:  # the tail of the noise
+        assert 0 < training.delta < Fraction(1, 10**30)
+
+
+def test_replacing_a_row_halves_epsilon_and_rows_per_person_divide_it() -> None:
+    assert Promise(Fraction(1), adjacency="replace").row_epsilon == Fraction(1, 2)
+    assert Promise(Fraction(1), adjacency="replace", rows_per_person=4).row_epsilon == Fraction(1, 8)
+
+
+def test_the_delta_of_a_group_of_rows_is_paid_for() -> None:
+    promise = Promise(Fraction(3), Fraction(1, 10**6), rows_per_person=3)
+    # groups: delta times the sum of e^(i epsilon) over i below 3
+    group = promise.row_delta * Fraction(sum(math.exp(i) for i in range(3)))
+    assert promise.delta / 3 < group <= promise.delta
+    assert Promise(Fraction(3), Fraction(1, 10**6)).row_delta <= Fraction(1, 10**6)
+
+
+def test_a_missing_number_of_users_is_replaced_by_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    scales: list[Fraction] = []
+
+    def draw(scale: Fraction, source: object) -> int:
+        scales.append(scale)
+        return -77
+
+    monkeypatch.setattr(learner_module, "draw_laplace", draw)
+    training = train(ROWS, Promise(Fraction(1)), learner="tree")
+    assert scales == [50]
+    assert training.expected_rows == 200 - 77
+    assert training.spendings[0].epsilon == Fraction(1, 50)
+    assert train(make_rows((TWO,), 2, []), Promise(Fraction(1)), learner="tree").expected_rows == 1
+
+
+def test_auto_depends_on_public_numbers_only() -> None:
+    empty = make_rows(ROWS.features, 3, [])
+    columns = 1 + 1 + 3 + 2  # a constant, two values, three values, bins and missing
+    enough = 30 * columns * 2
+    for rows in (ROWS, empty):
+        assert choose_learner(rows, enough, Fraction(1)) == "linear"
+        assert choose_learner(rows, enough - 1, Fraction(1)) == "tree"
+        assert choose_learner(rows, enough, Fraction(9, 10)) == "tree"
+    trained = [train(rows, Promise(Fraction(1)), users=enough).learner for rows in (ROWS, empty)]
+    assert trained == ["linear", "linear"]
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_two_trainings_have_different_noise(learner: str) -> None:
+    def released() -> bytes:
+        model = train(ROWS, Promise(Fraction(1)), users=200, learner=learner).model
+        arrays = {"nb": "prior", "linear": "weights", "tree": "counts"}
+        return np.asarray(getattr(model, arrays[learner])).tobytes()
+
+    assert len({released() for _ in range(4)}) == 4
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_a_source_that_is_given_is_the_only_one(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_entropy(count: int) -> bytes:
+        raise AssertionError("another source was read")
+
+    monkeypatch.setattr("os.urandom", no_entropy)
+    first, second = (
+        train(ROWS, Promise(Fraction(1)), users=200, learner=learner, source=FastStream(3)).model
+        for _ in range(2)
+    )
+    assert repr(first) == repr(second)
+
+
+def test_a_training_reads_the_systems_entropy_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    take = SystemEntropy.take
+
+    def record(self: SystemEntropy, count: int) -> bytes:
+        taken.append(count)
+        return take(self, count)
+
+    monkeypatch.setattr(SystemEntropy, "take", record)
+    train(ROWS, Promise(Fraction(1)), users=200, learner="nb")
+    assert sum(taken) > 100
+
+
+def test_no_module_of_the_curator_imports_another_generator() -> None:
+    folder = Path(ldp_aggregator.central.__file__).parent
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.partition(".")[0] for name in names} & {"random", "secrets", "scipy"}
+            is_seeded = isinstance(node, ast.Attribute) and node.attr in ("random", "FastStream")
+            assert not is_seeded, path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"epsilon": Fraction(0)},
+        {"epsilon": Fraction(-1)},
+        {"delta": Fraction(1)},
+        {"delta": Fraction(-1, 10)},
+        {"adjacency": "swap"},
+        {"rows_per_person": 0},
+    ],
+)
+def test_a_promise_that_is_not_one_is_refused(arguments: dict) -> None:
+    with pytest.raises(CentralError):
+        Promise(**{"epsilon": Fraction(1), **arguments})
+
+
+def test_unknown_learners_and_no_users_are_refused() -> None:
+    with pytest.raises(CentralError):
+        train(ROWS, Promise(Fraction(1)), learner="forest")
+    with pytest.raises(CentralError):
+        train(ROWS, Promise(Fraction(1)), users=0)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("coded", [[], [(1, 0)] * 3], ids=["no rows", "one class"])
+def test_rows_without_information_are_trained_like_all_others(learner: str, coded: list) -> None:
+    training = train(make_rows((TWO,), 2, coded), Promise(Fraction(1)), users=50, learner=learner)
+    assert sum(each.epsilon for each in training.spendings) == 1
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_predictions_follow_the_labels_where_the_signal_is_strong(learner: str) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 20_000)
+    flipped = np.where(rng.random((20_000, 3)) < 0.15, 1 - labels[:, None], labels[:, None])
+    rows = CodedRows((TWO, TWO, TWO), 2, flipped, labels)
+    model = train(rows, Promise(Fraction(1)), users=20_000, learner=learner).model
+    if learner == "nb":
+        scores = np.log(model.prior) + sum(
+            np.log(table)[rows.codes[:, place]] for place, table in enumerate(model.conditionals)
+        )
+    else:
+        scores = model.scores(rows.codes)
+    assert (scores.argmax(axis=1) == labels).mean() > 0.92
+
+
+def test_numbers_without_bins_are_learnt_by_all_learners() -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 20_000)
+    codes = np.clip(rng.normal(0.35 + 0.3 * labels, 0.1), 0, 1)
+    steps = np.rint(codes * (NUMBER.size - 1)).astype(np.int64)
+    rows = CodedRows((NUMBER,), 2, steps[:, None], labels)
+    for learner in ("linear", "tree"):
+        model = train(rows, Promise(Fraction(1)), users=20_000, learner=learner).model
+        assert (model.scores(rows.codes).argmax(axis=1) == labels).mean() > 0.9

@@ -1,0 +1,336 @@
+"""Linear models: the exact densities of the weights, mutants, the solver's certificate, the cover noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from encoders.randomness import FastStream, SystemEntropy
+from ldp_aggregator.central import ball_noise, linear, solver
+from ldp_aggregator.central.ball_noise import GRID_BITS, add_cover_noise, draw_ball_noise
+from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
+from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.linear import bound_error, choose_constants, covered_error, fit_linear
+from ldp_aggregator.central.losses import SHARPNESS, SoftHinge, SoftMaxHinge, choose_loss
+from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
+from tests.ldp_aggregator.central.small_rows import BINS, GAPS, NUMBER, THREE, TWO, make_rows, random_rows
+
+ALARM = 1e-8
+EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(5)]
+WEIGHTS = np.concatenate([-np.geomspace(1e3, 1e-3, 4000), [0.0], np.geomspace(1e-3, 1e3, 4000)])
+"""One-dimensional weights at which densities are compared."""
+
+
+def log_density(rows: tuple[tuple[float, int], ...], ridge: float, rate: float) -> np.ndarray:
+    """Return the log density of the ideal weight, up to a constant: that of b, times the Jacobian."""
+    loss = SoftHinge()
+    gradient, curvature = ridge * WEIGHTS, np.full(len(WEIGHTS), ridge)
+    for x, label in rows:
+        scores, labels = (WEIGHTS * x)[:, None], np.full(len(WEIGHTS), label)
+        gradient = gradient + x * loss.residuals(scores, labels)[:, 0]
+        curvature = curvature + x**2 * loss.curvatures(scores, labels)[:, 0, 0]
+    return -rate * np.abs(gradient) + np.log(curvature)
+
+
+def realised(ridge: float, rate: float, places: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)) -> float:
+    """Return the greatest log ratio over all data sets of up to two rows and one row more."""
+    kinds = list(product(places, (0, 1)))
+    worst = 0.0
+    for size in range(3):
+        for rows in combinations_with_replacement(kinds, size):
+            density = log_density(rows, ridge, rate)
+            for extra in kinds:
+                ratio = np.abs(log_density((*rows, extra), ridge, rate) - density)
+                worst = max(worst, float(ratio.max()))
+    return worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_weight_of_two_classes_realises_exactly_epsilon(epsilon: Fraction) -> None:
+    ridge, rate = choose_constants(2, epsilon)
+    assert realised(ridge, rate) == pytest.approx(float(epsilon), rel=1e-3)
+    assert realised(ridge, rate) <= float(epsilon) * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_rows_beyond_the_unit_ball_exceed_epsilon(epsilon: Fraction) -> None:
+    assert realised(*choose_constants(2, epsilon), places=(-2.0, 2.0)) > 1.5 * float(epsilon)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", EPSILONS[:2])
+def test_half_of_lambda_exceeds_epsilon_in_small_data_sets(epsilon: Fraction) -> None:
+    ridge, rate = choose_constants(2, epsilon)
+    assert realised(ridge / 2, rate) > 1.02 * float(epsilon)
+
+
+def worst_of_two_classes(ridge: float, rate: float) -> float:
+    """Return the greatest log ratio that one row in the unit ball can cause, over its scores."""
+    loss, scores = SoftHinge(), np.linspace(-40, 40, 80_001)[:, None]
+    labels = np.ones(len(scores), dtype=np.int64)
+    lengths = np.abs(loss.residuals(scores, labels)[:, 0])
+    return float((rate * lengths + np.log1p(loss.curvatures(scores, labels)[:, 0, 0] / ridge)).max())
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_row_of_two_classes_spends_exactly_epsilon(epsilon: Fraction) -> None:
+    ridge, rate = choose_constants(2, epsilon)
+    assert worst_of_two_classes(ridge, rate) == pytest.approx(float(epsilon), rel=1e-9)
+    assert worst_of_two_classes(ridge / 2, rate) > 1.01 * float(epsilon)
+
+
+@pytest.mark.slow
+def test_one_against_the_rest_at_epsilon_each_exceeds_epsilon() -> None:
+    # the weights of each class are independent, and the new row changes all three
+    assert 3 * realised(*choose_constants(2, Fraction(1))) > 2.9
+
+
+def shares_near_corners(k: int) -> np.ndarray:
+    """Return distributions of the labels: some mass on two labels, the rest spread."""
+    ends = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 60), 1 - np.geomspace(1e-9, 0.5, 60)])
+    spread = []
+    for a, b in product(ends, repeat=2):
+        if a + b <= 1:
+            rest = (1 - a - b) / (k - 2)
+            spread.append([a, b, *([rest] * (k - 2))])
+    if k == 3:
+        return np.array(spread)
+    random = np.random.default_rng(1).dirichlet(np.full(k, 0.3), 4000)
+    return np.concatenate([spread, random])
+
+
+def worst_of_classes(k: int, ridge: float, rate: float) -> float:
+    """Return the greatest log ratio that one row in the unit ball can cause, over its distributions."""
+    loss = SoftMaxHinge(k)
+    shares = np.maximum(shares_near_corners(k), 1e-15)
+    scores = np.log(shares / shares.sum(axis=1, keepdims=True)) / SHARPNESS
+    scores[:, 1:] -= 1  # the loss adds the margin to every label but the row's, which is 0
+    scores = scores @ loss.basis.T
+    labels = np.zeros(len(scores), dtype=np.int64)
+    lengths = np.linalg.norm(loss.residuals(scores, labels), axis=1)
+    logs = np.linalg.slogdet(np.eye(k - 1) + loss.curvatures(scores, labels) / ridge)[1]
+    return float((rate * lengths + logs).max())
+
+
+@pytest.mark.parametrize("k", [3, 5, 10])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_weights_of_more_classes_spend_exactly_epsilon(k: int, epsilon: Fraction) -> None:
+    ridge, rate = choose_constants(k, epsilon)
+    assert worst_of_classes(k, ridge, rate) == pytest.approx(float(epsilon), rel=1e-5)
+    assert worst_of_classes(k, ridge / 2, rate) > 1.01 * float(epsilon)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_derivatives_of_losses_are_those_of_the_losses(k: int) -> None:
+    loss = choose_loss(k)
+    rng = np.random.default_rng(k)
+    scores, step = rng.normal(0, 2, (6, loss.scores)), 1e-5
+    for row, label in product(range(6), range(k)):
+        labels = np.array([label])
+        point = scores[row : row + 1]
+        for place in range(loss.scores):
+            move = np.zeros((1, loss.scores))
+            move[0, place] = step
+            slope = (loss.loss(point + move, labels) - loss.loss(point - move, labels)) / (2 * step)
+            assert loss.residuals(point, labels)[0, place] == pytest.approx(slope, abs=1e-7)
+            bend = (loss.residuals(point + move, labels) - loss.residuals(point - move, labels)) / (2 * step)
+            assert loss.curvatures(point, labels)[0, :, place] == pytest.approx(bend[0], abs=1e-6)
+
+
+def all_rows(features: tuple) -> CodedRows:
+    coded = product(*([0, feature.size // 2, feature.size - 2, feature.size - 1] for feature in features))
+    codes = np.array(list(coded))
+    codes = np.clip(codes, 0, [feature.size - 1 for feature in features])
+    return CodedRows(features, 2, codes, np.zeros(len(codes), dtype=np.int64))
+
+
+def test_no_row_is_longer_than_one_and_one_is_that_long() -> None:
+    features = (TWO, THREE, BINS, NUMBER, GAPS, type(TWO)("one", ("a",)))
+    rows = all_rows(features)
+    design = Design.from_features(features)
+    matrix = design.matrix(place_columns(rows), slice(None))
+    lengths = np.sqrt((matrix.astype(np.longdouble) ** 2).sum(axis=1))
+    assert matrix.shape[1] == design.columns == 1 + 3 + 2 + 1 + 2 + 1
+    assert lengths.max() <= 1
+    assert lengths.max() > 1 - 1e-9
+
+
+def test_scores_and_sums_by_lookup_are_those_of_the_matrix() -> None:
+    rows = random_rows((TWO, THREE, BINS, NUMBER, GAPS), 3, 500)
+    design, columns = Design.from_features(rows.features), place_columns(rows)
+    matrix = design.matrix(columns, slice(None))
+    rng = np.random.default_rng(1)
+    weights, residuals = rng.normal(size=(design.columns, 2)), rng.uniform(-1.4, 1.4, (500, 2))
+    assert design.scores(columns, weights) == pytest.approx(matrix @ weights, abs=1e-12)
+    exact = matrix.T.astype(np.longdouble) @ residuals.astype(np.longdouble)
+    assert np.abs(design.pull_back(columns, residuals) - exact).max() < 1e-13
+
+
+def make_objective(k: int, count: int, epsilon: Fraction, seed: int = 1) -> Objective:
+    rows = random_rows((TWO, THREE, BINS, NUMBER), k, count, seed)
+    design, loss = Design.from_features(rows.features), choose_loss(k)
+    ridge, rate = choose_constants(k, epsilon)
+    size = design.columns * loss.scores
+    noise = draw_ball_noise(size, rate, FastStream(seed)).reshape(design.columns, loss.scores)
+    return Objective(design, place_columns(rows), rows.labels, loss, ridge, noise)
+
+
+def ideal_gradient(objective: Objective, weights: np.ndarray) -> np.ndarray:
+    """Return the gradient for two classes in extended precision."""
+    matrix = objective.design.matrix(objective.columns, slice(None)).astype(np.longdouble)
+    signs = 2 * objective.labels - 1
+    margins = signs * (matrix @ weights.astype(np.longdouble))[:, 0]
+    residuals = -signs / (1 + np.exp(SHARPNESS * (margins - 1)))
+    return matrix.T @ residuals[:, None] + objective.ridge * weights.astype(np.longdouble) + objective.linear
+
+
+@pytest.mark.parametrize("count", [0, 1, 200, 20_000])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(20)])
+def test_the_solver_reaches_its_tolerance_in_extended_precision(count: int, epsilon: Fraction) -> None:
+    objective = make_objective(2, count, epsilon)
+    weights = minimise(objective)
+    distance = float(np.linalg.norm(ideal_gradient(objective, weights))) / objective.ridge
+    assert distance <= 1.1 * TOLERANCE
+    assert distance <= bound_error(objective, weights) < float(covered_error(count))
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_the_solver_reaches_its_tolerance_with_more_classes(k: int) -> None:
+    objective = make_objective(k, 5000, Fraction(1))
+    weights = minimise(objective)
+    gradient = objective.gradient(weights, objective.scores(weights))
+    assert np.linalg.norm(gradient) <= TOLERANCE * objective.ridge
+
+
+def test_the_solver_needs_no_matrix_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_matrix = minimise(make_objective(2, 5000, Fraction(1)))
+    monkeypatch.setattr(solver, "_MAX_MATRIX_SIZE", 0)
+    objective = make_objective(2, 5000, Fraction(1))
+    assert objective.matrix is None
+    assert np.linalg.norm(minimise(objective) - with_matrix) < 3 * TOLERANCE
+
+
+def test_a_solver_that_stops_early_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[object] = []
+    monkeypatch.setattr(linear, "add_cover_noise", lambda *values: released.append(values))
+    monkeypatch.setattr(solver, "_MAX_STEPS", 3)
+    rows = random_rows((TWO, THREE), 2, 3000)
+    with pytest.raises(CentralError, match="did not converge"):
+        fit_linear(rows, 3000, Fraction(1), SystemEntropy())
+    assert not released
+
+
+def test_weights_of_a_solver_that_stops_early_are_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = make_objective(2, 3000, Fraction(1))
+    monkeypatch.setattr(solver, "TOLERANCE", 1e-2)
+    early = minimise(objective)
+    distance = np.linalg.norm(ideal_gradient(objective, early)) / objective.ridge
+    assert distance > float(covered_error(3000))
+
+
+def test_rows_beyond_the_precision_of_floats_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "_ERROR", Fraction(1, 10**10))
+    with pytest.raises(CentralError, match="too many rows"):
+        fit_linear(random_rows((TWO,), 2, 100), 100, Fraction(1), SystemEntropy())
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 300])
+def test_cover_noise_covers_every_shift_of_twice_the_error(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scales: list[Fraction] = []
+
+    def record(scale: Fraction, count: int, source: object) -> np.ndarray:
+        scales.append(scale)
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(ball_noise, "draw_laplace_array", record)
+    error, epsilon = covered_error(1), Fraction(1, 1000)
+    rng = np.random.default_rng(size)
+    for _ in range(20):
+        ideal = rng.normal(0, 10, size)
+        # the worst direction: all coordinates alike
+        shift = np.where(rng.random(size) < 0.5, -1, 1) * float(error) / math.sqrt(size)
+        one, other = (
+            add_cover_noise(ideal + side * shift, error, epsilon, SystemEntropy()) for side in (1, -1)
+        )
+        steps = np.abs(np.ldexp(one, GRID_BITS) - np.ldexp(other, GRID_BITS)).sum()
+        assert steps / float(scales[-1]) <= float(epsilon)
+        assert steps / float(scales[-1]) > float(epsilon) / 3
+
+
+def on_the_grid(values: np.ndarray) -> bool:
+    return bool((np.ldexp(values, GRID_BITS) % 1 == 0).all())
+
+
+def test_released_weights_are_on_the_grid_and_float_noise_is_not() -> None:
+    rows = random_rows((TWO, THREE, NUMBER), 3, 300)
+    model, _ = fit_linear(rows, 300, Fraction(1), SystemEntropy())
+    assert on_the_grid(model.weights)
+    assert not on_the_grid(np.random.default_rng(1).laplace(0, 1e-6, 20))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_ball_noise_has_a_gamma_norm_and_a_uniform_direction(size: int) -> None:
+    source, rate = FastStream(size), 0.7
+    drawn = np.stack([draw_ball_noise(size, rate, source) for _ in range(4000)])
+    norms = np.linalg.norm(drawn, axis=1)
+    assert stats.kstest(norms, stats.gamma(size, scale=1 / rate).cdf).pvalue > ALARM
+    if size == 1:
+        assert stats.binomtest(int((drawn > 0).sum()), 4000).pvalue > ALARM
+    else:  # (1 + u) / 2 of a coordinate u of the direction is a beta variable
+        beta = stats.beta((size - 1) / 2, (size - 1) / 2)
+        for coordinate in (drawn / norms[:, None]).T:
+            assert stats.kstest((1 + coordinate) / 2, beta.cdf).pvalue > ALARM
+    assert stats.kendalltau(norms, drawn[:, 0]).pvalue > ALARM
+
+
+def test_exponentials_keep_their_precision_at_both_ends() -> None:
+    class Fixed:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def take(self, count: int) -> bytes:
+            return self.number.to_bytes(count, "little")
+
+    whole = 1 << 192
+    assert ball_noise._draw_exponential(Fixed(whole - 1)) == 0
+    near_one = ball_noise._draw_exponential(Fixed(whole - 1 - (1 << 100)))
+    assert near_one == pytest.approx(2.0 ** (100 - 192), rel=1e-14)
+    assert ball_noise._draw_exponential(Fixed(0)) == pytest.approx(192 * math.log(2))
+
+
+def test_a_large_epsilon_gives_the_model_without_privacy() -> None:
+    rng = np.random.default_rng(4)
+    codes = np.stack([rng.integers(0, 2, 4000), rng.integers(0, 3, 4000)], axis=1)
+    likely = 1 / (1 + np.exp(1.0 - 1.5 * codes[:, 0] - (codes[:, 1] == 2)))
+    rows = CodedRows((TWO, THREE), 2, codes, (rng.random(4000) < likely).astype(np.int64))
+    model, spent = fit_linear(rows, 4000, Fraction(1000), FastStream(1))
+    assert sum(each.epsilon for each in spent) == 1000
+    design, columns = Design.from_features(rows.features), place_columns(rows)
+    plain = Objective(design, columns, rows.labels, SoftHinge(), 1e-3, np.zeros((design.columns, 1)))
+    expected = SoftHinge().class_scores(design.scores(columns, minimise(plain)))
+    assert model.scores(codes) == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_no_rows_and_one_class_are_trained_like_all_others(k: int) -> None:
+    for coded in ([], [(0, 1, 0)] * 5):
+        rows = make_rows((TWO, THREE), k, coded)
+        model, _ = fit_linear(rows, 100, Fraction(1), FastStream(1))
+        assert model.scores(np.array([[0, 0], [1, 2]])).shape == (2, k)
+
+
+def test_the_best_class_wins_without_noise() -> None:
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 3, (3000, 2))
+    rows = CodedRows((THREE, THREE), 3, codes, codes[:, 1])
+    model, _ = fit_linear(rows, 3000, Fraction(50), FastStream(1))
+    assert (model.scores(codes).argmax(axis=1) == rows.labels).all()

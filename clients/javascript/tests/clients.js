@@ -14,10 +14,9 @@ export const INVITED = readVectors("tokens");
 /**
  * Return a client of the survey of the tests, with its recorder and store.
  *
- * @param {any} [options] options of the client, and `survey`
+ * @param {any} [options] options of the client, `survey` and `recorder`
  */
-export function makeClient({ survey = URL_OF_SURVEY, ...options } = {}) {
-  const recorder = options.recorder ?? new Recorder(PLAN);
+export function makeClient({ survey = URL_OF_SURVEY, recorder = new Recorder(PLAN), ...options } = {}) {
   const store = options.store ?? new MemoryStore();
   const client = new Client(survey, {
     person: null, send: recorder.send, maxEpsilon: 100, spread: 3600, ...options, store,

@@ -62,11 +62,13 @@ export class Client {
    * @param {ClientOptions} options
    */
   constructor(survey, options) {
-    const { onOutcome = () => {}, person, spread = 2, token } = options ?? {};
-    const { random = systemRandom, send = sendByFetch, sha256 = ownSha256 } = options ?? {};
+    const {
+      digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom,
+      send = sendByFetch, sha256 = ownSha256, spread = 2, store, strict, token, url, ...unknown
+    } = options ?? {};
     requireOption(
       globalThis.isSecureContext !== false,
-      "this page is not a secure context: serve it over https",
+      "no secure context: serve the page over https",
       "insecure-context",
     );
     requireOption(
@@ -78,24 +80,27 @@ export class Client {
       [onOutcome, random, send, sha256].every((each) => typeof each === "function"),
       "onOutcome, random, send and sha256 must be functions",
     );
-    requireOption(spread >= 0 && spread < Infinity, "spread must be a number of seconds, 0 or more");
+    const [name] = Object.keys(unknown);
+    requireOption(!name, `no option ${name}`); // a misspelt limit would not limit
+    requireOption(spread >= 0 && spread < Infinity, "spread must be seconds, 0 or more");
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
-    const { origin, survey: id, url } = checkSurveyUrl(options.url ?? survey);
+    const address = checkSurveyUrl(url ?? survey);
     /** The survey's id. */
-    this.survey = id;
+    this.survey = address.survey;
     this.policy = new ClientPolicy(options);
-    this.identity = { survey: id, origin, signer: this.policy.publicKey };
+    this.identity = { survey: this.survey, origin: address.origin, signer: this.policy.publicKey };
     this.spread = spread;
     this.send = send;
     this.isClosed = false;
     this.#onOutcome = onOutcome;
-    this.#strict = options.strict;
+    this.#strict = strict;
     this.#options = { random, token };
-    this.#journal = new Journal(options.store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
+    this.#journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
     this.#sender = getSender(this.#journal);
     this.#participation = makeParticipation({
-      identity: this.identity, journal: this.#journal, policy: this.policy, random, send, sha256, source, token, url,
+      identity: this.identity, journal: this.#journal, policy: this.policy, random, send, sha256, source, token,
+      url: address.url,
     });
     this.#sender.start(this); // an earlier visit may have left something to send
   }

@@ -21,8 +21,8 @@ function drawNothing() {
  * @param {string} plan
  * @param {any} [options]
  */
-function makeRefusing(plan, options) {
-  const survey = `https://collector.example/v1/surveys/${options?.id ?? JSON.parse(plan).id}`;
+function makeRefusing(plan, { id = undefined, ...options } = {}) {
+  const survey = `https://collector.example/v1/surveys/${id ?? JSON.parse(plan).id}`;
   return makeClient({ survey, recorder: new Recorder(plan), random: drawNothing, ...options });
 }
 

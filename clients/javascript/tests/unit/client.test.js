@@ -33,6 +33,8 @@ const MISTAKES = /** @type {[string, any, any][]} */ ([
   ["bad-option", URL_OF_SURVEY, { person: null, token: 7 }],
   ["bad-option", URL_OF_SURVEY, { person: null, onOutcome: "log" }],
   ["bad-option", URL_OF_SURVEY, { person: null, publicKey: "key" }],
+  ["bad-option", URL_OF_SURVEY, { person: null, max_epsilon: 1 }],
+  ["bad-option", URL_OF_SURVEY, { person: null, publickey: "key" }],
   ["bad-digest", URL_OF_SURVEY, { person: null, digest: "5824" }],
 ]);
 
@@ -41,6 +43,11 @@ for (const [reason, survey, options] of MISTAKES) {
     assert.throws(() => new Client(survey, options), { reason });
   });
 }
+
+test("an unknown option is named", () => {
+  const options = /** @type {any} */ ({ person: null, max_total_epsilon: 1 });
+  assert.throws(() => new Client(URL_OF_SURVEY, options), { message: /max_total_epsilon/ });
+});
 
 test("an insecure context is a clear error", () => {
   Object.defineProperty(globalThis, "isSecureContext", { configurable: true, value: false });
@@ -246,5 +253,25 @@ test("Retry-After is seconds or a date", () => {
   assert.equal(parseRetryAfter("Sun, 22 Nov 2026 19:00:00 GMT", date), 0);
   for (const text of [null, "", "0", "-5", "soon", "Sun, 22 Nov 2026 20:01:00 GMT"]) {
     assert.equal(parseRetryAfter(text, null), 0);
+  }
+});
+
+test("flush leaves no timer behind, for which Node would wait", async () => {
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  const timers = new Set();
+  const timerOf = /** @type {any} */ ((/** @type {() => void} */ call, /** @type {number} */ delay) => {
+    const timer = set(() => (timers.delete(timer), call()), delay);
+    return timers.add(timer), timer;
+  });
+  globalThis.setTimeout = timerOf;
+  globalThis.clearTimeout = /** @type {any} */ ((/** @type {any} */ timer) => (timers.delete(timer), clear(timer)));
+  try {
+    const { client } = makeClient();
+    await client.grant();
+    await client.report(ROW, LABEL);
+    assert.equal((await client.flush(60)).state, "sent");
+    assert.deepEqual([...timers].filter((timer) => timer.hasRef()), []);
+  } finally {
+    Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
   }
 });

@@ -222,7 +222,11 @@ function makeSender(journal) {
         start = Math.max(start, schedule.failureOf(entry)?.end ?? 0);
         if (start > end) return;
         await sleep(start - now());
-        if (!(await Promise.race([send(entry), sleep(end - now())]))) return;
+        const waits = await new Promise((resolve) => {
+          const timer = setTimeout(resolve, (end - now()) * 1000);
+          send(entry).then(resolve).then(() => clearTimeout(timer)); // Node would wait for it
+        });
+        if (!waits) return;
         start = now() + drawBackoff(failures);
       }
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -217,7 +218,7 @@ def test_a_refusal_sends_and_stores_nothing_and_clears_the_form(
     press(page, "Show what would be sent")
     press(page, "No, send nothing")
     expect(page.locator("#receipt")).to_be_focused()
-    expect_sentence(page, "You have not agreed")
+    expect_sentence(page, "You do not take part: nothing was sent")
     expect(page.locator("#preview")).to_be_hidden()
     expect(page.get_by_label("How many hours")).to_have_value("")
     assert page.evaluate(DATABASES) == []
@@ -391,3 +392,24 @@ def test_ctrl_c_stops_the_page_and_the_collector(tmp_path: Path) -> None:
         for address in (example.page, example.collector):
             assert not listens(urlsplit(address).port or 0)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_preview_of_former_answers_is_hidden(visit: Callable[[], Page]) -> None:
+    page = visit()
+    answer(page)
+    press(page, "Show what would be sent")
+    expect(page.locator("#preview")).to_be_visible()
+    page.get_by_label("How many hours").fill("6.5")
+    expect(page.locator("#preview")).to_be_hidden()
+    assert page.locator("#bytes").text_content() == ""
+
+
+def test_a_collectors_port_in_use_names_the_option() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, str(FOLDER / "serve.py"), "--port", "0", "--collector-port", str(port)]
+        ended = subprocess.run(
+            command, env=inherited_environment(), capture_output=True, text=True, timeout=60
+        )
+    assert ended.returncode == 1
+    assert "--collector-port" in ended.stderr

@@ -19,6 +19,9 @@ const SENTENCES = {
   unavailable: "That did not work: nothing was sent.",
 };
 
+/** What the person reads when they have pressed "No", and had not agreed before. */
+const REFUSED = "You do not take part: nothing was sent. You can still change your mind below.";
+
 /** Sentences for causes that the person can act on, or should know. */
 const CAUSES = {
   "do-not-track": "Your browser asks pages not to share data (Global Privacy Control), so this page sends nothing.",
@@ -38,14 +41,14 @@ const form = byId("form");
 const url = document.querySelector("main").dataset.survey;
 
 /** Say what state the answer is in, and offer what the person can do. */
-function show({ state, reason, why, problems = [] }) {
+function show({ state, reason, why, problems = [] }, sentence = SENTENCES[state]) {
   const isAnswered = ["queued", "sent", "duplicate"].includes(state);
   const maySend = ["no_consent", "ready", "invalid"].includes(state) && reason !== "do-not-track";
   form.hidden = !maySend && !(state === "unavailable" && !form.hidden);
   if (!maySend && state !== "unavailable") forget();
   const causes = problems.map((each) => `${NAMES[each.field] ?? each.field} ${each.why}.`);
   const cause = CAUSES[reason] ?? (["rejected", "unavailable"].includes(state) ? why : "");
-  const text = [SENTENCES[state], cause, ...causes].filter(Boolean).join(" ");
+  const text = [sentence, cause, ...causes].filter(Boolean).join(" ");
   if (byId("sentence").textContent !== text) byId("sentence").textContent = text; // else it is read out again
   byId("withdraw").hidden = state !== "ready" && state !== "queued";
   byId("operator").hidden = !isAnswered;
@@ -57,6 +60,11 @@ function show({ state, reason, why, problems = [] }) {
 /** Delete the answers from the page: they are needed no more. */
 function forget() {
   form.reset();
+  forgetPreview();
+}
+
+/** Delete the preview, for example because the answers have changed. */
+function forgetPreview() {
   byId("preview").hidden = true;
   for (const id of ["drawn", "possible", "bytes"]) byId(id).replaceChildren();
 }
@@ -70,7 +78,7 @@ function readForm() {
 
 /** Return an answer of the preview as a text. */
 function inWords(answer) {
-  return answer.map(([name, text]) => `${NAMES[name]}: ${text === "(missing)" ? "no answer" : text}`).join(", ");
+  return answer.map(([name, text]) => `${NAMES[name] ?? name}: ${text === "(missing)" ? "no answer" : text}`).join(", ");
 }
 
 /** Return a probability as a text of a fixed width. */
@@ -82,7 +90,7 @@ function percent(share) {
 async function showPreview() {
   const preview = await client.preview(...readForm());
   byId("drawn").textContent =
-    `One question is drawn by chance, this time "${NAMES[preview.question]}". Your true answer to it ` +
+    `One question is drawn by chance, this time "${NAMES[preview.question] ?? preview.question}". Your true answer to it ` +
     `(${inWords(preview.truth)}) stays here. A random answer is sent instead, which fits all of these:`;
   const most = Math.max(...preview.possibleAnswers.map(({ belief }) => belief));
   byId("possible").replaceChildren(
@@ -111,8 +119,8 @@ async function agree() {
 }
 
 /** Show the receipt of something that the person did, and move to it. */
-function showResult(receipt) {
-  show(receipt);
+function showResult(receipt, refused) {
+  show(receipt, receipt.state === "no_consent" ? refused : undefined);
   byId("receipt").focus();
 }
 
@@ -163,6 +171,7 @@ await run(async () => {
   show(receipt);
 });
 
+form.addEventListener("input", forgetPreview);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   run(event.submitter?.value === "agree" ? agree : showPreview);
@@ -170,7 +179,7 @@ form.addEventListener("submit", (event) => {
 byId("refuse").addEventListener("click", () =>
   run(async () => {
     forget();
-    showResult(await client.withdraw()); // also if they had agreed before
+    showResult(await client.withdraw(), REFUSED); // also if they had agreed before
   }),
 );
 byId("withdraw").addEventListener("click", () => run(async () => showResult(await client.withdraw())));

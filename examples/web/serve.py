@@ -64,7 +64,11 @@ def collector(port: int) -> Iterator[str]:
             line = process.stdout.readline() if process.stdout else ""
             match = re.search(r"http://\S+", line)
             if match is None:
-                sys.exit(f"the collector did not start:\n{line}{Path(folder, 'log').read_text()}")
+                log_text = Path(folder, "log").read_text("utf-8")
+                sys.exit(
+                    f"the collector did not start:\n{line}{log_text}"
+                    "If its port is in use, choose another one with --collector-port; 0: a free one."
+                )
             yield match[0]
         finally:
             process.terminate()
@@ -86,7 +90,8 @@ def page(port: int, survey: str) -> Iterator[ThreadingHTTPServer]:
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), partial(Handler, files, policy))
     except OSError as error:
-        sys.exit(f"the page's port {port} cannot be used ({error.strerror}): choose another one with --port")
+        reason = f"the page's port {port} cannot be used ({error.strerror})"
+        sys.exit(f"{reason}: choose another one with --port; 0: a free one")
     with server:
         yield server
 

@@ -72,16 +72,34 @@ class Design:
         """
         size = 2.0 ** (50 - max(len(residuals), 1).bit_length())
         high = np.rint(residuals * size) / size
-        low = residuals - high
+        return self.fast_pull_back(columns, high) + self.fast_pull_back(columns, residuals - high)
+
+    def fast_pull_back(self, columns: Sequence[IntArray], residuals: FloatArray) -> FloatArray:
+        """Return the sum over the rows of x_i r_i', with rounding errors of all sums."""
         parts = []
         for block, column in zip(self.blocks, columns, strict=True):
-            sums = [
-                np.bincount(column, high[:, c], len(block)) + np.bincount(column, low[:, c], len(block))
-                for c in range(residuals.shape[1])
-            ]
+            sums = [np.bincount(column, each, len(block)) for each in residuals.T]
             parts.append(block.T @ np.stack(sums, axis=1))
-        constant = self.constant * (high.sum(axis=0) + low.sum(axis=0))
-        return np.concatenate([*parts, constant[None, :]])
+        return np.concatenate([*parts, self.constant * residuals.sum(axis=0)[None, :]])
+
+    def gram(self, columns: Sequence[IntArray], weights: FloatArray) -> FloatArray:
+        """Return the sum over the rows of h_i x_i x_i', (columns, columns), for weights h, (m,).
+
+        For each pair of features, the weights are summed by the pair of codes.
+        """
+        blocks = [*self.blocks, np.array([[self.constant]])]
+        codes = [*columns, np.zeros(len(weights), dtype=np.int64)]
+        ends = np.cumsum([block.shape[1] for block in blocks])
+        gram = np.empty((ends[-1], ends[-1]))
+        for i, (block, column) in enumerate(zip(blocks, codes, strict=True)):
+            here = slice(ends[i] - block.shape[1], ends[i])
+            for j in range(i + 1):
+                size = len(block), len(blocks[j])
+                sums = np.bincount(column * size[1] + codes[j], weights, size[0] * size[1]).reshape(size)
+                there = slice(ends[j] - blocks[j].shape[1], ends[j])
+                gram[here, there] = block.T @ sums @ blocks[j]
+                gram[there, here] = gram[here, there].T
+        return gram
 
     def matrix(self, columns: Sequence[IntArray], rows: slice) -> FloatArray:
         """Return the coordinates of some rows, (m, columns)."""

@@ -26,9 +26,16 @@ _SAMPLE_ROWS = 4096
 _SLOW = 0.5
 """A step that leaves more of the gradient than this may have an old Hessian: it is computed again."""
 _STEPS_PER_HESSIAN = 4
-_MAX_HESSIANS = 8
+_MAX_HESSIANS = 4
 _MAX_MATRIX_SIZE = 1 << 26
 """Up to this size the coordinates of all rows are kept as a matrix."""
+_FEW_COORDINATES = 4
+"""With more coordinates per feature, looking up is faster than a matrix."""
+_PAIR_COORDINATES = 10
+"""With more coordinates per feature than this, sums over pairs of codes are faster than matrix products."""
+_MAX_PAIR_CODES = 64
+_HESSIAN_WORK = 1 << 33
+"""Multiplications for one Hessian, from which the number of rows of its sample follows."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,9 @@ class Objective:
 
     @cached_property
     def matrix(self) -> FloatArray | None:
-        """The coordinates of all rows, (m, columns); None if they are too many."""
-        if len(self.labels) * self.design.columns > _MAX_MATRIX_SIZE:
+        """The coordinates of all rows, (m, columns); None if looking them up is faster, or they are many."""
+        many = self.design.columns > _FEW_COORDINATES * (len(self.columns) + 1)
+        if many or len(self.labels) * self.design.columns > _MAX_MATRIX_SIZE:
             return None
         return self.design.matrix(self.columns, slice(None))
 
@@ -82,24 +90,35 @@ class Objective:
 
     def fast_gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:
         """Return the gradient by a matrix product."""
-        if self.matrix is None:
-            return self.gradient(weights, scores)
         residuals = self.loss.residuals(scores, self.labels)
-        gradient: FloatArray = self.matrix.T @ residuals + self.ridge * weights + self.linear
+        if self.matrix is None:
+            pulled = self.design.fast_pull_back(self.columns, residuals)
+        else:
+            pulled = self.matrix.T @ residuals
+        gradient: FloatArray = pulled + self.ridge * weights + self.linear
         return gradient
 
-    def inverse_hessian(self, scores: FloatArray, sample_rows: int) -> FloatArray:
-        """Return the inverse of the Hessian, its data part scaled up from about `sample_rows` rows."""
-        rows = slice(None, None, max(len(scores) // sample_rows, 1))
-        x = self.design.matrix(self.columns, rows)
+    def inverse_hessian(self, scores: FloatArray) -> FloatArray:
+        """Return the inverse of the Hessian, its data part scaled up from a sample of rows."""
+        c, d, features = self.loss.scores, self.design.columns, len(self.columns) + 1
+        few_codes = max(len(block) for block in self.design.blocks) <= _MAX_PAIR_CODES
+        by_pairs = few_codes and d > _PAIR_COORDINATES * features
+        work = 30 * (c * features) ** 2 if by_pairs else (c * d) ** 2
+        sample = max(_SAMPLE_ROWS, _HESSIAN_WORK // work)
+        rows = slice(None, None, -(-len(scores) // sample) or 1)
         curvatures = self.loss.curvatures(scores[rows], self.labels[rows])
-        c, d = self.loss.scores, x.shape[1]
+        columns = [column[rows] for column in self.columns]
+        # single precision is enough to direct the steps
+        x = None if by_pairs else self.design.matrix(columns, slice(None)).astype(np.float32)
         hessian = np.empty((d, c, d, c))
         for a in range(c):
             for b in range(a + 1):
-                part = x.T @ (x * curvatures[:, a, b, None])
+                h = curvatures[:, a, b]
+                part = (
+                    self.design.gram(columns, h) if x is None else x.T @ (x * h[:, None].astype(np.float32))
+                )
                 hessian[:, a, :, b] = hessian[:, b, :, a] = part
-        flat = hessian.reshape(d * c, d * c) * (len(scores) / max(len(x), 1))
+        flat = hessian.reshape(d * c, d * c) * (len(scores) / max(len(curvatures), 1))
         flat[np.diag_indices(d * c)] += self.ridge
         return np.asarray(np.linalg.inv(flat), dtype=np.float64)
 
@@ -113,7 +132,7 @@ def minimise(objective: Objective) -> FloatArray:
         If the solver did not get there: its result is not covered by any epsilon.
     """
     point = _Point.at(objective, np.zeros_like(objective.linear))
-    curvature, age, hessians = _Curvature(objective.inverse_hessian(point.scores, _SAMPLE_ROWS)), 0, 1
+    curvature, age, hessians = _Curvature(objective.inverse_hessian(point.scores)), 0, 1
     for _ in range(_MAX_STEPS):
         if point.norm <= TOLERANCE / 2 * objective.ridge:
             point = _Point.at(objective, point.weights, certified=True)
@@ -125,7 +144,7 @@ def minimise(objective: Objective) -> FloatArray:
         left = 1.0 if following is None else following.norm / point.norm
         point = following or point
         if left > _SLOW and (following is None or (age >= _STEPS_PER_HESSIAN and hessians < _MAX_HESSIANS)):
-            curvature = _Curvature(objective.inverse_hessian(point.scores, _SAMPLE_ROWS))
+            curvature = _Curvature(objective.inverse_hessian(point.scores))
             age, hessians = 0, hessians + 1
     raise CentralError("the solver of the linear model did not converge; nothing is released")
 

@@ -173,6 +173,14 @@ def test_scores_and_sums_by_lookup_are_those_of_the_matrix() -> None:
     assert np.abs(design.pull_back(columns, residuals) - exact).max() < 1e-13
 
 
+def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix() -> None:
+    rows = random_rows((TWO, THREE, BINS, type(TWO)("one", ("a",))), 3, 500)
+    design, columns = Design.from_features(rows.features), place_columns(rows)
+    matrix = design.matrix(columns, slice(None))
+    weights = np.random.default_rng(1).random(500)
+    assert design.gram(columns, weights) == pytest.approx(matrix.T @ (matrix * weights[:, None]), abs=1e-12)
+
+
 def make_objective(k: int, count: int, epsilon: Fraction, seed: int = 1) -> Objective:
     rows = random_rows((TWO, THREE, BINS, NUMBER), k, count, seed)
     design, loss = Design.from_features(rows.features), choose_loss(k)
@@ -209,10 +217,13 @@ def test_the_solver_reaches_its_tolerance_with_more_classes(k: int) -> None:
     assert np.linalg.norm(gradient) <= TOLERANCE * objective.ridge
 
 
-def test_the_solver_needs_no_matrix_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_matrix = minimise(make_objective(2, 5000, Fraction(1)))
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_solver_needs_no_matrix_of_all_rows(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_matrix = minimise(make_objective(k, 5000, Fraction(1)))
     monkeypatch.setattr(solver, "_MAX_MATRIX_SIZE", 0)
-    objective = make_objective(2, 5000, Fraction(1))
+    monkeypatch.setattr(solver, "_PAIR_COORDINATES", 0)
+    monkeypatch.setattr(solver, "_MAX_PAIR_CODES", 1 << 20)
+    objective = make_objective(k, 5000, Fraction(1))
     assert objective.matrix is None
     assert np.linalg.norm(minimise(objective) - with_matrix) < 3 * TOLERANCE
 

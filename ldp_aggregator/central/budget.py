@@ -9,6 +9,8 @@ from fractions import Fraction
 from ldp_aggregator.central.coded_rows import CentralError
 
 ADD_REMOVE, REPLACE = "add-remove", "replace"
+MAX_EPSILON = 1000
+MIN_ROW_EPSILON = Fraction(1, 10**6)
 _PARTS = 1 << 10
 
 
@@ -47,14 +49,16 @@ class Promise:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0:
-            raise CentralError("epsilon must be above 0")
+        if not 0 < self.epsilon <= MAX_EPSILON:
+            raise CentralError(f"epsilon must be above 0 and at most {MAX_EPSILON}")
         if not 0 <= self.delta < 1:
             raise CentralError("delta must be at least 0 and below 1")
         if self.adjacency not in (ADD_REMOVE, REPLACE):
             raise CentralError(f'adjacency is "{ADD_REMOVE}" or "{REPLACE}"')
         if self.rows_per_person < 1:
             raise CentralError("a person has at least one row")
+        if self.row_epsilon < MIN_ROW_EPSILON:
+            raise CentralError(f"epsilon is below {float(MIN_ROW_EPSILON):g} for each row: nothing is learnt")
 
     @property
     def group(self) -> int:

@@ -18,6 +18,8 @@ from ldp_aggregator.arrays import BoolArray, IntArray
 
 _MAX_NUMERATOR = 1 << 50
 """A scale with a larger numerator is drawn number by number: its bounds could exceed 64 bits."""
+_MAX_RATE = 60.0
+"""Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
 _STEPS_OF_RHO = 1 << 20
 _MAX_SECURITY_ORDER = 1e7
 
@@ -91,7 +93,7 @@ def _draw_words(count: int, source: RandomSource) -> NDArray[np.uint64]:
 
 def laplace_variance(scale: Fraction) -> float:
     """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
-    rate = float(1 / scale)
+    rate = min(float(1 / scale), _MAX_RATE)
     return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 

@@ -79,9 +79,9 @@ def measure(
     """Yield the training, its accuracy and its seconds, for each split."""
     for split in split_rows(len(rows), splits, seed, 0.0):
         training_rows = take(rows, split.train)
-        start = time.perf_counter()
+        start = time.process_time()
         training = train(training_rows, Promise(epsilon), users=len(training_rows), learner=learner)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         accuracy = (predict(training.model, rows.codes[split.test]) == rows.labels[split.test]).mean()
         yield training, float(accuracy), seconds
 
@@ -123,7 +123,7 @@ def main(data: Path, splits: int, seed: int, only: tuple[str, ...], learners: tu
             shown = "  ".join(f"{accuracies[name, learner, each]:.3f}" for each in EPSILONS)
             click.echo(f"{name} ({len(rows)} rows) {learner}: {shown}", err=True)
     click.echo(table(accuracies, learners, lambda value: f"{value:.3f}"))
-    click.echo("\nSeconds per training")
+    click.echo("\nSeconds of one processor per training")
     click.echo(table(seconds, learners, lambda value: f"{value:.2f}"))
 
 

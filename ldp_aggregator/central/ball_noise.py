@@ -14,6 +14,7 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.central.coded_rows import CentralError
 from ldp_aggregator.central.noise import draw_laplace_array
 
 _BYTES = 24
@@ -73,6 +74,6 @@ def add_cover_noise(
     noise = draw_laplace_array(Fraction(math.ceil(scale)), size, source)
     placed = np.rint(np.ldexp(values, GRID_BITS))
     if not (np.abs(placed) < 1 << 52).all():
-        raise OverflowError("a weight is too large for the grid")
+        raise CentralError("a weight is too large for the grid; nothing is released")
     released: FloatArray = np.ldexp((placed.astype(np.int64) + noise).astype(np.float64), -GRID_BITS)
     return released

@@ -28,6 +28,8 @@ COVER_SHARE = Fraction(1, 100)
 """The share of epsilon that covers the error of floats."""
 _ERROR = Fraction(1, 1 << 21)
 _ERROR_ROWS = 1 << 16
+_ERROR_EPSILON = 4
+"""The covered error is _ERROR up to so many rows and this epsilon; it grows in proportion to both."""
 _ROUNDING = 2.0**-52
 
 
@@ -81,7 +83,7 @@ def fit_linear(
     linear = draw_ball_noise(size, rate, source).reshape(design.columns, loss.scores)
     objective = Objective(design, place_columns(rows), rows.labels, loss, ridge, linear)
     weights = minimise(objective)
-    error = covered_error(expected_rows)
+    error = covered_error(expected_rows, epsilon)
     if bound_error(objective, weights) > error:
         raise CentralError("there are too many rows for the precision of floats; nothing is released")
     released = add_cover_noise(weights.ravel(), error, cover, source).reshape(weights.shape)
@@ -99,9 +101,12 @@ def choose_constants(k: int, epsilon: Fraction) -> tuple[float, float]:
     return math.nextafter(float(4 * SHARPNESS / epsilon), math.inf), float(epsilon) / math.sqrt(2)
 
 
-def covered_error(expected_rows: int) -> Fraction:
-    """Return the error of the weights that the cover noise covers, from public numbers only."""
-    return _ERROR * max(-(-expected_rows // _ERROR_ROWS), 1)
+def covered_error(expected_rows: int, epsilon: Fraction) -> Fraction:
+    """Return the error of the weights that the cover noise covers, from public numbers only.
+
+    Rounding errors of the gradient grow with the rows, and lambda falls with epsilon.
+    """
+    return _ERROR * max(-(-expected_rows // _ERROR_ROWS), 1) * max(math.ceil(epsilon / _ERROR_EPSILON), 1)
 
 
 def bound_error(objective: Objective, weights: FloatArray) -> float:
@@ -112,10 +117,13 @@ def bound_error(objective: Objective, weights: FloatArray) -> float:
     """
     loss: Loss = objective.loss
     rows, size = len(objective.labels), weights.size
-    terms = len(objective.columns) + max(len(block) for block in objective.design.blocks) + 8
+    blocks = objective.design.blocks
+    coordinates = max(int(block.shape[1]) for block in blocks)
+    score_terms = len(blocks) + coordinates + loss.scores + 8
+    sum_terms = max(len(block) for block in blocks) + loss.scores + 16
     length = float(np.linalg.norm(weights))
-    of_scores = terms * _ROUNDING * length * loss.scores
-    of_rows = rows * (loss.lipschitz * of_scores + (terms + 8) * _ROUNDING * loss.scores)
+    of_scores = score_terms * _ROUNDING * length
+    of_rows = rows * (loss.lipschitz * of_scores + 2 * sum_terms * _ROUNDING)
     of_noise = (size + 64) * _ROUNDING * float(np.linalg.norm(objective.linear))
     of_ridge = 4 * _ROUNDING * objective.ridge * length
     return TOLERANCE + (of_rows + of_noise + of_ridge) / objective.ridge

@@ -206,7 +206,7 @@ def test_the_solver_reaches_its_tolerance_in_extended_precision(count: int, epsi
     weights = minimise(objective)
     distance = float(np.linalg.norm(ideal_gradient(objective, weights))) / objective.ridge
     assert distance <= 1.1 * TOLERANCE
-    assert distance <= bound_error(objective, weights) < float(covered_error(count))
+    assert distance <= bound_error(objective, weights) < float(covered_error(count, epsilon))
 
 
 @pytest.mark.parametrize("k", [3, 7])
@@ -243,7 +243,16 @@ def test_weights_of_a_solver_that_stops_early_are_not_covered(monkeypatch: pytes
     monkeypatch.setattr(solver, "TOLERANCE", 1e-2)
     early = minimise(objective)
     distance = np.linalg.norm(ideal_gradient(objective, early)) / objective.ridge
-    assert distance > float(covered_error(3000))
+    assert distance > float(covered_error(3000, Fraction(1)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**4), Fraction(1000)])
+@pytest.mark.parametrize("k", [2, 4])
+def test_extreme_epsilons_and_many_rows_are_within_the_covered_error(epsilon: Fraction, k: int) -> None:
+    rows = random_rows((THREE,) * 12 + (NUMBER, GAPS), k, 100_000)
+    model, _ = fit_linear(rows, 100_000, epsilon, FastStream(1))
+    assert on_the_grid(model.weights)
 
 
 def test_rows_beyond_the_precision_of_floats_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +272,7 @@ def test_cover_noise_covers_every_shift_of_twice_the_error(
         return np.zeros(count, dtype=np.int64)
 
     monkeypatch.setattr(ball_noise, "draw_laplace_array", record)
-    error, epsilon = covered_error(1), Fraction(1, 1000)
+    error, epsilon = covered_error(1, Fraction(1)), Fraction(1, 1000)
     rng = np.random.default_rng(size)
     for _ in range(20):
         ideal = rng.normal(0, 10, size)

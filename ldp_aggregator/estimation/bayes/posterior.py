@@ -22,6 +22,8 @@ from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """Concentrations of P(value | label) around P(value), as prior sample sizes in people."""
+PSEUDO_COUNT = 1.0
+"""Number of features added at every concentration: a priori, all their frequencies are equally probable."""
 _MIN_VARIANCE = 1e-12
 
 
@@ -73,7 +75,7 @@ def smooth_tables(
     A priori, a class c is a sample of s people from a population in which the value x has the frequency
     P(x). With probability (1 - P(x))^s nobody in the sample has the value, and P(x | c) is zero. Otherwise
     P(x | c) has the distribution beta(s P(x), s (1 - P(x))). The concentration s is one of CONCENTRATIONS.
-    How many features have each concentration is fitted to all features (empirical Bayes).
+    How many features have each concentration is learned from all features, and averaged over.
 
     Given s, the estimate is MIN_SHARE in the first case, and the geometric mean of the posterior in the
     second. The arithmetic mean over both cases and over the feature's posterior of s is normalised to a
@@ -173,7 +175,8 @@ def _average_over_concentrations(interactions: Sequence[Interaction], prior: Flo
     # the margins constrain a table's cells: only this share of their evidence is independent
     free = (1 - 1 / k) * (1 - 1 / sizes)
     evidence, geometric_means = _cell_posteriors(shares, value, noise)
-    weights = fit_scale_weights(np.add.reduceat(evidence.sum(axis=2), starts, axis=1) * free)
+    evidences = np.add.reduceat(evidence.sum(axis=2), starts, axis=1) * free
+    weights = fit_scale_weights(evidences, PSEUDO_COUNT)
     table = np.einsum("sf,sfc->fc", np.repeat(weights, sizes, axis=1), geometric_means)
     return [part / part.sum(axis=0) for part in np.split(table, starts[1:])]
 

@@ -1,4 +1,4 @@
-"""Empirical Bayes shrinkage of class means, with scales learned from all features.
+"""Hierarchical shrinkage of class means, with scales learned from all features.
 
 With two classes, one feature has only one difference between them, which is not enough to separate signal
 from noise. Many features show how large such differences usually are.
@@ -12,8 +12,8 @@ from ldp_aggregator.arrays import FloatArray
 
 SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Standard deviations of the classes of one feature around its centre, in the feature's own unit."""
-PSEUDO_COUNT = 0.1
-"""Number of features added at every scale, so that no scale gets probability zero."""
+PSEUDO_COUNT = 1 / len(SCALES)
+"""Number of features added at every scale, together one feature (Perks 1947)."""
 _ITERATIONS = 50
 
 
@@ -21,9 +21,9 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     """Shrink each feature's class values towards their common centre, as far as noise explains their spread.
 
     The model: a value is normal around its truth with the given variance, the truth is normal around the
-    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. The frequency of
-    each scale among the features is fitted by expectation-maximisation. The result is then averaged over the
-    posterior of the feature's scale. The classes of a feature that is only noise become equal.
+    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. How frequent each
+    scale is among the features is unknown, and averaged over. The result is averaged over the posterior of
+    the feature's scale. The classes of a feature that is only noise become equal.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     information = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
     fits = [_fit_scale(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
     likely, means, spreads = (np.stack(parts) for parts in zip(*fits, strict=True))
-    weights = fit_scale_weights(likely)[:, :, None]
+    weights = fit_scale_weights(likely, PSEUDO_COUNT)[:, :, None]
     mean = (weights * means).sum(axis=0)
     return mean, (weights * (spreads + (means - mean) ** 2)).sum(axis=0)
 
@@ -64,16 +64,20 @@ def _fit_scale(
     return likely, centre + between * precision * off, between / (1 + between * information)
 
 
-def fit_scale_weights(likely: FloatArray) -> FloatArray:
+def fit_scale_weights(likely: FloatArray, pseudo_count: float) -> FloatArray:
     """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
 
-    The frequency of each scale among the features is fitted by expectation-maximisation.
+    The frequencies of the scales among the features are unknown, and a priori have a symmetric Dirichlet
+    distribution with parameter `pseudo_count`; with 1 all frequencies are equally probable. They are averaged
+    over their posterior: given the scales of the other features, the next feature has each scale with a
+    probability proportional to `pseudo_count` plus the number of those that have it. The numbers are replaced
+    by their expectations (collapsed variational Bayes of order zero, Asuncion et al. 2009). So a single
+    feature's weights are its likelihoods, and many features determine the frequencies.
     """
     odds = np.exp(likely - likely.max(axis=0))
-    frequency: FloatArray = np.full((len(odds), 1), 1.0 / len(odds))
+    weights: FloatArray = odds / odds.sum(axis=0)
     for _ in range(_ITERATIONS):
-        shares = odds * frequency / (odds * frequency).sum(axis=0)
-        frequency = shares.sum(axis=1, keepdims=True) + PSEUDO_COUNT
-        frequency /= frequency.sum()
-    weights: FloatArray = odds * frequency / (odds * frequency).sum(axis=0)
+        others = weights.sum(axis=1, keepdims=True) - weights
+        weights = odds * (pseudo_count + others)
+        weights /= weights.sum(axis=0)
     return weights

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import factorial
+
 import numpy as np
 import pytest
 
-from ldp_aggregator.estimation.bayes.shrinkage import shrink
+from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights, shrink
 
 
 def noisy(truth: np.ndarray, error: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -70,3 +72,30 @@ def test_shrinkage_does_not_depend_on_units() -> None:
     other, other_spread = shrink(values * unit[:, None], variances * unit[:, None] ** 2, unit)
     np.testing.assert_allclose(other, one * unit[:, None])
     np.testing.assert_allclose(other_spread, spread * unit[:, None] ** 2)
+
+
+def test_scale_weights_of_one_feature_are_its_likelihoods() -> None:
+    likely = np.log([[0.2], [0.5], [0.3]])
+    np.testing.assert_allclose(np.exp(likely), fit_scale_weights(likely, 1.0))
+
+
+def test_scale_weights_are_averaged_over_uniform_frequencies() -> None:
+    likelihoods = np.array([[0.5, 0.1, 0.3], [0.2, 0.6, 0.3], [0.3, 0.3, 0.4]])
+    exact = np.zeros((3, 3))
+    for scales in np.ndindex(3, 3, 3):
+        counts = np.bincount(scales, minlength=3)
+        # the average of a product of frequencies over all distributions is a product of factorials
+        probability = np.prod([factorial(int(count)) for count in counts]) * np.prod(
+            likelihoods[list(scales), range(3)]
+        )
+        exact[list(scales), range(3)] += probability
+    exact /= exact.sum(axis=0)
+    np.testing.assert_allclose(fit_scale_weights(np.log(likelihoods), 1.0), exact, atol=0.03)
+
+
+def test_many_features_determine_the_frequencies_of_scales() -> None:
+    likely = np.log(np.repeat([[0.3, 0.9]], 200, axis=0).T)  # each feature favours the second scale a little
+    weights = fit_scale_weights(likely, 1.0)
+    assert weights[0].max() < 0.01
+    uninformed = np.concatenate([likely, np.zeros((2, 1))], axis=1)
+    assert fit_scale_weights(uninformed, 1.0)[1, -1] > 0.95

@@ -72,7 +72,7 @@ def fit_classifier(
     moments : LabelMoments
         See :func:`estimate_label_moments`.
     codes : (rows, features) int array
-        The rows without labels, coded as by :func:`ldp_aggregator.encode_table.encode_table`.
+        The rows without labels, coded as by :func:`ldp_aggregator.rows.encode_table.encode_table`.
     features : sequence of int, optional
         The features to fit; by default all. The others, for example those that the rows do not have, keep the
         scores of Naive Bayes: they count as independent of the fitted ones within each class.

@@ -24,6 +24,8 @@ from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_ROWS = 4000
 """More rows are a random sample of this many: the noise of the reports is then far larger than theirs."""
+MIN_LOG_EVIDENCE = 0.1
+"""Least log evidence of the fit over Naive Bayes. Below it the reports do not support leaving Naive Bayes."""
 MIN_GAIN = 0.01
 """Least factor of a number's scores; a normal distribution has a finite variance."""
 _SAMPLE_SEED = 0
@@ -40,12 +42,13 @@ class DiscriminativeFit:
         Their logarithms add up to the scores. Each column of a table adds up to one, but the entries are
         weights of the classifier, not estimates of P(value | class).
     fitted : tuple of int
-        The features whose scores were fitted; the others keep those of Naive Bayes.
+        The features whose scores were fitted; the others keep those of Naive Bayes. Empty if the reports do
+        not support leaving Naive Bayes: prior and conditionals are then unchanged.
     chi_squares : dict from feature to float
         How much the rows contradict the reports, see :class:`RakedRows`.
     raked : RakedRows
     log_evidence : float
-        Log evidence of the fit minus that of Naive Bayes.
+        Log evidence of the fit minus that of Naive Bayes with a fitted intercept.
     """
 
     prior: FloatArray
@@ -63,7 +66,7 @@ def fit_classifier(
     codes: IntArray,
     features: Sequence[int] | None = None,
 ) -> DiscriminativeFit:
-    """Fit a classifier that starts from Naive Bayes.
+    """Fit a classifier that starts from Naive Bayes, and keep Naive Bayes unless the reports support the fit.
 
     Parameters
     ----------
@@ -101,7 +104,10 @@ def fit_classifier(
         offsets[:, :, number] = _log_density(gaussian, codes[:, place])
     scores = NaiveBayesScores(np.log(prior), list(tables.values()), offsets)
     fitted = fit_scores(scores, moments, indicators, raked)
-    new_prior, changed = _to_probabilities(fitted, list(tables), numbers)
+    new_prior = prior
+    changed: dict[int, FloatArray | Gaussian] = {}
+    if fitted.log_evidence >= MIN_LOG_EVIDENCE:
+        new_prior, changed = _to_probabilities(fitted, list(tables), numbers)
     return DiscriminativeFit(
         prior=new_prior,
         conditionals=tuple(changed.get(place, each) for place, each in enumerate(conditionals)),

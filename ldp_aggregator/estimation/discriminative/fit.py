@@ -9,7 +9,7 @@ show. The closest published methods are those of Wang et al. (ALT 2021) and Ma a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -29,8 +29,11 @@ from ldp_aggregator.estimation.discriminative.moment_equations import (
 )
 from ldp_aggregator.estimation.discriminative.raking import RakedRows
 
-SCALE_VARIANCE = 0.5
-"""Prior variance of a common factor of all Naive Bayes scores; they are too large where features overlap."""
+SCALE_MEAN, SCALE_VARIANCE = 0.6, 0.15
+"""Prior mean and variance of a common factor of the Naive Bayes scores, which are too large where features
+overlap."""
+RAW_SHARE = 0.5
+"""Share of the raw moments in the fitted ones; the others are those of Naive Bayes, see `_mix_moments`."""
 FEATURE_SCALE_VARIANCES = (0.0, 0.1, 0.3, 1.0)
 """Prior variances of a factor of each feature; the reports choose among them."""
 CELL_VARIANCES = (0.0, 0.01, 0.1, 1.0)
@@ -38,8 +41,6 @@ CELL_VARIANCES = (0.0, 0.01, 0.1, 1.0)
 INTERCEPT_VARIANCE = 0.3
 _FIRST_SETTING = (0.1, 0.1)
 """The variances of the first fit, at whose probabilities the noise of the equations is evaluated."""
-_FIRST_SCALE = 0.5
-"""The noise of the first fit is evaluated at this fraction of the Naive Bayes scores."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class FittedScores:
     probabilities : (rows, k) array
         P(class | row) of the rows.
     log_evidence : float
-        Of the best setting of the prior, minus that of Naive Bayes, whose scores nothing is changed.
-        Above zero: the reports are more probable if the scores differ from Naive Bayes.
+        Of the best setting of the prior, minus that of Naive Bayes with a fitted intercept. If it is above
+        zero, the reports are more probable with other scores than those of Naive Bayes.
     """
 
     intercept: FloatArray
@@ -91,8 +92,8 @@ def fit_scores(
 ) -> FittedScores:
     """Fit scores: the posterior mode for each setting of the prior, averaged by the settings' evidence.
 
-    The parameters are a priori normal around the scores of Naive Bayes. A common factor, a factor of each
-    feature and a term of each score vary. With little information the scores hardly change.
+    The parameters are a priori normal around the scores of Naive Bayes times SCALE_MEAN. A common factor, a
+    factor of each feature and a term of each score vary.
 
     Parameters
     ----------
@@ -106,6 +107,7 @@ def fit_scores(
     """
     design = np.concatenate([np.ones((len(indicators), 1)), indicators], axis=1)
     model = ScoreModel(design, naive_bayes.offsets)
+    moments = _mix_moments(naive_bayes, moments)
     mean = _centre_scores(naive_bayes)
     observed = slice(0 if ALL_ROWS in moments.features else 1, None)
     blocks = np.cumsum([1, *map(len, naive_bayes.tables)])
@@ -115,7 +117,7 @@ def fit_scores(
             model, raked.weights, moments, observed, probabilities, raked.effective_rows
         )
 
-    equations = evaluate_at(model.predict(_FIRST_SCALE * mean))
+    equations = evaluate_at(model.predict(SCALE_MEAN * mean))
     first = find_mode(equations, _prior(mean, blocks, model.k, *_FIRST_SETTING))
     equations = evaluate_at(first.probabilities)
     modes = [
@@ -130,8 +132,30 @@ def fit_scores(
         tables=tuple(np.split(scores, blocks)[1:-1]),
         gains=gains,
         probabilities=model.predict(parameters),
-        log_evidence=max(mode.log_evidence for mode in modes) - evidence_of_mean(equations, mean),
+        log_evidence=max(mode.log_evidence for mode in modes) - _evidence_of_naive_bayes(equations, mean),
     )
+
+
+def _mix_moments(scores: NaiveBayesScores, moments: LabelMoments) -> LabelMoments:
+    """Return the mean of the raw moments and of P(value | class) P(class) of Naive Bayes.
+
+    Scores and raw moments come from the same reports and share their noise. Where Naive Bayes attributes a
+    difference between classes to noise and removes it, a fit to raw moments alone would restore it by a
+    factor above 1. A fit to those of Naive Bayes alone would remove what the features show only together.
+    """
+    tables = np.exp(np.concatenate(list(scores.tables)) + scores.intercept)
+    mean = moments.mean.copy()
+    cells = slice(len(mean) - len(tables), None)
+    mean[cells] = RAW_SHARE * mean[cells] + (1 - RAW_SHARE) * tables
+    return replace(moments, mean=mean)
+
+
+def _evidence_of_naive_bayes(equations: MomentEquations, mean: FloatArray) -> float:
+    """Return the log evidence of the scores of Naive Bayes, with their own or a fitted intercept."""
+    variances = np.zeros_like(mean)
+    variances[: equations.model.k - 1] = INTERCEPT_VARIANCE
+    fixed = NormalPrior(mean, variances, np.zeros((len(mean), 1)), np.zeros(1))
+    return max(evidence_of_mean(equations, mean), find_mode(equations, fixed).log_evidence)
 
 
 def _centre_scores(scores: NaiveBayesScores) -> FloatArray:
@@ -144,7 +168,7 @@ def _centre_scores(scores: NaiveBayesScores) -> FloatArray:
 def _prior(
     mean: FloatArray, blocks: IntArray, k: int, feature_variance: float, cell_variance: float
 ) -> NormalPrior:
-    """Return the prior of a setting.
+    """Return the prior of a setting; its mean is SCALE_MEAN times the scores, with the intercept itself.
 
     `blocks` are the columns of the design at which the features begin, and its number of columns. A feature's
     factor and the common factor are directions of the scores of Naive Bayes.
@@ -159,7 +183,8 @@ def _prior(
     variances[:free], variances[ends[-1] :] = INTERCEPT_VARIANCE, 0.0
     direction_variances = np.full(len(edges), feature_variance)
     direction_variances[-1] = SCALE_VARIANCE
-    return NormalPrior(mean, variances, directions, direction_variances)
+    scaled = np.concatenate([mean[:free], SCALE_MEAN * mean[free:]])
+    return NormalPrior(scaled, variances, directions, direction_variances)
 
 
 def _average(modes: Sequence[PosteriorMode]) -> FloatArray:

@@ -112,7 +112,8 @@ def _tilt(indicators: FloatArray, shares: FloatArray, covariance: FloatArray, ro
         means = weighted.sum(axis=1)
         gradient = means - shares + rows * covariance @ slopes
         curvature = weighted @ indicators - np.outer(means, means) + rows * covariance
-        step = np.linalg.solve(curvature + _RIDGE * np.eye(cells), gradient)
+        ridge = _RIDGE * (1 + np.diag(curvature).mean()) * np.eye(cells)
+        step = np.linalg.solve(curvature + ridge, gradient)
         decrease, length = float(gradient @ step), 1.0
         if decrease < _TOLERANCE:
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -106,8 +108,19 @@ def test_equal_reports_and_rows_give_equal_models() -> None:
     np.testing.assert_array_equal(first.conditionals, second.conditionals)
 
 
+def test_without_information_the_model_is_naive_bayes_exactly() -> None:
+    snapshot, _ = collect(read_survey(SURVEY).compile(), users=300)
+    parameters, moments = estimate_parameters(snapshot), estimate_label_moments(snapshot)
+    noisy = replace(moments, covariance=1e9 * moments.covariance)
+    rows = draw_people(300, seed=4)[0]
+    fitted = fit_classifier(parameters.prior, parameters.conditionals, noisy, rows)
+    assert fitted.fitted == ()
+    np.testing.assert_array_equal(fitted.prior, parameters.prior)
+    np.testing.assert_array_equal(fitted.conditionals, parameters.conditionals)
+
+
 def test_features_that_are_not_fitted_keep_naive_bayes() -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    snapshot, _ = collect(read_survey(SURVEY).compile(), users=200_000)
     rows = draw_people(300, seed=4)[0]
     fitted = fit(snapshot, rows, features=[0, 1, COPIES])
     assert fitted.fitted == (0, 1, COPIES)

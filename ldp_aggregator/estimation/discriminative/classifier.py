@@ -24,8 +24,8 @@ from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_ROWS = 4000
 """More rows are a random sample of this many: the noise of the reports is then far larger than theirs."""
-MIN_LOG_EVIDENCE = 0.1
-"""Least log evidence of the fit over Naive Bayes. Below it the reports do not support leaving Naive Bayes."""
+MIN_ASSOCIATION = 3.0
+"""Least significance of all features together, in standard deviations; with less Naive Bayes is kept."""
 MIN_GAIN = 0.01
 """Least factor of a number's scores; a normal distribution has a finite variance."""
 _SAMPLE_SEED = 0
@@ -42,11 +42,14 @@ class DiscriminativeFit:
         Their logarithms add up to the scores. Each column of a table adds up to one, but the entries are
         weights of the classifier, not estimates of P(value | class).
     fitted : tuple of int
-        The features whose scores were fitted; the others keep those of Naive Bayes. Empty if the reports do
-        not support leaving Naive Bayes: prior and conditionals are then unchanged.
+        The features whose scores were fitted; the others keep those of Naive Bayes. Empty if the reports
+        are mostly noise: prior and conditionals are then unchanged.
     chi_squares : dict from feature to float
         How much the rows contradict the reports, see :class:`RakedRows`.
     raked : RakedRows
+    association : float
+        How significant all features together are, in standard deviations. Below MIN_ASSOCIATION the model is
+        Naive Bayes: the intercept and the scores of a fit would follow noise that Naive Bayes removes.
     log_evidence : float
         Log evidence of the fit minus that of Naive Bayes with a fitted intercept.
     """
@@ -56,6 +59,7 @@ class DiscriminativeFit:
     fitted: tuple[int, ...]
     chi_squares: dict[int, float]
     raked: RakedRows
+    association: float
     log_evidence: float
 
 
@@ -66,7 +70,7 @@ def fit_classifier(
     codes: IntArray,
     features: Sequence[int] | None = None,
 ) -> DiscriminativeFit:
-    """Fit a classifier that starts from Naive Bayes, and keep Naive Bayes unless the reports support the fit.
+    """Fit a classifier that starts from Naive Bayes, or keep Naive Bayes if the reports are mostly noise.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ def fit_classifier(
     fitted = fit_scores(scores, moments, indicators, raked)
     new_prior = prior
     changed: dict[int, FloatArray | Gaussian] = {}
-    if fitted.log_evidence >= MIN_LOG_EVIDENCE:
+    if fitted.association >= MIN_ASSOCIATION:
         new_prior, changed = _to_probabilities(fitted, list(tables), numbers)
     return DiscriminativeFit(
         prior=new_prior,
@@ -114,6 +118,7 @@ def fit_classifier(
         fitted=tuple(sorted(changed)),
         chi_squares=dict(zip(tables, raked.chi_squares.tolist(), strict=True)),
         raked=raked,
+        association=fitted.association,
         log_evidence=fitted.log_evidence,
     )
 

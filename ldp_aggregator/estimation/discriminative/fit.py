@@ -29,9 +29,8 @@ from ldp_aggregator.estimation.discriminative.moment_equations import (
 )
 from ldp_aggregator.estimation.discriminative.raking import RakedRows
 
-SCALE_MEAN, SCALE_VARIANCE = 0.6, 0.15
-"""Prior mean and variance of a common factor of the Naive Bayes scores, which are too large where features
-overlap."""
+SCALE_VARIANCE = 0.5
+"""Prior variance of a common factor of the Naive Bayes scores, which are too large where features overlap."""
 RAW_SHARE = 0.5
 """Share of the raw moments in the fitted ones; the others are those of Naive Bayes, see `_mix_moments`."""
 FEATURE_SCALE_VARIANCES = (0.0, 0.1, 0.3, 1.0)
@@ -41,6 +40,8 @@ CELL_VARIANCES = (0.0, 0.01, 0.1, 1.0)
 INTERCEPT_VARIANCE = 0.3
 _FIRST_SETTING = (0.1, 0.1)
 """The variances of the first fit, at whose probabilities the noise of the equations is evaluated."""
+_FIRST_SCALE = 0.5
+"""The noise of the first fit is evaluated at this fraction of the Naive Bayes scores."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class FittedScores:
         Factors of the offsets.
     probabilities : (rows, k) array
         P(class | row) of the rows.
+    association : float
+        How much the reports contradict that all features are uninformative: the chi-square of the raw
+        moments minus its expectation, in its standard deviations.
     log_evidence : float
         Of the best setting of the prior, minus that of Naive Bayes with a fitted intercept. If it is above
         zero, the reports are more probable with other scores than those of Naive Bayes.
@@ -84,6 +88,7 @@ class FittedScores:
     tables: tuple[FloatArray, ...]
     gains: FloatArray
     probabilities: FloatArray
+    association: float
     log_evidence: float
 
 
@@ -92,8 +97,8 @@ def fit_scores(
 ) -> FittedScores:
     """Fit scores: the posterior mode for each setting of the prior, averaged by the settings' evidence.
 
-    The parameters are a priori normal around the scores of Naive Bayes times SCALE_MEAN. A common factor, a
-    factor of each feature and a term of each score vary.
+    The parameters are a priori normal around the scores of Naive Bayes. A common factor, a factor of each
+    feature and a term of each score vary. With little information the scores hardly change.
 
     Parameters
     ----------
@@ -107,7 +112,7 @@ def fit_scores(
     """
     design = np.concatenate([np.ones((len(indicators), 1)), indicators], axis=1)
     model = ScoreModel(design, naive_bayes.offsets)
-    moments = _mix_moments(naive_bayes, moments)
+    raw, moments = moments, _mix_moments(naive_bayes, moments)
     mean = _centre_scores(naive_bayes)
     observed = slice(0 if ALL_ROWS in moments.features else 1, None)
     blocks = np.cumsum([1, *map(len, naive_bayes.tables)])
@@ -117,7 +122,7 @@ def fit_scores(
             model, raked.weights, moments, observed, probabilities, raked.effective_rows
         )
 
-    equations = evaluate_at(model.predict(SCALE_MEAN * mean))
+    equations = evaluate_at(model.predict(_FIRST_SCALE * mean))
     first = find_mode(equations, _prior(mean, blocks, model.k, *_FIRST_SETTING))
     equations = evaluate_at(first.probabilities)
     modes = [
@@ -132,6 +137,7 @@ def fit_scores(
         tables=tuple(np.split(scores, blocks)[1:-1]),
         gains=gains,
         probabilities=model.predict(parameters),
+        association=_measure_association(equations.with_moments(raw.mean), mean),
         log_evidence=max(mode.log_evidence for mode in modes) - _evidence_of_naive_bayes(equations, mean),
     )
 
@@ -148,6 +154,15 @@ def _mix_moments(scores: NaiveBayesScores, moments: LabelMoments) -> LabelMoment
     cells = slice(len(mean) - len(tables), None)
     mean[cells] = RAW_SHARE * mean[cells] + (1 - RAW_SHARE) * tables
     return replace(moments, mean=mean)
+
+
+def _measure_association(equations: MomentEquations, mean: FloatArray) -> float:
+    """Return the chi-square of the equations if all scores are zero, standardised."""
+    free = equations.model.k - 1
+    uninformative = np.concatenate([mean[:free], np.zeros(len(mean) - free)])
+    differences = equations.differences(equations.model.predict(uninformative))
+    whitened = np.linalg.solve(equations.noise_factor, differences)
+    return float((whitened @ whitened - len(whitened)) / np.sqrt(2 * len(whitened)))
 
 
 def _evidence_of_naive_bayes(equations: MomentEquations, mean: FloatArray) -> float:
@@ -168,7 +183,7 @@ def _centre_scores(scores: NaiveBayesScores) -> FloatArray:
 def _prior(
     mean: FloatArray, blocks: IntArray, k: int, feature_variance: float, cell_variance: float
 ) -> NormalPrior:
-    """Return the prior of a setting; its mean is SCALE_MEAN times the scores, with the intercept itself.
+    """Return the prior of a setting.
 
     `blocks` are the columns of the design at which the features begin, and its number of columns. A feature's
     factor and the common factor are directions of the scores of Naive Bayes.
@@ -183,8 +198,7 @@ def _prior(
     variances[:free], variances[ends[-1] :] = INTERCEPT_VARIANCE, 0.0
     direction_variances = np.full(len(edges), feature_variance)
     direction_variances[-1] = SCALE_VARIANCE
-    scaled = np.concatenate([mean[:free], SCALE_MEAN * mean[free:]])
-    return NormalPrior(scaled, variances, directions, direction_variances)
+    return NormalPrior(mean, variances, directions, direction_variances)
 
 
 def _average(modes: Sequence[PosteriorMode]) -> FloatArray:

@@ -10,7 +10,7 @@ estimate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -139,6 +139,11 @@ class MomentEquations:
             target=np.einsum("aic,ac->ai", maps, moments.mean).ravel(),
             noise_factor=np.linalg.cholesky(covariance),
         )
+
+    def with_moments(self, mean: FloatArray) -> MomentEquations:
+        """Return the equations of other estimated moments (observed, k), with the same noise."""
+        maps = _contrast_maps(self.model.contrasts, self.class_shares)
+        return replace(self, target=np.einsum("aic,ac->ai", maps, mean).ravel())
 
     def differences(self, probabilities: FloatArray) -> FloatArray:
         """Return the differences of both sides of the equations, given P(class | row), (rows, k)."""

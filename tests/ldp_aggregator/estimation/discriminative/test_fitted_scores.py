@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation.discriminative.fit import SCALE_MEAN, NaiveBayesScores, fit_scores
+from ldp_aggregator.estimation.discriminative.fit import NaiveBayesScores, fit_scores
 from ldp_aggregator.estimation.discriminative.gauss_newton import (
     NormalPrior,
     evidence_of_mean,
@@ -187,15 +187,16 @@ def test_with_exact_moments_the_fit_is_logistic_regression_on_all_rows() -> None
     assert fitted.log_evidence > 100
 
 
-def test_without_information_the_scores_are_those_of_the_prior() -> None:
+def test_without_information_the_scores_are_those_of_naive_bayes() -> None:
     codes, indicators, labels = draw_people(200, seed=8)
     plain = naive_bayes(indicators, labels)
     fitted = fit_scores(plain, exact_moments(indicators, labels, 1e12), indicators, equal_weights(200))
     summed = sum(table[codes[:, i]] for i, table in enumerate(plain.tables))
     np.testing.assert_allclose(
-        fitted.probabilities, compute_probabilities(plain.intercept + SCALE_MEAN * summed), atol=1e-6
+        fitted.probabilities, compute_probabilities(plain.intercept + summed), atol=1e-6
     )
     assert fitted.log_evidence == pytest.approx(0, abs=1e-3)
+    assert fitted.association < 0
 
 
 def test_label_question_is_a_cell_that_all_rows_have() -> None:

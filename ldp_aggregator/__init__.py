@@ -13,7 +13,15 @@ from encoders.extras import needs_extra
 
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
-    from ldp_aggregator.models import ModelError, NaiveBayes, load_model, save_model, save_onnx, to_sklearn
+    from ldp_aggregator.models import (
+        ModelError,
+        NaiveBayes,
+        fit_unlabelled,
+        load_model,
+        save_model,
+        save_onnx,
+        to_sklearn,
+    )
     from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, simulate
     from ldp_aggregator.snapshot import Snapshot
 
@@ -26,6 +34,7 @@ __all__ = [
     "Snapshot",
     "__version__",
     "estimate_snapshot",
+    "fit_unlabelled",
     "load_model",
     "save_model",
     "save_onnx",
@@ -41,6 +50,7 @@ _MODULE_OF_NAME = {
     "SimulationGrid": "simulation.variants",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
+    "fit_unlabelled": "models",
     "load_model": "models",
     "save_model": "models",
     "save_onnx": "models",

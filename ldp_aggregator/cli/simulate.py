@@ -23,6 +23,7 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS
+from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.simulation.plot import plot_simulation, require_plot
@@ -44,6 +45,11 @@ def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: 
         return [Decimal(part.strip()) for part in text.split(",")]
     except InvalidOperation:
         raise click.BadParameter("give numbers separated by commas, for example 0.5,1,2") from None
+
+
+def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
+    """Return 0 if an option is not given; its type refuses 0 itself."""
+    return count or 0
 
 
 def _parse_counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
@@ -122,9 +128,17 @@ def _names_parser(
     help="Share of the training rows that are public: projections are fitted on them; they do not report.",
 )
 @click.option(
+    "--unlabelled-rows",
+    "unlabelled",
+    type=click.IntRange(min=MIN_ROWS),
+    callback=_default_to_zero,
+    help="Number of training rows that play rows without labels and do not report; each variant is also "
+    "trained with them, on the same reports.",
+)
+@click.option(
     "--users",
     type=click.IntRange(min=1),
-    default=0,
+    callback=_default_to_zero,
     help="Number of people, drawn with replacement from the training rows; by default one per row.",
 )
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
@@ -217,16 +231,29 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "numeric": lambda row: row.numeric,
     "projection": lambda row: row.projection,
     "rounds": lambda row: str(row.rounds),
+    "unlabelled": lambda row: str(row.unlabelled),
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
     "": lambda row: "" if row.beats_majority else _MARK,
+    "gain +- s.e.": lambda row: f"{row.gain:+.4f} +- {row.gain_stderr:.4f}" if row.unlabelled else "",
+    "fitted": lambda row: f"{row.fitted_share:.0%}" if row.unlabelled else "",
+    "log loss": lambda row: f"{row.log_loss:.4f}",
+    "calibration": lambda row: f"{row.calibration_error:.4f}",
     "balanced": lambda row: f"{row.balanced_accuracy:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
 }
+_ROWS_COLUMNS = {"unlabelled", "gain +- s.e.", "fitted", "log loss", "calibration"}
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
 _LEGEND = (
     "s.e.: standard error of the accuracy. balanced: the accuracy within each class, averaged over classes. "
     "non-private: the accuracy of the same model without privacy."
+)
+
+_ROWS_LEGEND = (
+    "unlabelled: the number of rows without labels that the model got; 0 is Naive Bayes of the same reports. "
+    "s.e.: standard error. gain: the difference of the accuracies. fitted: the share of the repeats in which "
+    "the reports supported a fit to the rows; in the others the model is Naive Bayes. calibration: the "
+    "expected calibration error. non-private: the accuracy of Naive Bayes without privacy."
 )
 
 
@@ -238,6 +265,8 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
         hidden = {"numeric", "projection"}
     if {row.rounds for row in result.rows} == {1}:
         hidden.add("rounds")
+    with_rows = any(row.unlabelled for row in result.rows)
+    hidden |= {"balanced"} if with_rows else _ROWS_COLUMNS
     if all(row.beats_majority for row in result.rows):
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
@@ -246,7 +275,7 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
-    lines += ["", *wrap_text(_LEGEND)]
+    lines += ["", *wrap_text(_ROWS_LEGEND if with_rows else _LEGEND)]
     if "" in columns:
         lines += wrap_text(
             f"{_MARK} not better than always predicting {result.majority_class!r}: the accuracy is not more "

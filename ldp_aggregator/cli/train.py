@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,7 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
+from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file, format_unlabelled
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import load_model, save_model
@@ -26,6 +27,9 @@ from ldp_aggregator.results.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
+
+if TYPE_CHECKING:
+    from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -45,6 +49,14 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=_PATH,
     help="Audit of the survey (from ldp-audit --json), to add to the model file.",
 )
+@click.option(
+    "--unlabelled",
+    "unlabelled_file",
+    type=_PATH,
+    help="Fit the classifier to the rows without labels of this CSV file too, where the reports support it. "
+    "Epsilon does NOT cover these rows.",
+)
+@click.option("--unlabelled-public", is_flag=True, help="State in the model that these rows are public.")
 @click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @click.option(
     "--survey",
@@ -67,6 +79,8 @@ def main(
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
+    unlabelled_file: Path | None,
+    unlabelled_public: bool,
     allow_empty: bool,
     surveys: tuple[str, ...],
     scheduler: str | None,
@@ -80,6 +94,9 @@ def main(
     the features that the model keeps. Each report counts once across all archives. Duplicates between
     other sources are not detected, so name each report in one of them only.
 
+    With --unlabelled, the classifier also learns from rows without labels how the features depend on each
+    other (docs/unlabelled-rows.md). Estimates and intervals remain those of the reports.
+
     Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as the
     unpacked archives. With --dask, workers must see the archives under the same paths, and each needs
     memory for one archive.
@@ -87,7 +104,8 @@ def main(
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
     require_distinct(outputs)
     for each in outputs.values():
-        require_no_input(each, [*sources, plan_file, audit_file])
+        require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
+    check_unlabelled_options(unlabelled_file, unlabelled_public, estimator)
     with print_errors():
         if onnx_file:
             _require_onnx()
@@ -106,14 +124,12 @@ def main(
             _require_reports(snapshot)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True)
+        classifier = fit_to_file(unlabelled_file, snapshot, estimates, unlabelled_public, _warn)
         try:
-            save_model(output, snapshot, estimates, audit)
-            if onnx_file:
-                _save_onnx(onnx_file, output)
-            if csv_file:
-                write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
+            save_model(output, snapshot, estimates, audit, classifier)
+            _write_further(onnx_file, csv_file, output, estimates)
         finally:  # the summary is printed even if a file cannot be written
-            _print_summary(snapshot, estimates, audit)
+            _print_summary(snapshot, estimates, audit, classifier)
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 
@@ -123,17 +139,28 @@ def _require_onnx() -> None:
     require_onnx()
 
 
-def _save_onnx(path: Path, model: Path) -> None:
-    from ldp_aggregator.models.export.onnx import save_onnx
+def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates) -> None:
+    """Write a model file as ONNX too, and all estimates as a table, if wanted."""
+    if onnx_file:
+        from ldp_aggregator.models.export.onnx import save_onnx
 
-    save_onnx(path, load_model(model))
+        save_onnx(onnx_file, load_model(model))
+    if csv_file:
+        write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
 
 
-def _print_summary(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None) -> None:
+def _print_summary(
+    snapshot: Snapshot,
+    estimates: Estimates,
+    audit: dict[str, Any] | None,
+    classifier: UnlabelledClassifier | None,
+) -> None:
     click.echo(format_summary(estimates, snapshot))
+    if classifier:
+        click.echo(f"\n{format_unlabelled(classifier)}")
     statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
     click.echo(f"\n{format_privacy(statement)}")
-    if warning := find_useless_model(estimates):
+    if warning := find_useless_model(estimates, classifier):
         click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
 
 

@@ -25,6 +25,7 @@ class DescribedModel(BaseEstimator):
     estimates_: dict[str, Any]
     classes_: NDArray[Any]
     privacy_: dict[str, Any] | None
+    unlabelled_: dict[str, Any] | None
 
     def to_frame(self) -> pd.DataFrame:
         """Return all estimates as a DataFrame: one row per class and quantity.
@@ -53,6 +54,7 @@ class DescribedModel(BaseEstimator):
             estimates=self.estimates_,
             audit_passed=bool(audit.get("passed")) if isinstance(audit, dict) else None,
             simulated=self.privacy_ is None or bool(privacy.get("simulated")),
+            unlabelled=self.unlabelled_,
         )
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -10,16 +10,55 @@ import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.mechanisms import check_name, check_numeric_name
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
 from encoders.survey.decimals import decimal_text, equal_width_edges
 from encoders.survey.parse_value import category_text, is_missing, parse_number
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels
 from ldp_aggregator.simulated_population import parse_epsilon
+
+
+class _Settings(Protocol):
+    """The parameters of a classifier that a simulated survey depends on."""
+
+    survey: Survey | Plan | None
+    epsilon: float
+    bins: int | None
+    mechanism: str
+    numeric: str
+    estimator: str
+
+
+def choose_plan(
+    settings: _Settings, columns: Mapping[str, Any], y: NDArray[Any]
+) -> tuple[Plan, NDArray[Any], IntArray]:
+    """Return the plan that a classifier simulates, its labels as `y` spells them, and the codes of `y`."""
+    if settings.survey is None:
+        labels, label_codes = np.unique(y, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError("a classifier needs at least two classes, and y has only one class")
+        survey = infer_survey(
+            columns,
+            [str(label) for label in labels],
+            epsilon=settings.epsilon,
+            bins=settings.bins,
+            mechanism=settings.mechanism,
+            numeric=settings.numeric,
+            # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
+            label_weight=1 if settings.estimator == "paper" else None,
+            users=len(y),
+        )
+        return survey.compile(), labels, label_codes
+    plan = settings.survey if isinstance(settings.survey, Plan) else settings.survey.compile()
+    label_codes = encode_any_labels(plan.label, y)
+    return plan, spell_labels(plan.label, y, label_codes), label_codes
 
 
 def infer_survey(

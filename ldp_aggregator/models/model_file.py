@@ -1,7 +1,8 @@
 """Reads and writes model files: canonical JSON with a checksum, never pickle.
 
 A model file holds the plan and its digest, a privacy statement, every estimate with its errors, and the
-probabilities that the classifier uses. The checksum detects a file that was truncated or edited by hand.
+probabilities that the classifier uses. These are among the estimates; only a classifier that was fitted to
+rows without labels has tables of its own. The checksum detects a file that was truncated or edited by hand.
 """
 
 from __future__ import annotations
@@ -14,26 +15,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey import Plan
 from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
-from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
+from ldp_aggregator.estimation import ClassConditional, Estimates
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.file_content import (
+    check_estimates,
+    check_unlabelled,
+    dump_classifier,
+    read_classifier,
+    read_conditional,
+    read_probabilities,
+    require,
+)
 from ldp_aggregator.models.file_keys import ESTIMATE_KEYS, FILE_KEYS, rename_keys
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
+from ldp_aggregator.results.unlabelled_text import is_fitted, state_privacy
 from ldp_aggregator.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.naive_bayes import NaiveBayes
+    from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
-_SUM_TOLERANCE = 1e-6
+FITTED_VERSION = 2
+"""The version of a file whose classifier does not use the estimates, which readers of version 1 would use."""
 _RETRAIN_HINT = "Restore the original or run ldp-train again"
 
 
@@ -46,6 +56,7 @@ def save_model(
     snapshot: Snapshot,
     estimates: Estimates,
     audit: dict[str, Any] | None = None,
+    classifier: UnlabelledClassifier | None = None,
 ) -> None:
     """Write a model file atomically.
 
@@ -58,11 +69,19 @@ def save_model(
     estimates : Estimates
     audit : dict, optional
         The audit of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
+    classifier : UnlabelledClassifier, optional
+        The classifier that rows without labels were given for, see
+        :func:`~ldp_aggregator.models.unlabelled_training.fit_unlabelled`.
     """
-    write_atomically(path, dump_model(snapshot, estimates, audit))
+    write_atomically(path, dump_model(snapshot, estimates, audit, classifier))
 
 
-def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] | None = None) -> bytes:
+def dump_model(
+    snapshot: Snapshot,
+    estimates: Estimates,
+    audit: dict[str, Any] | None = None,
+    classifier: UnlabelledClassifier | None = None,
+) -> bytes:
     """Return the bytes of a model file."""
     plan = snapshot.plan
     refuse_validation(plan)
@@ -74,6 +93,12 @@ def dump_model(snapshot: Snapshot, estimates: Estimates, audit: dict[str, Any] |
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
         "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
     }
+    if classifier:
+        content["privacy"]["unlabelled_rows"] = state_privacy(classifier.description)
+        content["unlabelled"] = classifier.description
+        if classifier.kept:
+            content["version"] = FITTED_VERSION
+            content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
 
@@ -85,20 +110,26 @@ class Model:
     ----------
     plan : Plan
     prior : (k,) array
-        P(label), for the classifier.
+        P(label), smoothed: Naive Bayes uses it.
     conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of the plan, for the classifier.
+        P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them.
+    classifier : (prior, conditionals)
+        What the classifier uses: the above, or weights that were fitted to rows without labels.
     estimates : dict
         Everything estimated, see :meth:`Estimates.as_dict`.
     privacy : dict
         The privacy statement; empty if the file has none.
+    unlabelled : dict or None
+        What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without rows.
     """
 
     plan: Plan
     prior: FloatArray
     conditionals: tuple[ClassConditional, ...]
+    classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
     estimates: dict[str, Any]
     privacy: dict[str, Any]
+    unlabelled: dict[str, Any] | None = None
 
     @property
     def reports(self) -> int:
@@ -118,7 +149,7 @@ def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
 
     model = read_model(path)
     return NaiveBayes.from_probabilities(
-        model.plan, model.prior, model.conditionals, model.estimates, model.privacy
+        model.plan, *model.classifier, model.estimates, model.privacy, model.unlabelled
     )
 
 
@@ -143,10 +174,10 @@ def parse_model(data: bytes, name: str = "model") -> Model:
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
-    if content.get("version") != VERSION:
+    if content.get("version") not in (VERSION, FITTED_VERSION):
         raise ModelError(
-            f"{name}: the file has version {content.get('version')!r}, and only version {VERSION} is "
-            "supported: train again, or use the release that wrote it"
+            f"{name}: the file has version {content.get('version')!r}, and only versions {VERSION} and "
+            f"{FITTED_VERSION} are supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
     if not _has_checksum(content, checksum):
@@ -198,76 +229,31 @@ def _read_content(content: dict[str, Any]) -> Model:
         raise ValueError("plan_digest is not the digest of the plan")
     k = len(plan.label.values)
     estimates = content["estimates"]
-    _check_estimates(estimates)
-    prior = _read_probabilities(estimates["label"]["smoothed"], (k,), plan.label.name)
+    check_estimates(estimates)
+    prior = read_probabilities(estimates["label"]["smoothed"], (k,), plan.label.name)
     if len(estimates["features"]) != len(plan.features):
         raise ValueError("the number of features is not that of the plan")
     conditionals = tuple(
-        _read_conditional(entry["smoothed"], feature, k)
+        read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
     privacy = content.get("privacy", {})
-    _require(isinstance(privacy, dict), "privacy: needs an object")
-    return Model(plan, prior, conditionals, rename_keys(estimates, ESTIMATE_KEYS), privacy)
-
-
-def _check_estimates(estimates: dict[str, Any]) -> None:
-    """Check the entries of `estimates` that commands read; the error names the wrong entry."""
-    _require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
-    _require(_is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
-    for index, entry in enumerate(estimates["features"]):
-        relevance = entry.get("relevance", {})  # files of older releases lack it
-        for name in ("value", "stderr", "low", "high", "noise"):
-            is_number = type(relevance.get(name)) in (float, type(None)) or _is_count(relevance[name])
-            _require(is_number, f"estimates.features.{index}.relevance.{name}: needs a number or null")
-        maximum = relevance.get("maximum", 1.0)
-        is_maximum = type(maximum) is float or _is_count(maximum)
-        _require(is_maximum, f"estimates.features.{index}.relevance.maximum: needs a number")
-    validation = estimates.get("validation")
-    if validation is not None:
-        _require(_is_count(validation["reports"]), "estimates.validation.reports: needs a whole number")
-        result, field = validation["verdicts"], "estimates.validation.verdicts"
-        names, count = result["features"], result["kept"]
-        are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        _require(are_names, f"{field}.features: needs a list of names")
-        _require(count is None or _is_count(count), f"{field}.kept: needs a whole number or null")
-
-
-def _is_count(number: object) -> bool:
-    return type(number) is int and 0 <= number < 2**63
-
-
-def _require(holds: bool, why: str) -> None:
-    if not holds:
-        raise ValueError(why)
-
-
-def _read_conditional(smoothed: Any, feature: Feature, k: int) -> ClassConditional:
-    """Return P(value | label) of one feature from its entry `smoothed`."""
-    if not isinstance(feature, NumericFeature):
-        return _read_probabilities(smoothed, (feature.size, k), feature.name)
-    mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
-    if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
-        raise ValueError(f"the means or variances of {feature.name} are invalid")
-    if not (np.isfinite(variance) & (variance >= MIN_VARIANCE)).all():
-        raise ValueError(f"a variance of {feature.name} is less than {MIN_VARIANCE:g}")
-    if (smoothed["missing"] is None) != (feature.missing == "error"):
-        raise ValueError(f"{feature.name} has shares of missing values but cannot be missing, or lacks them")
-    if smoothed["missing"] is None:
-        return Gaussian(mean, variance, None)
-    missing = np.asarray(smoothed["missing"], dtype=np.float64)
-    if missing.shape != (k,) or not ((missing > 0) & (missing < 1)).all():  # 0 or 1 would exclude a label
-        raise ValueError(f"the shares of missing values of {feature.name} are not between 0 and 1")
-    return Gaussian(mean, variance, missing)
-
-
-def _read_probabilities(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:
-    """Read probabilities that add up to one along the first axis."""
-    array = np.asarray(nested, dtype=np.float64)
-    is_valid = array.shape == shape and bool((array >= 0).all())
-    if not is_valid or abs(array.sum(axis=0) - 1).max() > _SUM_TOLERANCE:
-        raise ValueError(f"the probabilities of {name} are invalid or do not add up to one")
-    return array
+    require(isinstance(privacy, dict), "privacy: needs an object")
+    classifier, unlabelled = (prior, conditionals), content.get("unlabelled")
+    if unlabelled is not None:
+        check_unlabelled(unlabelled)
+    if content["version"] == FITTED_VERSION:
+        require(is_fitted(unlabelled), "version 2 needs a classifier that was fitted to rows without labels")
+        classifier = read_classifier(content["classifier"], plan.features, k)
+    return Model(
+        plan=plan,
+        prior=prior,
+        conditionals=conditionals,
+        classifier=classifier,
+        estimates=rename_keys(estimates, ESTIMATE_KEYS),
+        privacy=privacy,
+        unlabelled=unlabelled,
+    )
 
 
 def _compute_checksum(content: dict[str, Any]) -> str:

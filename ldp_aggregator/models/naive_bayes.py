@@ -18,10 +18,10 @@ from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels, to_typed_labels
+from ldp_aggregator.models.class_labels import encode_any_labels, to_typed_labels
 from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
-from ldp_aggregator.models.infer_survey import infer_survey
+from ldp_aggregator.models.infer_survey import choose_plan
 from ldp_aggregator.models.row_reader import RowReader
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index, take_rows
@@ -86,6 +86,8 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         All estimates with their errors, see :meth:`Estimates.as_dict`.
     privacy_ : dict or None
         The privacy statement of the model file; None after `fit`, whose reports are simulated.
+    unlabelled_ : dict or None
+        What rows without labels did to the classifier, see docs/unlabelled-rows.md; None without such rows.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         conditionals: Sequence[ClassConditional],
         estimates: dict[str, Any],
         privacy: dict[str, Any] | None = None,
+        unlabelled: dict[str, Any] | None = None,
     ) -> Self:
         """Return a fitted classifier from the content of a model file.
 
@@ -125,9 +128,9 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         plan : Plan
         prior : (k,) array
         conditionals : sequence of (A_i, k) arrays and Gaussians
-            P(value | label), one per feature of the plan.
-        estimates : dict
-            Stored as the attribute `estimates_`.
+            P(value | label), or weights fitted to rows without labels, one per feature of the plan.
+        estimates, privacy, unlabelled : dict
+            Stored as the attributes `estimates_`, `privacy_` and `unlabelled_`.
         """
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates["estimator"])
         names = [entry.name for entry in plan.entries]
@@ -135,7 +138,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         model.feature_names_in_ = np.array(names, dtype=object)
         model._reads_by_name = True
         model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
-        model.estimates_, model.privacy_ = estimates, privacy or {}
+        model.estimates_, model.privacy_, model.unlabelled_ = estimates, privacy or {}, unlabelled
         return model
 
     def _set_probabilities(
@@ -156,13 +159,16 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         """`log_probabilities_` under its old name, for one release."""
         return self.log_probabilities_
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
 
         Parameters
         ----------
         X : list of dicts, DataFrame or (m, n) array
         y : (m,) sequence of labels
+        unlabelled : list of dicts, DataFrame or array, optional
+            Further rows, without labels, which do not report. The classifier is then fitted to the reports
+            and to these rows, where the reports support it; epsilon does not cover these rows.
 
         Raises
         ------
@@ -178,39 +184,24 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
             columns, labels = self._read_training_table(X, y)
         check_classification_targets(labels)
         with name_rows_by_index(y):
-            plan, classes, label_codes = self._choose_plan(columns, labels)
+            plan, classes, label_codes = choose_plan(self, columns, labels)
         columns = read_boolean_columns(plan.features, columns)
         seed = check_random_state(self.random_state).randint(2**31)
         with name_rows_by_index(X):
             codes = encode_table(plan, columns)
         snapshot = simulate_reports(plan, codes, label_codes, FastStream(seed))
         estimates = estimate_snapshot(snapshot, self.estimator)
-        conditionals = [feature.smoothed for feature in estimates.features]
-        self._set_probabilities(plan, estimates.prior, conditionals, classes)
+        prior: FloatArray = estimates.prior
+        conditionals: Sequence[ClassConditional] = [feature.smoothed for feature in estimates.features]
+        self.unlabelled_ = None
+        if unlabelled is not None:
+            from ldp_aggregator.models.unlabelled_training import fit_unlabelled
+
+            fitted = fit_unlabelled(snapshot, estimates, unlabelled)
+            prior, conditionals, self.unlabelled_ = fitted.prior, fitted.conditionals, fitted.description
+        self._set_probabilities(plan, prior, conditionals, classes)
         self.estimates_, self.privacy_ = estimates.as_dict(), None
         return self
-
-    def _choose_plan(self, columns: Columns, y: NDArray[Any]) -> tuple[Plan, NDArray[Any], IntArray]:
-        """Return the plan to simulate, its labels as `y` spells them, and the codes of `y`."""
-        if self.survey is None:
-            labels, label_codes = np.unique(y, return_inverse=True)
-            if len(labels) < 2:
-                raise ValueError("a classifier needs at least two classes, and y has only one class")
-            survey = infer_survey(
-                columns,
-                [str(label) for label in labels],
-                epsilon=self.epsilon,
-                bins=self.bins,
-                mechanism=self.mechanism,
-                numeric=self.numeric,
-                # Yilmaz et al.'s estimator needs the label question, asked as often as each of the others
-                label_weight=1 if self.estimator == "paper" else None,
-                users=len(y),
-            )
-            return survey.compile(), labels, label_codes
-        plan = self.survey if isinstance(self.survey, Plan) else self.survey.compile()
-        label_codes = encode_any_labels(plan.label, y)
-        return plan, spell_labels(plan.label, y, label_codes), label_codes
 
     def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
         if isinstance(rows, np.ndarray):

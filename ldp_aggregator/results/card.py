@@ -18,15 +18,16 @@ from ldp_aggregator.results.statements import (
     METHOD_AUTHORS,
     METHOD_SOURCE,
     METHOD_TITLE,
-    MODEL_LIMITS,
     PRIVACY_LIMITS,
     SIMULATED_ORIGIN,
     cite_survey,
     describe_audit,
     describe_beliefs,
     describe_privacy,
+    list_limits,
 )
 from ldp_aggregator.results.table import CLASS_PRIOR, build_table
+from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted, state_privacy
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 _MAX_LISTED = 8
@@ -48,6 +49,8 @@ class ModelDescription:
         Whether the audit in the model file passed; None without an audit.
     simulated : bool
         Whether the reports were simulated, by `fit` or by ldp-simulate.
+    unlabelled : dict or None
+        What rows without labels did to the classifier; None without such rows.
     """
 
     plan: Plan
@@ -55,6 +58,7 @@ class ModelDescription:
     estimates: Mapping[str, Any]
     audit_passed: bool | None = None
     simulated: bool = False
+    unlabelled: Mapping[str, Any] | None = None
 
     @property
     def epsilon(self) -> str:
@@ -91,6 +95,8 @@ class ModelDescription:
             "features": f"{len(self.kept_features)}/{len(self.plan.features)}",
             "validated": str(self._validation is not None),
         }
+        if self.unlabelled:
+            parts["classifier"] = repr(self.unlabelled["classifier"])
         return f"{name}({', '.join(f'{key}={value}' for key, value in parts.items())})"
 
     def format_lines(self, name: str) -> str:
@@ -109,7 +115,7 @@ class ModelDescription:
             "Data": self._describe_data(),
             "Privacy": self._describe_privacy(),
             "How well it predicts": self._describe_accuracy(),
-            "What it is not for": (f"- {limit}" for limit in MODEL_LIMITS),
+            "What it is not for": (f"- {limit}" for limit in list_limits(is_fitted(self.unlabelled))),
             "How to cite": self._describe_citation(),
         }
         lines: list[str] = []
@@ -122,7 +128,7 @@ class ModelDescription:
         kept = self.kept_features
         count = f"{len(kept)} of {len(self.plan.features)}"
         more = ", ..." if len(kept) > _MAX_LISTED else ""
-        return {
+        facts = {
             "plan digest": self.plan.digest,
             "epsilon": f"{self.epsilon}: a report changes odds by a factor of at most "
             f"{factor_at_most(self.odds_factor)}",
@@ -131,6 +137,11 @@ class ModelDescription:
             "features": f"{count}: {_join(kept[:_MAX_LISTED])}{more}",
             "validation": self._summarise_validation(),
         }
+        if self.unlabelled:
+            facts["classifier"] = self.unlabelled["classifier"]
+            covered = "declared public" if self.unlabelled["declared_public"] else "NOT covered by epsilon"
+            facts["rows without labels"] = f"about {self.unlabelled['rows']:,}, {covered}"
+        return facts
 
     def _summarise_validation(self) -> str:
         if self._validation is None:
@@ -146,14 +157,22 @@ class ModelDescription:
 
     def _describe_model(self) -> Iterator[str]:
         plan = self.plan
+        kind = "logistic regression" if is_fitted(self.unlabelled) else "Naive Bayes"
         classes = _join(_escape_markdown(str(label)) for label in self.classes)
         yield (
-            f"A Naive Bayes classifier of **{_escape_markdown(plan.label.name)}** ({classes}) from "
+            f"A {kind} classifier of **{_escape_markdown(plan.label.name)}** ({classes}) from "
             f"{len(self.kept_features)} of {len(plan.features)} features, trained with ldp-bayes on "
             "randomised reports."
         )
         yield from ("", f"- survey: {_escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
         yield f"- estimator: {self.estimates['estimator']}"
+        if self.unlabelled:
+            yield from ("", *describe_unlabelled(self._escape_rows(self.unlabelled)))
+
+    def _escape_rows(self, unlabelled: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what describes the rows without labels, with the names of features escaped."""
+        names = ("absent", "contradicting")
+        return {**unlabelled, **{key: list(map(_escape_markdown, unlabelled[key])) for key in names}}
 
     def _describe_data(self) -> Iterator[str]:
         if self.simulated:
@@ -180,6 +199,8 @@ class ModelDescription:
         )
         yield from ("", f"A belief about a person's answer of {'; of '.join(examples)}.")
         yield from ("", PRIVACY_LIMITS)
+        if self.unlabelled:
+            yield from ("", f"**{state_privacy(self.unlabelled)}**")
         if self.audit_passed is not None:
             yield from ("", describe_audit(self.audit_passed, "`ldp-audit`"))
 

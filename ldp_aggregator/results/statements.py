@@ -12,11 +12,14 @@ from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
 BELIEFS = (0.01, 0.1, 0.5)
 """Beliefs of a reader before a report, for examples of what it changes at most."""
 
+INDEPENDENCE = (
+    "It assumes that features are independent given the class, so its probabilities can be too extreme."
+)
 MODEL_LIMITS = (
     "It is not for a decision about one person: a prediction is a probability from noisy estimates.",
     "It does not explain causes: a feature that predicts the label need not affect it.",
     "It describes the people who answered, and others only if they resemble them.",
-    "It assumes that features are independent given the class, so its probabilities can be too extreme.",
+    INDEPENDENCE,
     "It does not detect people who lied, nor all fabricated reports (docs/poisoning.md).",
 )
 """What a model is not for, and what it does not do."""
@@ -28,6 +31,11 @@ METHOD_TITLE = "Locally Differentially Private Naive Bayes Classification"
 METHOD_SOURCE = "arXiv:1905.01039, 2019"
 
 SIMULATED_ORIGIN = "a program randomised the rows of a table. Nobody was asked."
+
+
+def list_limits(fitted: bool) -> list[str]:
+    """Return the limits of a model; `fitted` means to rows without labels, without assuming independence."""
+    return [limit for limit in MODEL_LIMITS if not (fitted and limit == INDEPENDENCE)]
 
 
 def update_belief(belief: float, odds_factor: float) -> float:

@@ -20,8 +20,11 @@ class SurveyResults:
         The JSON form, see :meth:`Estimates.as_dict`.
     privacy : mapping
         The privacy statement, see :func:`build_privacy_statement`; empty if the file has none.
+    unlabelled : mapping or None
+        What rows without labels did to the classifier; None without such rows.
     """
 
     plan: Plan
     estimates: Mapping[str, Any]
     privacy: Mapping[str, Any] = field(default_factory=dict)
+    unlabelled: Mapping[str, Any] | None = None

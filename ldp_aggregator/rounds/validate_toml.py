@@ -25,6 +25,7 @@ from ldp_aggregator.authoring.toml_edit import (
 from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.results.unlabelled_text import is_fitted
 from ldp_aggregator.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
 from ldp_aggregator.rounds.validate import ValidationError, build_validation
 
@@ -42,6 +43,10 @@ _PRECISION = (
     "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and how much more accurate "
     "the top features alone are within about +-{gain:.1%} (95% intervals); four times as many halve the "
     "margins."
+)
+_UNLABELLED = (
+    "The scores below depend on rows without labels that were not declared public. Epsilon does NOT cover "
+    "those rows, and this file and its plan are public: publish it only if the rows may be."
 )
 _TRAINING = (
     "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
@@ -81,7 +86,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the unchanged survey that its reports answer"
         raise ValidationError(f"{quote(source)} {why}")
-    tables = _format_tables(build_validation(model.plan, model.prior, model.conditionals))
+    tables = _format_tables(build_validation(model.plan, *model.classifier))
     entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
@@ -126,7 +131,9 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
         "gain": Z95 * gain_stderr,
     }
     tokens = [TOKENS_NOTE] if survey.enrolment == TOKEN else []
-    paragraphs = [_ORIGIN, *tokens, _QUESTION, _PRECISION, _TRAINING]
+    rows = model.unlabelled
+    warning = [_UNLABELLED] if is_fitted(rows) and rows and not rows["declared_public"] else []
+    paragraphs = [_ORIGIN, *warning, *tokens, _QUESTION, _PRECISION, _TRAINING]
     return format_comment(*(each.format(**words) for each in paragraphs))
 
 

@@ -17,6 +17,7 @@ from ldp_aggregator.results.statements import (
     describe_privacy,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.unlabelled_text import state_privacy
 
 _GAIN_RANGE = 2.0
 """Width of the interval of an unknown gain: its whole range."""
@@ -139,6 +140,7 @@ def build_privacy(results: SurveyResults, description: ModelDescription) -> dict
         "statement": describe_privacy(description.epsilon, description.odds_factor, description.simulated),
         "beliefs": beliefs,
         "limits": PRIVACY_LIMITS,
+        "unlabelled": state_privacy(results.unlabelled) if results.unlabelled else None,
         "spent": _find_spent_epsilon(statement),
         "audit": describe_audit(bool(audit.get("passed"))) if isinstance(audit, dict) else None,
         "shuffled": _describe_shuffled(shuffled, float(results.plan.epsilon)) if shuffled else None,

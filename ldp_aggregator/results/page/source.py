@@ -38,7 +38,12 @@ def read_results(path: Path) -> SurveyResults:
     kind = _find_format(data)
     if kind == MODEL_FORMAT:
         model = parse_model(data, str(path))
-        return SurveyResults(plan=model.plan, estimates=model.estimates, privacy=model.privacy)
+        return SurveyResults(
+            plan=model.plan,
+            estimates=model.estimates,
+            privacy=model.privacy,
+            unlabelled=model.unlabelled,
+        )
     if kind == SNAPSHOT_FORMAT:
         return estimate_results(Snapshot.from_json(data, str(path)))
     raise ResultsError(

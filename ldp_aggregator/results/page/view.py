@@ -31,13 +31,14 @@ from ldp_aggregator.results.statements import (
     METHOD_AUTHORS,
     METHOD_SOURCE,
     METHOD_TITLE,
-    MODEL_LIMITS,
     SIMULATED_ORIGIN,
     cite_survey,
+    list_limits,
     update_belief,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
+from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted, state_privacy
 
 _MAX_NAMED = 6
 _ESTIMATORS = {
@@ -87,6 +88,7 @@ def build_view(
         classes=plan.label.values,
         estimates=estimates,
         simulated=bool(results.privacy.get("simulated")),
+        unlabelled=results.unlabelled,
     )
     is_validation = plan.validation is not None
     table = [] if is_validation else build_table(estimates)
@@ -109,7 +111,8 @@ def build_view(
         "poisoning": build_poisoning(estimates),
         "privacy": build_privacy(results, description),
         "warnings": estimates.get("warnings") or [],
-        "model_limits": MODEL_LIMITS,
+        "unlabelled": list(describe_unlabelled(results.unlabelled)) if results.unlabelled else [],
+        "model_limits": list_limits(is_fitted(results.unlabelled)),
         "method": _build_method(results),
         "estimator": _describe_estimator(results),
         "mechanisms": list(explain_mechanisms(question.mechanism.name for question in plan.questions)),
@@ -147,6 +150,8 @@ def _summarise(results: SurveyResults, description: ModelDescription, table: Seq
     )
     if plan.validation:
         return
+    if results.unlabelled:
+        yield state_privacy(results.unlabelled)
     yield _describe_largest_class(table, plan.label.name)
     yield _describe_distinguishable(estimates, plan.label.name)
 

@@ -16,6 +16,7 @@ from ldp_aggregator.cli.simulate import main
 from ldp_aggregator.cli.survey import main as author
 from ldp_aggregator.cli.train import main as train
 from ldp_aggregator.models.model_file import load_model
+from tests.support import overlapping
 from tests.support.surveys import TEA
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "size-and-epsilon.md").read_text("utf-8")
@@ -257,3 +258,23 @@ def test_users_are_stated_and_every_row_has_calibration(run: Callable[..., Resul
     assert 0 <= row["calibration_error"] < 0.2
     assert 0 <= row["log_loss"] < 0.7
     assert run("--users", 0).exit_code == 2
+
+
+def test_both_models_are_printed_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(overlapping.SURVEY)
+    (tmp_path / "rows.csv").write_text(overlapping.to_csv(*overlapping.draw_people(2000, 1)))
+    files = [str(tmp_path / "survey.toml"), str(tmp_path / "rows.csv"), "--repeats", "2"]
+    options = ["--unlabelled-rows", "300", "--users", "20000"]
+    result = CliRunner().invoke(main, [*files, *options])
+    assert result.exit_code == 0, result.stderr
+    head, plain, fitted = result.stdout.splitlines()[2:5]
+    assert head.split()[:3] == ["epsilon", "mechanism", "unlabelled"]
+    assert plain.split()[2] == "0"
+    assert re.fullmatch(
+        r"4 +auto +300 +0\.\d+ +0\.\d+ +\+0\.\d+ \+- 0\.\d+ +100%( +0\.\d+){3}", fitted.strip()
+    )
+    assert "gain: the difference of the accuracies" in " ".join(result.stdout.split())
+    rows = json.loads(CliRunner().invoke(main, [*files, *options, "--json"]).stdout)["rows"]
+    assert [row["unlabelled"] for row in rows] == [0, 300]
+    refused = CliRunner().invoke(main, [*files, "--unlabelled-rows", "99"])
+    assert refused.exit_code == 2

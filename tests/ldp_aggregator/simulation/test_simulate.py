@@ -25,6 +25,7 @@ from ldp_aggregator.simulation.variants import Variant
 from ldp_aggregator.snapshot import Snapshot
 from reduction.errors import FitError
 from reduction.fit import fit
+from tests.support import overlapping
 
 SURVEY = """
 [survey]
@@ -99,6 +100,10 @@ def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFram
         "log_loss",
         "calibration_error",
         "beats_majority",
+        "unlabelled",
+        "gain",
+        "gain_stderr",
+        "fitted_share",
     }
     assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
@@ -481,3 +486,36 @@ def test_more_users_make_the_model_more_accurate(survey: Survey, people: pd.Data
     assert abs(many.accuracy - many.non_private) < 0.05
     with pytest.raises(SimulationError, match="number of people"):
         simulate(survey, people, users=-1)
+
+
+def test_models_with_unlabelled_rows_are_compared_on_the_same_reports() -> None:
+    codes, labels = overlapping.draw_people(4000, 1)
+    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
+    survey = read_survey(overlapping.SURVEY)
+    grid = SimulationGrid(epsilons=[1, 4])
+    result = simulate(survey, table, grid, repeats=3, unlabelled=400, users=20_000)
+    assert [(row.epsilon, row.unlabelled) for row in result.rows] == [(1, 0), (1, 400), (4, 0), (4, 400)]
+    for plain, fitted in (result.rows[:2], result.rows[2:]):
+        assert (plain.gain, plain.gain_stderr, plain.fitted_share) == (0, 0, 0)
+        assert fitted.gain == pytest.approx(fitted.accuracy - plain.accuracy)
+        assert fitted.non_private == plain.non_private
+    assert result.rows[3].gain > 0.05
+    assert result.rows[3].fitted_share == 1
+    assert result.rows[3].log_loss < result.rows[2].log_loss
+    assert result.rows[3].calibration_error < result.rows[2].calibration_error
+    once = simulate(survey, table, grid, repeats=1, unlabelled=400)
+    assert all(row.gain_stderr > 0 for row in once.rows if row.unlabelled)
+
+
+def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports() -> None:
+    codes, labels = overlapping.draw_people(3000, 1)
+    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
+    survey = read_survey(overlapping.SURVEY)
+    grid = SimulationGrid(rounds=[2], validate=True)
+    result = simulate(survey, table, grid, repeats=2, unlabelled=150)
+    assert [row.unlabelled for row in result.rows] == [0, 150]
+    for options, why in (({"unlabelled": 50}, "at least 100"), ({"unlabelled": 2400}, "nobody to report")):
+        with pytest.raises(SimulationError, match=why):
+            simulate(survey, table, grid, **options)  # type: ignore[arg-type]
+    with pytest.raises(SimulationError, match="default estimator"):
+        simulate(survey, table, estimator="paper", unlabelled=150)

@@ -1,0 +1,57 @@
+"""Fits the classifier of ldp-train to rows without labels from a CSV file, and describes the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from encoders.explain.text import wrap_text
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.results.unlabelled_text import describe_unlabelled, state_privacy
+from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
+
+
+def check_unlabelled_options(path: Path | None, public: bool, estimator: str) -> None:
+    """Raise UsageError if the options on rows without labels do not fit each other."""
+    if public and not path:
+        raise click.UsageError(
+            "--unlabelled-public states that the rows of --unlabelled are public: give them"
+        )
+    if path and estimator != "default":
+        raise click.UsageError("--unlabelled needs the default estimator")
+
+
+def fit_to_file(
+    path: Path | None, snapshot: Snapshot, estimates: Estimates, public: bool, warn: Callable[[str], None]
+) -> UnlabelledClassifier | None:
+    """Fit a classifier to the reports and to the rows of a CSV file, if there is one; pass on warnings."""
+    if not path:
+        return None
+    # the method loads only if it is used
+    from ldp_aggregator.models.unlabelled_training import fit_unlabelled
+
+    plan = snapshot.plan
+    columns = read_typed_columns(path, plan.entries)
+    if plan.label.name in columns:
+        warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")
+    classifier = fit_unlabelled(snapshot, estimates, columns, public=public)
+    if contradicting := classifier.description["contradicting"]:
+        warn(
+            f"{path}: the rows contradict the reports in {', '.join(contradicting)}; they were weighted to "
+            "agree with the reports"
+        )
+    return classifier
+
+
+def format_unlabelled(classifier: UnlabelledClassifier) -> str:
+    """Return what the summary states about the classifier and the privacy of the rows."""
+    description = classifier.description
+    sentences = [*describe_unlabelled(description), state_privacy(description)]
+    return "\n".join(["rows without labels", *(line for each in sentences for line in wrap_text(each, "  "))])

@@ -1,0 +1,124 @@
+"""Checks and reads the entries of a model file: estimates, tables of probabilities, and the classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.intervals import to_json_list
+from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
+from ldp_aggregator.results.unlabelled_text import FITTED, NAIVE_BAYES
+
+_SUM_TOLERANCE = 1e-6
+_LEAST_VARIANCE = 1e-12
+"""A classifier fitted to rows may have normal distributions that are narrower than those of estimates."""
+
+
+def check_estimates(estimates: dict[str, Any]) -> None:
+    """Check the entries of `estimates` that commands read; the error names the wrong entry."""
+    require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
+    require(is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
+    for index, entry in enumerate(estimates["features"]):
+        relevance = entry.get("relevance", {})  # files of older releases lack it
+        for name in ("value", "stderr", "low", "high", "noise"):
+            is_number = type(relevance.get(name)) in (float, type(None)) or is_count(relevance[name])
+            require(is_number, f"estimates.features.{index}.relevance.{name}: needs a number or null")
+        maximum = relevance.get("maximum", 1.0)
+        is_maximum = type(maximum) is float or is_count(maximum)
+        require(is_maximum, f"estimates.features.{index}.relevance.maximum: needs a number")
+    validation = estimates.get("validation")
+    if validation is not None:
+        require(is_count(validation["reports"]), "estimates.validation.reports: needs a whole number")
+        result, field = validation["verdicts"], "estimates.validation.verdicts"
+        names, count = result["features"], result["kept"]
+        are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        require(are_names, f"{field}.features: needs a list of names")
+        require(count is None or is_count(count), f"{field}.kept: needs a whole number or null")
+
+
+def is_count(number: object) -> bool:
+    """Return whether a value is a whole number from 0 to less than 2^63."""
+    return type(number) is int and 0 <= number < 2**63
+
+
+def require(holds: bool, why: str) -> None:
+    """Raise ValueError with this explanation unless a condition holds."""
+    if not holds:
+        raise ValueError(why)
+
+
+def read_conditional(
+    smoothed: Any, feature: Feature, k: int, least_variance: float = MIN_VARIANCE
+) -> ClassConditional:
+    """Return P(value | label) of one feature from its entry in the file."""
+    if not isinstance(feature, NumericFeature):
+        return read_probabilities(smoothed, (feature.size, k), feature.name)
+    mean, variance = (np.asarray(smoothed[key], dtype=np.float64) for key in ("mean", "variance"))
+    if mean.shape != (k,) or variance.shape != (k,) or not np.isfinite(mean).all():
+        raise ValueError(f"the means or variances of {feature.name} are invalid")
+    if not (np.isfinite(variance) & (variance >= least_variance)).all():
+        raise ValueError(f"a variance of {feature.name} is less than {least_variance:g}")
+    if (smoothed["missing"] is None) != (feature.missing == "error"):
+        raise ValueError(f"{feature.name} has shares of missing values but cannot be missing, or lacks them")
+    if smoothed["missing"] is None:
+        return Gaussian(mean, variance, None)
+    missing = np.asarray(smoothed["missing"], dtype=np.float64)
+    if missing.shape != (k,) or not ((missing > 0) & (missing < 1)).all():  # 0 or 1 would exclude a label
+        raise ValueError(f"the shares of missing values of {feature.name} are not between 0 and 1")
+    return Gaussian(mean, variance, missing)
+
+
+def read_probabilities(nested: object, shape: tuple[int, ...], name: str) -> FloatArray:
+    """Read probabilities that add up to one along the first axis."""
+    array = np.asarray(nested, dtype=np.float64)
+    is_valid = array.shape == shape and bool((array >= 0).all())
+    if not is_valid or abs(array.sum(axis=0) - 1).max() > _SUM_TOLERANCE:
+        raise ValueError(f"the probabilities of {name} are invalid or do not add up to one")
+    return array
+
+
+def dump_classifier(prior: FloatArray, conditionals: Sequence[ClassConditional]) -> dict[str, Any]:
+    """Return the tables of a classifier for JSON."""
+    return {"prior": to_json_list(prior), "conditionals": [_dump_conditional(each) for each in conditionals]}
+
+
+def _dump_conditional(conditional: ClassConditional) -> Any:
+    if not isinstance(conditional, Gaussian):
+        return to_json_list(conditional)
+    missing = conditional.missing
+    return {
+        "mean": to_json_list(conditional.mean),
+        "variance": to_json_list(conditional.variance),
+        "missing": None if missing is None else to_json_list(missing),
+    }
+
+
+def read_classifier(
+    entry: Any, features: Sequence[Feature], k: int
+) -> tuple[FloatArray, tuple[ClassConditional, ...]]:
+    """Return the prior and the tables of a classifier from the entry `classifier`."""
+    prior = read_probabilities(entry["prior"], (k,), "the classifier")
+    require(len(entry["conditionals"]) == len(features), "classifier.conditionals: needs one per feature")
+    pairs = zip(features, entry["conditionals"], strict=True)
+    return prior, tuple(read_conditional(each, feature, k, _LEAST_VARIANCE) for feature, each in pairs)
+
+
+def check_unlabelled(entry: Any) -> dict[str, Any]:
+    """Check the entry `unlabelled`, which commands read; the error names what is wrong."""
+    require(isinstance(entry, dict), "unlabelled: needs an object")
+    require(entry["classifier"] in (FITTED, NAIVE_BAYES), "unlabelled.classifier: is unknown")
+    require(type(entry["declared_public"]) is bool, "unlabelled.declared_public: needs true or false")
+    require(is_count(entry["rows"]), "unlabelled.rows: needs a whole number below 2^63")
+    is_number = type(entry["log_evidence"]) is float or is_count(abs(entry["log_evidence"]))
+    require(is_number, "unlabelled.log_evidence: needs a number")
+    for name in ("absent", "contradicting", "fitted"):
+        are_names = isinstance(entry[name], list) and all(isinstance(each, str) for each in entry[name])
+        require(are_names, f"unlabelled.{name}: needs a list of names")
+    require(entry["validated"] in (FITTED, NAIVE_BAYES, None), "unlabelled.validated: is unknown")
+    checked: dict[str, Any] = entry
+    return checked

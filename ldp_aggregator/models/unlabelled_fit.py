@@ -1,0 +1,108 @@
+"""Fits the classifier of a model to reports and rows without labels, and decides whether to keep it.
+
+The method is in :mod:`ldp_aggregator.estimation.discriminative`. The estimates of the survey do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from encoders.survey import Plan
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.estimation.discriminative import estimate_label_moments, fit_classifier
+from ldp_aggregator.estimation.discriminative.marginal_test import compute_marginal_p_values
+from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError
+from ldp_aggregator.snapshot import Snapshot
+
+MIN_LOG_EVIDENCE = 0.0
+"""Log evidence of the fit over Naive Bayes, above which the fit is kept."""
+WARNING_LEVEL = 0.005
+"""Probability, at most, of a warning if the rows are a random sample of the people who reported."""
+MAX_DESIGN_EFFECT = 5.0
+"""Largest factor by which raking may increase the variance of the rows' averages (Kish 1965)."""
+_MAX_NAMED = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFit:
+    """A classifier fitted to reports and rows, or Naive Bayes where that is kept.
+
+    Attributes
+    ----------
+    prior : (k,) array
+    conditionals : tuple of (A_i, k) arrays and Gaussians
+    kept : bool
+        Whether the fit is kept; otherwise `prior` and `conditionals` are those of Naive Bayes.
+    fitted : tuple of int
+        The features whose scores were fitted.
+    log_evidence : float
+        Log evidence of the fit minus that of Naive Bayes.
+    contradicting : tuple of int
+        The features whose values are significantly more or less frequent in the rows than in the reports.
+    """
+
+    prior: FloatArray
+    conditionals: tuple[ClassConditional, ...]
+    kept: bool
+    fitted: tuple[int, ...]
+    log_evidence: float
+    contradicting: tuple[int, ...]
+
+
+def fit_to_rows(
+    snapshot: Snapshot,
+    prior: FloatArray,
+    conditionals: Sequence[ClassConditional],
+    rows: UnlabelledRows,
+    used: Collection[int],
+) -> RowFit:
+    """Fit a classifier to reports and rows, starting from the Naive Bayes model of the reports.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    prior, conditionals
+        Of Naive Bayes, as the default estimator returns them.
+    rows : UnlabelledRows
+    used : collection of int
+        The features that the model uses: all, or those that a validation round selected.
+
+    Raises
+    ------
+    UnlabelledRowsError
+        If the rows contradict the reports so much that raking does not help.
+    DiscriminativeError
+        If the survey does not allow a fit.
+    """
+    features = sorted(rows.present.intersection(used))
+    moments = estimate_label_moments(snapshot)
+    fit = fit_classifier(prior, conditionals, moments, rows.codes, features)
+    p_values = compute_marginal_p_values(moments.select(features), rows.codes)
+    contradicting = [feature for feature, p in p_values.items() if p < WARNING_LEVEL / len(p_values)]
+    weights = fit.raked.weights
+    if len(weights) * float(weights @ weights) > MAX_DESIGN_EFFECT:
+        raise UnlabelledRowsError(
+            "the rows without labels contradict the reports too much "
+            f"({name_features(snapshot.plan, contradicting)}): weights that make them agree would leave the "
+            f"information of fewer than one in {MAX_DESIGN_EFFECT:g} rows. Check that their values mean what "
+            "those of the survey mean, leave out columns where they do not, or use rows of a more similar "
+            "population"
+        )
+    kept = fit.log_evidence > MIN_LOG_EVIDENCE
+    return RowFit(
+        prior=fit.prior if kept else prior,
+        conditionals=fit.conditionals if kept else tuple(conditionals),
+        kept=kept,
+        fitted=fit.fitted,
+        log_evidence=fit.log_evidence,
+        contradicting=tuple(contradicting),
+    )
+
+
+def name_features(plan: Plan, places: Sequence[int]) -> str:
+    """Return the names of some features, at most a few."""
+    names = [plan.features[place].name for place in places]
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more

@@ -1,0 +1,106 @@
+"""Reads rows without labels, with which a classifier is fitted beside the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.models.table_input import (
+    has_column_names,
+    is_list_of_dicts,
+    name_columns,
+    name_rows_by_index,
+    refuse_single_row,
+    select_columns,
+    to_array,
+)
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.encode_columns import encode_columns
+from ldp_aggregator.rows.encode_table import project_columns
+
+MIN_ROWS = 100
+"""Fewer rows do not show how the features depend on each other."""
+
+
+class UnlabelledRowsError(LdpError):
+    """Rows without labels that cannot be used; the message states why and what to do."""
+
+
+@dataclass(frozen=True)
+class UnlabelledRows:
+    """Coded rows without labels.
+
+    Attributes
+    ----------
+    codes : (rows, features) int array
+        Coded as devices code them; 0 in features that the rows do not have.
+    present : frozenset of int
+        Indices of the features that the rows have.
+    """
+
+    codes: IntArray
+    present: frozenset[int]
+
+
+def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
+    """Read and code rows without labels.
+
+    A column that is no feature of the survey is ignored, also one with the labels. A feature without a column
+    is not fitted.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : DataFrame, list of dicts, dict of columns, or (rows, features) array
+
+    Raises
+    ------
+    UnlabelledRowsError
+        If there are fewer than MIN_ROWS rows, or no column of the survey.
+    RowError
+        If a value does not fit the survey; names the feature and the row.
+    """
+    refuse_single_row(rows)
+    names = [entry.name for entry in plan.entries]
+    with name_rows_by_index(rows):
+        columns = _select_present(rows, names)
+        columns = read_boolean_columns(plan.entries, columns)
+        projection = plan.row_schema.projection
+        if projection and all(each.name in columns for each in projection.inputs):
+            columns |= project_columns(projection, columns)
+        features = plan.features
+        present = [place for place, feature in enumerate(features) if feature.name in columns]
+        if not present:
+            raise UnlabelledRowsError(
+                f"the rows without labels have no column of a feature of the survey: {', '.join(names)}"
+            )
+        coded = encode_columns([features[place] for place in present], columns)
+    if len(coded) < MIN_ROWS:
+        raise UnlabelledRowsError(
+            f"{len(coded)} rows without labels are too few: at least {MIN_ROWS} are needed, better 500"
+        )
+    codes = np.zeros((len(coded), len(features)), dtype=np.int64)
+    codes[:, present] = coded
+    return UnlabelledRows(codes, frozenset(present))
+
+
+def _select_present(rows: Any, names: list[str]) -> dict[str, Any]:
+    """Return the columns of these names that a table has; of an array, all columns."""
+    if has_column_names(rows):
+        if is_list_of_dicts(rows):
+            known: Any = rows[0]
+        else:
+            known = rows if isinstance(rows, Mapping) else rows.columns
+        return select_columns(rows, [name for name in names if name in known])
+    table = to_array(rows)
+    if getattr(table, "ndim", 0) != 2 or table.shape[1] != len(names):
+        raise UnlabelledRowsError(
+            f"rows without labels that have no column names need {len(names)} columns, as the survey has"
+        )
+    return name_columns(table, names)

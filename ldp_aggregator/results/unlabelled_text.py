@@ -1,0 +1,93 @@
+"""States for people what rows without labels did to a model, and that epsilon does not cover them.
+
+The model card, the results page and the summary of ldp-train share these sentences. They are plain text; the
+callers escape the names in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+FITTED = "logistic regression"
+NAIVE_BAYES = "naive bayes"
+
+NOT_COVERED = (
+    "Epsilon does NOT cover the rows without labels: this model depends on them, they were not declared "
+    "public, and it may reveal something about the people in them."
+)
+DECLARED_PUBLIC = (
+    "The rows without labels were declared public. Epsilon covers the reports, and not these rows."
+)
+NO_INTERVALS = (
+    "The weights of the classifier have no interval. All estimates and intervals are those of the reports "
+    "alone."
+)
+CALIBRATION_UNKNOWN = (
+    "The calibration of its probabilities is unknown, because the rows have no labels. ldp-simulate measures "
+    "it on public rows with labels."
+)
+
+
+def is_fitted(unlabelled: Mapping[str, Any] | None) -> bool:
+    """Return whether a model's classifier was fitted to rows without labels."""
+    return bool(unlabelled) and unlabelled is not None and unlabelled["classifier"] == FITTED
+
+
+def state_privacy(unlabelled: Mapping[str, Any]) -> str:
+    """Return what the privacy of the reports does not include."""
+    return DECLARED_PUBLIC if unlabelled["declared_public"] else NOT_COVERED
+
+
+def describe_choice(unlabelled: Mapping[str, Any]) -> str:
+    """Return which classifier was kept, and why, in one sentence."""
+    rows, evidence = f"about {unlabelled['rows']:,} rows without labels", unlabelled["log_evidence"]
+    if is_fitted(unlabelled):
+        return (
+            f"The classifier is a logistic regression, fitted to the reports and {rows}, because the reports "
+            f"are more probable under it than under Naive Bayes (log evidence {evidence:+.1f})."
+        )
+    return (
+        f"The classifier is Naive Bayes, although it got {rows}, because the reports do not show that a "
+        f"logistic regression predicts better (log evidence {evidence:+.1f})."
+    )
+
+
+def describe_unlabelled(unlabelled: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the sentences on a model's classifier, without those on privacy.
+
+    Parameters
+    ----------
+    unlabelled : mapping
+        The entry `unlabelled` of a model file.
+    """
+    yield describe_choice(unlabelled)
+    if unlabelled["contradicting"]:
+        yield (
+            f"The rows contradict the reports in {_join(unlabelled['contradicting'])}: their values are "
+            "significantly more or less frequent. The rows were weighted to agree with the reports."
+        )
+    if unlabelled["absent"]:
+        yield (
+            f"The rows have no column {_join(unlabelled['absent'])}. The scores there are those of Naive "
+            "Bayes."
+        )
+    if not is_fitted(unlabelled):
+        return
+    yield NO_INTERVALS
+    if unlabelled["validated"] == NAIVE_BAYES:
+        yield (
+            "The validation round validated a Naive Bayes model, and not this classifier. Its answers do not "
+            "compare the two, so the evidence of the reports chose."
+        )
+    elif unlabelled["validated"] == FITTED:
+        yield (
+            "The validation round validated a classifier of this kind, but no Naive Bayes model, so the "
+            "evidence of the reports chose between the two."
+        )
+    yield CALIBRATION_UNKNOWN
+
+
+def _join(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,162 @@
+"""ldp-train --unlabelled on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ldp_aggregator import load_model
+from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.cli.train import main
+from ldp_aggregator.models import unlabelled_fit
+from tests.support.overlapping import draw_people, simulate, to_csv
+
+
+@pytest.fixture(scope="module")
+def snapshot_json() -> bytes:
+    return simulate(20_000).to_json()
+
+
+@pytest.fixture
+def run(tmp_path: Path, snapshot_json: bytes) -> Callable[..., Result]:
+    (tmp_path / "snapshot.json").write_bytes(snapshot_json)
+    (tmp_path / "rows.csv").write_text(to_csv(draw_people(512, 2)[0]))
+
+    def run(*arguments: object) -> Result:
+        fixed = [str(tmp_path / "snapshot.json"), "-o", str(tmp_path / "model.json")]
+        return CliRunner().invoke(main, [*fixed, *map(str, arguments)])
+
+    return run
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_summary_states_the_classifier_and_that_epsilon_does_not_cover_the_rows(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    result = run("--unlabelled", tmp_path / "rows.csv")
+    assert result.exit_code == 0, result.stderr
+    summary = flat(result.stdout)
+    assert "The classifier is a logistic regression, fitted to the reports and about 500 rows" in summary
+    assert "Epsilon does NOT cover the rows without labels" in summary
+    assert "weights of the classifier have no interval" in summary
+    assert "512" not in summary
+    assert result.stderr == ""
+    plain = run()
+    assert "rows without labels" not in plain.stdout
+    prior = "P(tired), with 95% intervals"
+    assert result.stdout.partition(prior)[2][:400] == plain.stdout.partition(prior)[2][:400]
+
+
+def test_public_rows_are_stated_as_public(run: Callable[..., Result], tmp_path: Path) -> None:
+    result = run("--unlabelled", tmp_path / "rows.csv", "--unlabelled-public")
+    assert "The rows without labels were declared public" in flat(result.stdout)
+    assert json.loads((tmp_path / "model.json").read_bytes())["unlabelled"]["declared_public"] is True
+
+
+def test_the_rows_are_the_rows_to_predict(run: Callable[..., Result], tmp_path: Path) -> None:
+    codes, labels = draw_people(3000, 5)
+    (tmp_path / "rows.csv").write_text(to_csv(codes))
+    accuracies = []
+    for options in ([], ["--unlabelled", tmp_path / "rows.csv"]):
+        assert run(*options).exit_code == 0
+        arguments = [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")]
+        lines = CliRunner().invoke(predict, arguments).stdout.splitlines()
+        predicted = np.array([line.partition(",")[0] for line in lines[1:]])
+        accuracies.append(np.mean(predicted == np.array(["yes", "no"])[labels]))
+    assert accuracies[1] > accuracies[0] + 0.05
+
+
+def test_labels_in_the_file_are_ignored_with_a_warning(run: Callable[..., Result], tmp_path: Path) -> None:
+    assert run("--unlabelled", tmp_path / "rows.csv").exit_code == 0
+    without = (tmp_path / "model.json").read_bytes()
+    codes, labels = draw_people(512, 2)
+    (tmp_path / "rows.csv").write_text(to_csv(codes, labels))
+    result = run("--unlabelled", tmp_path / "rows.csv")
+    assert "the labels in its column 'tired' are ignored" in result.stderr
+    assert (tmp_path / "model.json").read_bytes() == without
+
+
+def test_missing_columns_and_contradictions_are_stated(run: Callable[..., Result], tmp_path: Path) -> None:
+    lines = to_csv(draw_people(512, 2, tired=0.85)[0]).splitlines()
+    (tmp_path / "rows.csv").write_text("\n".join(line.partition(",")[2] for line in lines))
+    result = run("--unlabelled", tmp_path / "rows.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "The rows have no column copy0" in flat(result.stdout)
+    assert "the rows contradict the reports in" in result.stderr
+    assert "hours" in result.stderr
+    assert "The rows contradict the reports in" in flat(load_model(tmp_path / "model.json").card())
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda text: text.replace("high", "middle", 1), "copy"),
+        (lambda text: "\n".join(text.splitlines()[:51]), "50 rows without labels are too few: at least 100"),
+        (lambda text: "name\n" + "x\n" * 200, "no column of a feature of the survey"),
+        (lambda text: text.replace(",", ";"), "separated by ';'"),
+        (lambda text: "", "the first line must name the columns"),
+        (lambda text: text + "low\n", "row 513 has 1 cells"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_refused_before_a_model_is_written(
+    run: Callable[..., Result], tmp_path: Path, change: Callable[[str], str], why: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(change((tmp_path / "rows.csv").read_text()))
+    result = run("--unlabelled", tmp_path / "rows.csv")
+    assert result.exit_code == 1
+    assert why in result.stderr
+    assert "middle" not in result.stderr
+    assert not (tmp_path / "model.json").exists()
+
+
+def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(
+    run: Callable[..., Result], tmp_path: Path
+) -> None:
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    lines[42] = lines[42].replace("low", "tall").replace("high", "tall")
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    refused = run("--unlabelled", tmp_path / "rows.csv")
+    assert refused.exit_code == 1
+    assert run().exit_code == 0
+    arguments = [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")]
+    assert refused.stderr == CliRunner().invoke(predict, arguments).stderr
+    assert "copy0: row 42: is not one of the survey's values" in refused.stderr
+
+
+def test_options_that_do_not_fit_each_other_are_refused(run: Callable[..., Result], tmp_path: Path) -> None:
+    assert "--unlabelled-public" in run("--unlabelled-public").stderr
+    paper = run("--unlabelled", tmp_path / "rows.csv", "--estimator", "paper")
+    assert "needs the default estimator" in paper.stderr
+    assert run("--unlabelled", tmp_path / "absent.csv").exit_code != 0
+    rows = tmp_path / "rows.csv"
+    overwritten = CliRunner().invoke(
+        main, [str(tmp_path / "snapshot.json"), "--unlabelled", str(rows), "-o", str(rows)]
+    )
+    assert overwritten.exit_code == 2
+    assert rows.read_text().startswith("copy0,")
+
+
+def test_without_evidence_the_summary_states_why_naive_bayes_is_kept(
+    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unlabelled_fit, "MIN_LOG_EVIDENCE", np.inf)
+    result = run("--unlabelled", tmp_path / "rows.csv")
+    assert "The classifier is Naive Bayes, although it got about 500 rows" in flat(result.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["train", "simulate", "predict", "results", "survey"])
+def test_commands_load_the_method_only_if_it_is_used(name: str) -> None:
+    code = f"import sys, ldp_aggregator.cli.{name}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not [module for module in loaded.split() if "discriminative" in module]

@@ -26,7 +26,7 @@ const MAX_REQUEST = 65536;
  */
 export function systemRandom(count) {
   if (!globalThis.crypto?.getRandomValues) {
-    throw new LdpError("needs crypto.getRandomValues: use an environment that has it", "no-randomness");
+    throw new LdpError("crypto.getRandomValues is missing", "no-randomness");
   }
   const bytes = new Uint8Array(count);
   for (let start = 0; start < count; start += MAX_REQUEST) {

@@ -128,6 +128,7 @@ ENTRIES: dict[str, tuple[str, Any]] = {
     "a realised epsilon of more digits": ("questions/1/epsilon", question(1)["epsilon"] + "1"),
     "a key of no tables": ("questions/1/tables", "0123456789abcdef"),
     "a key of other tables": ("questions/1/tables", question(0)["tables"]),
+    "a key of tables in a list": ("questions/1/tables", [question(1)["tables"]]),
     "tables that nobody uses": ("tables/0123456789abcdef_", {"keep": "1"}),
     "tables that are a list": (f"tables/{question(1)['tables']}", []),
     "an entry more in the tables": (f"tables/{question(1)['tables']}/more", "1"),

@@ -29,5 +29,5 @@ export function clippedNames(plan, row) {
  */
 function isOutside({ values }, value) {
   const number = typeof value === "bigint" || typeof value === "number" ? Number(value) : NaN;
-  return number < Number(values[0]) || number > Number(values[values.length - 1]);
+  return number < Number(values[0]) || number > Number(values.at(-1));
 }

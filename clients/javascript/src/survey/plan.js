@@ -41,10 +41,12 @@ export class Plan {
     requireValid(texts === undefined || hasForm(texts, SHA256));
     const { units, scale } = parseDecimal(epsilon);
     requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale);
+    const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
+    checkKeyCount(tables, named.size);
     // valid tables are ASCII, which is checked where they are read
     for (const [key, entry] of Object.entries(tables)) {
-      const digest = toHex(sha256(fromAscii(dumpCanonicalJson(entry))));
-      requireValid(key === digest.slice(0, 16));
+      const digest = sha256(fromAscii(dumpCanonicalJson(entry)));
+      requireValid(named.has(key) && key === toHex(digest.slice(0, 8)));
     }
     /** The survey's id. */
     this.id = /** @type {string} */ (id);
@@ -64,14 +66,12 @@ export class Plan {
     this.questions = readQuestions(document, this.schema, expLowerBound(units, scale));
     const asked = new Set(this.questions.flatMap(({ features }) => features));
     requireValid(!this.validation || asked.size === document.features.length);
-    const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
-    requireValid(named.size === Object.keys(tables).length);
     this.sha256 = sha256;
     this.digestBytes = sha256(bytes);
     /** SHA-256 of the plan, in hexadecimal. */
     this.digest = toHex(this.digestBytes);
     const reached = accumulate(this.questions.map(({ weight }) => BigInt(weight)));
-    const total = reached[reached.length - 1];
+    const total = /** @type {bigint} */ (reached.at(-1));
     /** The question's index is the number of these limits that are <= a 64-bit draw. */
     this.limits = reached.slice(0, -1).map((each) => WORD * each / total);
     Object.freeze(this);

@@ -72,7 +72,7 @@ export function readValidation(plan) {
       });
       return {
         codes: tops.map((/** @type {number} */ top) => right[top - 1]),
-        labelCode: right[right.length - 1],
+        labelCode: right.at(-1),
       };
     },
   };

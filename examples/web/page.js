@@ -114,8 +114,9 @@ async function showPreview() {
 
 /** Record the consent, and report once; both are safe to repeat. */
 async function agree() {
+  const answers = readForm(); // those that the person agreed to send, also if the form changes meanwhile
   const granted = await client.grant();
-  showResult(granted.state === "ready" ? await client.report(...readForm()) : granted);
+  showResult(granted.state === "ready" ? await client.report(...answers) : granted);
 }
 
 /** Show the receipt of something that the person did, and move to it. */

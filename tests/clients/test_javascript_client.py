@@ -424,6 +424,30 @@ def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afte
     assert site.bodies == []
 
 
+def test_a_database_that_stays_blocked_ends_calls_with_a_receipt_and_is_not_changed_later(
+    visit: Callable[..., Page], site: Site
+) -> None:
+    page, other = visit(spread=HOUR), visit(spread=HOUR)
+    call(page, "grant")
+    other.evaluate("""() => new Promise((resolve) => {
+        indexedDB.open("ldp-bayes").onsuccess = ({ target }) => resolve(globalThis.held = target.result);
+    }).then(() => undefined)""")
+    page.evaluate("""() => new Promise((resolve) => {
+        const start = globalThis.setTimeout;
+        globalThis.setTimeout = (call, milliseconds) => start(call, milliseconds / 50);
+        indexedDB.deleteDatabase("ldp-bayes").onblocked = resolve;
+    }).then(() => undefined)""")
+    page.evaluate(NO_BYTES)
+    for receipt in (page.evaluate(REPORT), call(page, "grant"), call(page, "status")):
+        assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
+    other.evaluate("held.close()")
+    page.wait_for_timeout(300)
+    assert page.evaluate("async () => (await indexedDB.databases()).length") == 0
+    assert call(page, "status")["reason"] == "no-consent"
+    assert call(page, "grant")["state"] == "ready"
+    assert site.bodies == []
+
+
 def test_tabs_without_web_locks_make_and_count_one_report(
     context: BrowserContext, visit: Callable[..., Page], site: Site
 ) -> None:

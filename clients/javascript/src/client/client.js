@@ -25,7 +25,7 @@ import { sendByFetch } from "./transport.js";
  *   stay the same and is never sent. null is everybody who uses this browser without an account.
  * @property {string} [url] the survey's URL at its collector, if `survey` is the plan's bytes
  * @property {string | null} [digest] the only plan to accept, by its published digest
- * @property {string | null} [publicKey] accept only a plan that its author signed with this key
+ * @property {string | null} [publicKey] accept only a plan that its author signed with this key; not for a plan's bytes
  * @property {string | null} [token] the invitation, if the survey needs one
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
@@ -68,7 +68,7 @@ export class Client {
     } = options ?? {};
     requireOption(
       globalThis.isSecureContext !== false,
-      "no secure context: serve the page over https",
+      "no secure context: use https",
       "insecure-context",
     );
     requireOption(
@@ -89,6 +89,7 @@ export class Client {
     /** The survey's id. */
     this.survey = address.survey;
     this.policy = new ClientPolicy(options);
+    requireOption(!source || !this.policy.publicKey, "publicKey is not for a plan's bytes");
     this.identity = { survey: this.survey, origin: address.origin, signer: this.policy.publicKey };
     this.spread = spread;
     this.send = send;
@@ -157,7 +158,7 @@ export class Client {
       made = result.made;
       return result.receipt;
     });
-    this.handleOutcome(receipt); // before the collector's answer
+    void this.handleOutcome(receipt); // before the collector's answer
     if (made || receipt.state === "already_reported") this.#sender.start(this, made);
     return receipt;
   }
@@ -189,7 +190,7 @@ export class Client {
         await this.#sender.flush(entry, timeout);
       }
       const reason = this.isClosed ? "client-closed" : "no-answer-yet";
-      return this.#status({ reason, why: "the report waits here, and is sent in the background" });
+      return this.#status({ reason, why: "the report waits to be sent" });
     });
   }
 
@@ -197,7 +198,7 @@ export class Client {
   async close() {
     if (this.isClosed) return;
     this.isClosed = true;
-    await this.#sender.close();
+    await this.#sender.close(this);
   }
 
   /**
@@ -205,9 +206,9 @@ export class Client {
    *
    * @param {Receipt} receipt
    */
-  handleOutcome(receipt) {
+  async handleOutcome(receipt) {
     try {
-      this.#onOutcome(new Receipt(receipt.state, receipt.survey, { ...receipt, clipped: [] }));
+      await this.#onOutcome(new Receipt(receipt.state, receipt.survey, { ...receipt, clipped: [] }));
     } catch (error) {
       console.error(`onOutcome failed: ${typeName(error)}`); // its text may contain anything
     }

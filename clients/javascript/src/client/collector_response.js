@@ -38,21 +38,21 @@ const REASONS = [
  * @param {Uint8Array} [report] is posted
  */
 export async function exchange(send, url, report) {
-  /** @type {Response} */
-  let response = { status: 0, body: new Uint8Array() };
+  /** @type {Partial<Response>} */
+  let response = {};
   try {
-    response = await send({ method: report ? "POST" : "GET", url, body: report, timeout: TIMEOUT_SECONDS });
+    response = (await send({ method: report ? "POST" : "GET", url, body: report, timeout: TIMEOUT_SECONDS })) ?? {};
   } catch {
     // there is no response; the error may be of the application's own function
   }
-  const { body, retryAfter, status } = response;
+  const { body = new Uint8Array(), retryAfter, status = 0 } = response; // its result may be anything
   const content = parseJson(body);
   const word = REASONS.find((each) => each === content?.reason);
   const state = finalState(status, word ?? content?.status);
   const why = word
     ? `the collector responded: ${word}`
     : status
-      ? `the response with HTTP status ${status} is not from a collector`
+      ? `a response with status ${status}, not from a collector`
       : "the collector did not respond";
   return {
     body,

@@ -58,13 +58,14 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   async function load(found) {
     if (loaded) return loaded;
     const entry = found && isOtherRound(found) ? undefined : found;
-    let bytes = source ?? (entry && isSigned(entry) ? entry.plan : undefined);
-    if (!bytes) {
+    let given = source ?? (entry && isSigned(entry) ? entry.plan : undefined);
+    if (!given) {
       requirePermission();
-      bytes = await fetchPlan(send, url, policy.publicKey, sha256);
+      given = await fetchPlan(send, url, policy.publicKey, sha256);
     }
+    const bytes = new Uint8Array(given); // a store writes the whole buffer of a view
     const plan = readPlan(bytes, { sha256 });
-    if (isOtherRound({ survey: plan.id })) throw new SurveyError("the plan is of another survey than the URL");
+    if (isOtherRound({ survey: plan.id })) throw new SurveyError("the plan is of another survey");
     requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
     return (loaded = { plan, bytes });
@@ -83,7 +84,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     const { reason, state, survey } = entry;
     if (state === "queued" && !isOtherRound(entry)) policy.check(entry);
     if (state !== "withdrawn" && (isRepeat || isOtherRound(entry))) {
-      const why = "this device has answered the survey before, or another round of it";
+      const why = "the survey or another round of it was answered";
       return new Receipt("already_reported", survey, { reason, why });
     }
     const isClosed = reason === CLOSED_ONCE;
@@ -103,7 +104,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     async grant() {
       requirePermission();
       const entry = await find();
-      if (entry && isAnswered(entry) && !isOtherRound(entry)) return;
+      if (isAnswered(entry) && !isOtherRound(entry)) return;
       const { plan, bytes } = await load(entry);
       readInvitation(plan, token); // consent without a valid invitation would be useless
       await journal.grant(plan, bytes, url, policy.publicKey, policy.maxTotalEpsilon);
@@ -119,7 +120,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     async report(row, label) {
       requirePermission();
       const entry = await find();
-      if (entry && isAnswered(entry)) return { receipt: status(entry, true) };
+      if (isAnswered(entry)) return { receipt: status(entry, true) };
       requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry));
       const { plan } = await load(entry);
       // all that hashes, or reads the row, is done before the journal's transaction

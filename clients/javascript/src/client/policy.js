@@ -23,12 +23,12 @@ export class ClientPolicy {
   constructor({ maxEpsilon = MAX_EPSILON, maxTotalEpsilon, digest, publicKey }) {
     requireOption(
       !isGiven(digest) || hasForm(digest, /^[0-9a-f]{64}$/i),
-      "digest must be the plan's published digest, 64 hexadecimal digits",
+      "digest must be 64 hexadecimal digits",
       "bad-digest",
     );
     requireOption(
       !isGiven(publicKey) || hasForm(publicKey, /^\s*[A-Za-z0-9+/]{43}=\s*$/),
-      "publicKey must be the one line of base64 that `ldp-survey keygen` prints",
+      "publicKey must be the line that `ldp-survey keygen` prints",
     );
     this.digest = digest?.toLowerCase();
     /** Empty if no signature is required. */
@@ -45,7 +45,7 @@ export class ClientPolicy {
   check({ digest, epsilon, signer = this.publicKey }) {
     requireDigest(digest, this.digest);
     if (this.publicKey && this.publicKey !== signer) {
-      throw new PlanError("the plan does not have the signature that this client requires", "plan-changed");
+      throw new PlanError("the plan lacks the required signature", "plan-changed");
     }
     if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
       const why = `the plan's epsilon is ${epsilon}, which is more than the client allows`;

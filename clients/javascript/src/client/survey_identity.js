@@ -13,13 +13,12 @@
  */
 
 /**
- * Return scheme, host and port of a URL in canonical form: `https://collector.example:443`.
+ * Return scheme, host and port of a URL in canonical form: no default port, and no dot at the end of the host.
  *
  * @param {string} url
  */
 export function originOfUrl(url) {
-  const { hostname, port, protocol } = new URL(url);
-  return `${protocol}//${hostname.replace(/\.$/, "")}:${port || (protocol === "https:" ? 443 : 80)}`;
+  return new URL(url).origin.replace(/\.(?=(:\d+)?$)/, "");
 }
 
 /**

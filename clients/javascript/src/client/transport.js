@@ -5,8 +5,6 @@
  * preflight, so that the last request of a page arrives.
  */
 
-import { TransportError } from "./errors.js";
-
 const MAX_RESPONSE_BYTES = 1 << 20; // a plan is never larger
 
 /**
@@ -52,9 +50,27 @@ export async function sendByFetch({ method, url, body, timeout }) {
     signal: AbortSignal.timeout(timeout * 1000),
   });
   const { headers, status } = response;
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  if (bytes.length > MAX_RESPONSE_BYTES) throw new TransportError("the response is too long", "collector-unreachable");
-  return { status, body: bytes, retryAfter: parseRetryAfter(headers.get("Retry-After"), headers.get("Date")) };
+  const retryAfter = parseRetryAfter(headers.get("Retry-After"), headers.get("Date"));
+  return { status, body: await readBody(response), retryAfter };
+}
+
+/**
+ * Return the body of a response; throws without reading the rest if it is too long.
+ *
+ * @param {globalThis.Response} response
+ */
+async function readBody({ body }) {
+  const reader = body?.getReader();
+  const parts = [];
+  let left = MAX_RESPONSE_BYTES;
+  for (let part; (part = (await reader?.read())?.value); parts.push(part)) {
+    left -= part.length;
+    if (left < 0) {
+      void reader?.cancel();
+      throw new RangeError("the response is too long");
+    }
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /**

@@ -246,6 +246,29 @@ test("a response of more than a mebibyte is refused", async () => {
   await assert.rejects(sendByFetch({ method: "GET", url: URL_OF_SURVEY, timeout: 1 }));
 });
 
+test("a response without an end is refused after a mebibyte, and cancelled", async () => {
+  let pulled = 0;
+  let isCancelled = false;
+  const body = new ReadableStream({
+    pull: (stream) => (pulled++, stream.enqueue(new Uint8Array(1 << 16))),
+    cancel: () => void (isCancelled = true),
+  });
+  globalThis.fetch = /** @type {any} */ (async () => new Response(body));
+  await assert.rejects(sendByFetch({ method: "GET", url: URL_OF_SURVEY, timeout: 1 }));
+  assert.ok(isCancelled);
+  assert.ok(pulled < 20);
+});
+
+test("a response in parts, or without a body, is read whole", async () => {
+  const parts = [PLAN.slice(0, 7), PLAN.slice(7, 7), PLAN.slice(7)];
+  const body = new ReadableStream({ pull: (stream) => parts.length ? stream.enqueue(parts.shift()) : stream.close() });
+  for (const [given, expected] of [[body, PLAN], [null, new Uint8Array()]]) {
+    globalThis.fetch = /** @type {any} */ (async () => new Response(given));
+    const response = await sendByFetch({ method: "GET", url: URL_OF_SURVEY, timeout: 1 });
+    assert.deepEqual(response.body, new Uint8Array(/** @type {Uint8Array} */ (expected)));
+  }
+});
+
 test("Retry-After is seconds or a date", () => {
   const date = "Sun, 22 Nov 2026 20:00:00 GMT";
   assert.equal(parseRetryAfter("30", null), 30);

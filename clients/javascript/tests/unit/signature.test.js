@@ -38,6 +38,11 @@ for (const line of ["", "?", SIGNATURE.replace("k", "l"), SIGNATURE.slice(4), SI
   });
 }
 
+test("a plan whose bytes the application ships is not taken for a signed one", () => {
+  const options = { publicKey: KEY, url: `https://collector.example${PATH}` };
+  assert.throws(() => makeClient({ survey: toBytes(plan), ...options }), { reason: "bad-option" });
+});
+
 test("a signed survey is the same survey at another host", async () => {
   const store = new MemoryStore();
   const { client } = makeSigned(SIGNATURE, { store });

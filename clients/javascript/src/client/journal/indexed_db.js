@@ -30,6 +30,8 @@
  */
 
 const TABLE = "surveys";
+/** The longest wait for the database to open: a deletion that another tab blocks, blocks opening it too. */
+const OPEN_SECONDS = 10;
 
 /**
  * Make the store of a database.
@@ -58,6 +60,11 @@ function transact(name, mode, change) {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(name, 1);
     let isMissing = false;
+    const timer = setTimeout(() => {
+      reject();
+      mode = "readonly"; // so that it is not created later
+      request.onsuccess = () => request.result.close();
+    }, OPEN_SECONDS * 1000);
     request.onupgradeneeded = () => {
       if (mode === "readwrite") {
         request.result.createObjectStore(TABLE, { keyPath: ["survey", "origin"] });
@@ -71,6 +78,7 @@ function transact(name, mode, change) {
       else reject(request.error);
     };
     request.onsuccess = () => {
+      clearTimeout(timer);
       const database = request.result;
       try {
         // "strict": the transaction completes when its changes are on disk, not only in the system's memory
@@ -92,7 +100,7 @@ function transact(name, mode, change) {
         };
         transaction.oncomplete = () => resolve(result);
         transaction.onabort = () => reject(thrown ?? transaction.error);
-        database.onclose = () => reject(new Error("the database was deleted"));
+        database.onclose = reject; // the database was deleted
       } catch (error) {
         reject(error); // the database has another table, or is being deleted
       } finally {

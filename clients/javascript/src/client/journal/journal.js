@@ -105,7 +105,7 @@ export class Journal {
       requireDigest(plan.digest, agreed?.digest);
       requireConsent(agreed?.state === "ready");
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
-        throw new JournalError("too many reports already wait to be sent; nothing was drawn", "queue-full");
+        throw new JournalError("too many reports wait; nothing was drawn", "queue-full");
       }
       requireBudget(entries, plan, maxTotal);
       /** @type {JournalEntry} */
@@ -153,11 +153,6 @@ export class Journal {
     return (entry && !isAnswered(entry) && findAnswered(entries, identity, entry.family)) || entry;
   }
 
-  /** Return the entries with a queued report. */
-  async queued() {
-    return (await this.entries()).filter(isQueued);
-  }
-
   /** Return the entries of all surveys. */
   entries() {
     return this.#store.read().catch(() => unusable());
@@ -190,7 +185,7 @@ export class Journal {
  * @returns {never}
  */
 function unusable(refusal) {
-  const why = "the storage of the browser is forbidden, full or damaged; nothing was spent";
+  const why = "the browser's storage is forbidden, full, blocked or damaged; nothing was spent";
   throw refusal ?? new JournalError(why, "journal-unavailable");
 }
 
@@ -203,7 +198,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseEpsilon).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("all surveys together would spend more than the client allows", "total-epsilon-spent");
+    throw new BudgetError("all surveys would spend more than the client allows", "total-epsilon-spent");
   }
 }
 

@@ -27,9 +27,10 @@ import { hasSamePublisher } from "../survey_identity.js";
  * Return whether the one report of a survey was made.
  *
  * @param {JournalEntry | undefined} entry
+ * @returns {entry is JournalEntry & { state: Exclude<State, "ready" | "no_consent"> }}
  */
 export function isAnswered(entry) {
-  return Boolean(entry) && entry?.state !== "ready" && entry?.state !== "no_consent";
+  return ![undefined, "ready", "no_consent"].includes(entry?.state);
 }
 
 /**

@@ -28,9 +28,9 @@
  * Why a report was not delivered.
  *
  * @typedef {object} Failure
- * @property {string} reason
- * @property {string} why
- * @property {boolean} isShared whether it concerns all reports for the collector
+ * @property {string} [reason]
+ * @property {string} [why]
+ * @property {boolean} [isShared] whether it concerns all reports for the collector
  * @property {number} [retryAfter] seconds that the collector asks for
  */
 
@@ -189,7 +189,7 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
     fail(report, failure) {
       const { isShared, retryAfter = 0 } = failure;
       const { count = 0 } = failureOf(report.entry) ?? {};
-      const pause = Math.min(Math.max(retryAfter, 0), MAX_PAUSE_SECONDS);
+      const pause = retryAfter > 0 ? Math.min(retryAfter, MAX_PAUSE_SECONDS) : 0; // NaN is not above 0
       const rounded = PAUSE_STEPS.find((step) => step >= pause) ?? MAX_PAUSE_SECONDS;
       forget(report);
       failures.set(isShared ? report.entry.origin : keyOf(report.entry), {

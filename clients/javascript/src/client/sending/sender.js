@@ -7,6 +7,7 @@
  */
 
 import { exchange } from "../collector_response.js";
+import { isQueued } from "../journal/table.js";
 import { isOptedOut } from "../opt_out.js";
 import { Receipt } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
@@ -26,7 +27,7 @@ import { drawBackoff, drawUniform, makeSchedule, now } from "./schedule.js";
  * @property {boolean} isClosed
  * @property {import("../policy.js").ClientPolicy} policy
  * @property {import("../transport.js").Send} send
- * @property {(receipt: Receipt) => void} handleOutcome
+ * @property {(receipt: Receipt) => unknown} handleOutcome
  */
 
 const JOURNAL_RETRY_SECONDS = 30;
@@ -55,7 +56,12 @@ export function getSender(journal) {
  */
 function makeSender(journal) {
   const schedule = makeSchedule();
-  /** The newest first, one for each survey. @type {SenderClient[]} */
+  /**
+   * The open clients, and the one that was closed last of a survey without an open one: its policy still
+   * applies. The client that made a report is before the others.
+   *
+   * @type {SenderClient[]}
+   */
   let clients = [];
   /** The last attempt: attempts are made one after the other. @type {Promise<unknown>} */
   let attempt = Promise.resolve();
@@ -71,18 +77,21 @@ function makeSender(journal) {
   globalThis.addEventListener?.("pagehide", sendBeforeEnd);
 
   /** @param {SurveyIdentity} survey */
-  const clientOf = (survey) =>
-    clients.find(({ identity }) => identity.survey === survey.survey && hasSamePublisher(identity, survey));
+  const isOf = (survey) => (/** @type {SenderClient} */ { identity }) =>
+    identity.survey === survey.survey && hasSamePublisher(identity, survey);
+
+  /** @param {JournalEntry} entry */
+  const clientOf = (entry) => clients.filter(isOf(entry)).find(({ policy }) => policy.accepts(entry));
 
   /**
-   * Read the reports that wait, except those that the client of their survey refuses.
+   * Read the reports that wait, except those that all clients of their survey refuse.
    *
    * @returns {Promise<boolean>} whether the journal could be read
    */
   async function read() {
     try {
-      const queued = await journal.queued();
-      const accepted = queued.filter((entry) => clientOf(entry)?.policy.accepts(entry) ?? true);
+      const queued = (await journal.entries()).filter(isQueued);
+      const accepted = queued.filter((entry) => clientOf(entry) ?? !clients.some(isOf(entry)));
       schedule.update(accepted, (entry) => (clientOf(entry) ?? clients[0]).spread);
       return true;
     } catch {
@@ -138,7 +147,10 @@ function makeSender(journal) {
   /** Send one report that the schedule allows, without waiting: the page may end at once. */
   async function sendBeforeEnd() {
     const report = elected === present && !isOptedOut() && schedule.nextBeforeEnd();
-    if (report) await post(report);
+    if (!report) return;
+    const done = post(report);
+    attempt = Promise.all([attempt, done]); // the page may go on
+    await done;
   }
 
   /**
@@ -150,7 +162,7 @@ function makeSender(journal) {
     const done = attempt.then(async () => {
       const isRead = await read();
       const report = schedule.get(survey);
-      if (isRead && report) await post(report);
+      if (isRead && report && !isOptedOut()) await post(report);
       wake();
       return Boolean(schedule.get(survey));
     });
@@ -172,11 +184,11 @@ function makeSender(journal) {
     if (!state) return schedule.fail(report, answer);
     if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
       schedule.remove(report);
-      if (!client?.isClosed) client?.handleOutcome(new Receipt(state, entry.survey, { reason }));
+      if (!client?.isClosed) void client?.handleOutcome(new Receipt(state, entry.survey, { reason }));
     } else {
       // the survey was closed for the first time, or the journal could not be written
       const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
-      schedule.fail(report, { reason: "", why: "", isShared: false, retryAfter });
+      schedule.fail(report, { retryAfter });
     }
   }
 
@@ -188,8 +200,11 @@ function makeSender(journal) {
      * @param {JournalEntry} [made] the report that the client has just made
      */
     start(client, made) {
-      const former = clientOf(client.identity);
-      clients = [client, ...clients.filter((each) => each !== former)];
+      if (made || !clients.includes(client)) {
+        const isSame = isOf(client.identity);
+        clients = clients.filter((each) => each !== client && !(each.isClosed && isSame(each)));
+        clients[made ? "unshift" : "push"](client);
+      }
       elect(Boolean(made));
       if (!made) return;
       schedule.add([made], () => client.spread, true);
@@ -199,12 +214,8 @@ function makeSender(journal) {
     /** Read the journal again, which was changed in this tab; the other tabs leave the sending to it. */
     refresh: () => elect(true),
 
-    /**
-     * Return why a report still waits; undefined if nothing failed.
-     *
-     * @param {JournalEntry} entry
-     */
-    failureOf: (entry) => schedule.failureOf(entry),
+    /** Returns why a report still waits; undefined if nothing failed. */
+    failureOf: schedule.failureOf,
 
     /**
      * Try to send a report now, and wait until the collector has answered.
@@ -217,7 +228,7 @@ function makeSender(journal) {
      */
     async flush(entry, seconds) {
       let start = now();
-      const end = start + seconds;
+      const end = start + Math.min(seconds, MAX_TIMER_SECONDS);
       for (let failures = 1; !isOptedOut(); failures++) {
         start = Math.max(start, schedule.failureOf(entry)?.end ?? 0);
         if (start > end) return;
@@ -231,8 +242,14 @@ function makeSender(journal) {
       }
     },
 
-    /** End a client; the last one first tries to send one report that was never tried. */
-    async close() {
+    /**
+     * End a client; the last one first tries to send one report that was never tried.
+     *
+     * @param {SenderClient} client
+     */
+    async close(client) {
+      clients = clients.filter((each) => each !== client);
+      if (!clients.some(isOf(client.identity))) clients.push(client);
       if (!clients.every(({ isClosed }) => isClosed)) return;
       const last = sendBeforeEnd();
       present++;

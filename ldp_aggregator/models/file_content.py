@@ -114,8 +114,8 @@ def check_unlabelled(entry: Any) -> dict[str, Any]:
     require(entry["classifier"] in (FITTED, NAIVE_BAYES), "unlabelled.classifier: is unknown")
     require(type(entry["declared_public"]) is bool, "unlabelled.declared_public: needs true or false")
     require(is_count(entry["rows"]), "unlabelled.rows: needs a whole number below 2^63")
-    is_number = type(entry["log_evidence"]) is float or is_count(abs(entry["log_evidence"]))
-    require(is_number, "unlabelled.log_evidence: needs a number")
+    for name in ("association", "confidence"):
+        require(type(entry[name]) is float, f"unlabelled.{name}: needs a number")
     for name in ("absent", "contradicting", "fitted"):
         are_names = isinstance(entry[name], list) and all(isinstance(each, str) for each in entry[name])
         require(are_names, f"unlabelled.{name}: needs a list of names")

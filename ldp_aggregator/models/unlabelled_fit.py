@@ -1,4 +1,4 @@
-"""Fits the classifier of a model to reports and rows without labels, and decides whether to keep it.
+"""Fits the classifier of a model to reports and rows without labels, and compares the rows with the reports.
 
 The method is in :mod:`ldp_aggregator.estimation.discriminative`. The estimates of the survey do not change.
 """
@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from encoders.survey import Plan
-from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional
-from ldp_aggregator.estimation.discriminative import estimate_label_moments, fit_classifier
+from ldp_aggregator.estimation.discriminative import (
+    DiscriminativeFit,
+    estimate_label_moments,
+    fit_classifier,
+)
 from ldp_aggregator.estimation.discriminative.marginal_test import compute_marginal_p_values
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError
 from ldp_aggregator.snapshot import Snapshot
 
-MIN_LOG_EVIDENCE = 0.0
-"""Log evidence of the fit over Naive Bayes, above which the fit is kept."""
 WARNING_LEVEL = 0.005
 """Probability, at most, of a warning if the rows are a random sample of the people who reported."""
 MAX_DESIGN_EFFECT = 5.0
@@ -33,22 +38,28 @@ class RowFit:
     ----------
     prior : (k,) array
     conditionals : tuple of (A_i, k) arrays and Gaussians
-    kept : bool
-        Whether the fit is kept; otherwise `prior` and `conditionals` are those of Naive Bayes.
     fitted : tuple of int
-        The features whose scores were fitted.
-    log_evidence : float
-        Log evidence of the fit minus that of Naive Bayes.
+        The features whose scores were fitted. Empty if the reports are mostly noise: `prior` and
+        `conditionals` are then those of Naive Bayes.
+    association : float
+        How significant all features together are, in standard deviations.
+    confidence : float
+        The mean probability of the predicted class over the rows, weighted to agree with the reports.
     contradicting : tuple of int
         The features whose values are significantly more or less frequent in the rows than in the reports.
     """
 
     prior: FloatArray
     conditionals: tuple[ClassConditional, ...]
-    kept: bool
     fitted: tuple[int, ...]
-    log_evidence: float
+    association: float
+    confidence: float
     contradicting: tuple[int, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the fit is kept."""
+        return bool(self.fitted)
 
 
 def fit_to_rows(
@@ -82,7 +93,7 @@ def fit_to_rows(
     p_values = compute_marginal_p_values(moments.select(features), rows.codes)
     contradicting = [feature for feature, p in p_values.items() if p < WARNING_LEVEL / len(p_values)]
     weights = fit.raked.weights
-    if len(weights) * float(weights @ weights) > MAX_DESIGN_EFFECT:
+    if contradicting and len(weights) * float(weights @ weights) > MAX_DESIGN_EFFECT:
         raise UnlabelledRowsError(
             "the rows without labels contradict the reports too much "
             f"({name_features(snapshot.plan, contradicting)}): weights that make them agree would leave the "
@@ -90,15 +101,22 @@ def fit_to_rows(
             "those of the survey mean, leave out columns where they do not, or use rows of a more similar "
             "population"
         )
-    kept = fit.log_evidence > MIN_LOG_EVIDENCE
     return RowFit(
-        prior=fit.prior if kept else prior,
-        conditionals=fit.conditionals if kept else tuple(conditionals),
-        kept=kept,
+        prior=fit.prior,
+        conditionals=fit.conditionals,
         fitted=fit.fitted,
-        log_evidence=fit.log_evidence,
+        association=fit.association,
+        confidence=_measure_confidence(fit, rows.codes),
         contradicting=tuple(contradicting),
     )
+
+
+def _measure_confidence(fit: DiscriminativeFit, codes: IntArray) -> float:
+    model = LogProbabilities.from_probabilities(fit.prior, fit.conditionals)
+    highest = normalise_log_scores(model.compute_scores(codes)).max(axis=1)
+    weights = fit.raked.weights
+    # of many rows, a sample was weighted
+    return float(np.average(np.exp(highest), weights=weights if len(weights) == len(codes) else None))
 
 
 def name_features(plan: Plan, places: Sequence[int]) -> str:

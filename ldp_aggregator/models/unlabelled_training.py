@@ -81,10 +81,11 @@ def fit_unlabelled(
         kept=fit.kept,
         description={
             "classifier": FITTED if fit.kept else NAIVE_BAYES,
-            "log_evidence": round(fit.log_evidence, 2),
+            "association": round(fit.association, 2),
+            "confidence": round(fit.confidence, 3),
             "rows": round_to_one_digit(len(read.codes)),
             "declared_public": public,
-            "fitted": _name(snapshot.plan, fit.fitted) if fit.kept else [],
+            "fitted": _name(snapshot.plan, fit.fitted),
             "absent": _name(snapshot.plan, sorted(set(range(len(conditionals))) - read.present)),
             "contradicting": _name(snapshot.plan, fit.contradicting),
             "validated": _find_validated(estimates, fit, conditionals),

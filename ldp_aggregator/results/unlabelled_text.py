@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+MIN_ASSOCIATION = 3.0
+"""The least significance of all features together with which a fit is kept, in standard deviations."""
 FITTED = "logistic regression"
 NAIVE_BAYES = "naive bayes"
 
@@ -41,15 +43,17 @@ def state_privacy(unlabelled: Mapping[str, Any]) -> str:
 
 def describe_choice(unlabelled: Mapping[str, Any]) -> str:
     """Return which classifier was kept, and why, in one sentence."""
-    rows, evidence = f"about {unlabelled['rows']:,} rows without labels", unlabelled["log_evidence"]
+    rows, found = f"about {unlabelled['rows']:,} rows without labels", unlabelled["association"]
     if is_fitted(unlabelled):
         return (
             f"The classifier is a logistic regression, fitted to the reports and {rows}, because the reports "
-            f"are more probable under it than under Naive Bayes (log evidence {evidence:+.1f})."
+            f"are informative: all features together differ between the classes by {found:.1f} standard "
+            f"deviations of their noise, and at least {MIN_ASSOCIATION:g} are needed."
         )
     return (
-        f"The classifier is Naive Bayes, although it got {rows}, because the reports do not show that a "
-        f"logistic regression predicts better (log evidence {evidence:+.1f})."
+        f"The classifier is Naive Bayes, although it got {rows}, because the reports are mostly noise: all "
+        f"features together differ between the classes by {found:.1f} standard deviations of their noise, "
+        f"and a fit needs at least {MIN_ASSOCIATION:g}."
     )
 
 
@@ -78,14 +82,17 @@ def describe_unlabelled(unlabelled: Mapping[str, Any]) -> Iterator[str]:
     if unlabelled["validated"] == NAIVE_BAYES:
         yield (
             "The validation round validated a Naive Bayes model, and not this classifier. Its answers do not "
-            "compare the two, so the evidence of the reports chose."
+            "compare the two, so the reports alone chose."
         )
     elif unlabelled["validated"] == FITTED:
         yield (
             "The validation round validated a classifier of this kind, but no Naive Bayes model, so the "
-            "evidence of the reports chose between the two."
+            "reports alone chose between the two. On the rows, weighted to agree with the reports, the mean "
+            f"probability of its predictions is {unlabelled['confidence']:.3f}; if its probabilities are "
+            "right, that is the accuracy that devices measured."
         )
-    yield CALIBRATION_UNKNOWN
+    if unlabelled["validated"] != FITTED:
+        yield CALIBRATION_UNKNOWN
 
 
 def _join(names: Sequence[str], most: int = 8) -> str:

@@ -32,10 +32,11 @@ def draw_people(count: int, seed: int, tired: float = 0.5) -> tuple[Codes, Codes
     return np.column_stack([*copies, hours]).astype(np.int64), labels
 
 
-def simulate(count: int, seed: int = 1) -> Snapshot:
+def simulate(count: int, seed: int = 1, epsilon: str = "4.0") -> Snapshot:
     """Return the counters of so many reports."""
     codes, labels = draw_people(count, seed)
-    return simulate_reports(read_survey(SURVEY).compile(), codes, labels, FastStream(seed))
+    plan = read_survey(SURVEY.replace("epsilon = 4.0", f"epsilon = {epsilon}")).compile()
+    return simulate_reports(plan, codes, labels, FastStream(seed))
 
 
 def to_columns(codes: Codes) -> dict[str, list[object]]:

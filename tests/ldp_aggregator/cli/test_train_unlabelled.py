@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.cli.train import main
-from ldp_aggregator.models import unlabelled_fit
 from tests.support.overlapping import draw_people, simulate, to_csv
 
 
@@ -146,12 +145,13 @@ def test_options_that_do_not_fit_each_other_are_refused(run: Callable[..., Resul
     assert rows.read_text().startswith("copy0,")
 
 
-def test_without_evidence_the_summary_states_why_naive_bayes_is_kept(
-    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_from_few_reports_the_summary_states_why_naive_bayes_is_kept(
+    run: Callable[..., Result], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(unlabelled_fit, "MIN_LOG_EVIDENCE", np.inf)
+    (tmp_path / "snapshot.json").write_bytes(simulate(12, epsilon="0.5").to_json())
     result = run("--unlabelled", tmp_path / "rows.csv")
     assert "The classifier is Naive Bayes, although it got about 500 rows" in flat(result.stdout)
+    assert "the reports are mostly noise" in flat(result.stdout)
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import ModelError, NaiveBayes, fit_unlabelled, load_model, save_model
 from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation.discriminative import classifier as classifier_module
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.models import unlabelled_fit
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.unlabelled_fit import fit_to_rows
@@ -23,6 +23,7 @@ from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unla
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, round_to_one_digit
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
+from ldp_aggregator.results.unlabelled_text import MIN_ASSOCIATION
 from ldp_aggregator.rounds.validate import build_validation
 from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
@@ -156,20 +157,20 @@ def test_features_that_repeat_each_other_are_no_longer_counted_many_times(
     assert classifier.description["contradicting"] == []
 
 
-def test_without_evidence_naive_bayes_is_kept_in_a_file_that_old_readers_read(
-    tmp_path: Path, snapshot: Snapshot, estimates: Estimates, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(unlabelled_fit, "MIN_LOG_EVIDENCE", np.inf)
-    classifier = fit_unlabelled(snapshot, estimates, to_columns(draw_people(ROWS, 2)[0]))
+def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tmp_path: Path) -> None:
+    few = simulate(12, epsilon="0.5")
+    estimates = estimate_snapshot(few)
+    classifier = fit_unlabelled(few, estimates, to_columns(draw_people(ROWS, 2)[0]))
     assert not classifier.kept
+    assert classifier.description["association"] < MIN_ASSOCIATION
     assert classifier.description["classifier"] == "naive bayes"
     assert classifier.description["fitted"] == []
-    save_model(tmp_path / "model.json", snapshot, estimates, classifier=classifier)
+    save_model(tmp_path / "model.json", few, estimates, classifier=classifier)
     content = json.loads((tmp_path / "model.json").read_bytes())
     assert content["version"] == 1
     assert "classifier" not in content
     model = load_model(tmp_path / "model.json")
-    plain = load_model(plain_file(tmp_path, snapshot, estimates))
+    plain = load_model(plain_file(tmp_path, few, estimates))
     frame = pd.DataFrame(to_columns(draw_people(200, 1)[0]))
     np.testing.assert_array_equal(model.predict_proba(frame), plain.predict_proba(frame))
     card = model.card()
@@ -177,6 +178,10 @@ def test_without_evidence_naive_bayes_is_kept_in_a_file_that_old_readers_read(
     assert "A Naive Bayes classifier of" in card
     assert "assumes that features are independent" in card
     assert "Epsilon does NOT cover the rows" in card
+
+
+def test_the_stated_rule_is_that_of_the_method() -> None:
+    assert classifier_module.MIN_ASSOCIATION == MIN_ASSOCIATION
 
 
 def test_absent_features_keep_the_tables_of_naive_bayes(snapshot: Snapshot, estimates: Estimates) -> None:

@@ -22,8 +22,8 @@ from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
 """Concentrations of P(value | label) around P(value), as prior sample sizes in people."""
-PSEUDO_COUNT = 1.0
-"""Number of features added at every concentration: a priori, all their frequencies are equally probable."""
+PSEUDO_COUNT = 0.5
+"""Number of features added at every concentration (Jeffreys' prior of their frequencies)."""
 _MIN_VARIANCE = 1e-12
 
 

@@ -26,7 +26,7 @@ from benchmarks.accuracy.ways import Task
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
-TABLES = ("tiny", "gains", "scaling", "peers", "calibration")
+TABLES = ("tiny", "gains", "scaling", "unlabelled", "peers", "calibration")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(
     assert invoke(folder, results="other.jsonl").exit_code == 0  # in one process from beginning to end
     assert path.read_bytes() == (folder / "other.jsonl").read_bytes()
     assert invoke(folder, "--fresh").exit_code == 0
-    assert len(measured) == 2 * len(grid.EPSILONS) * 9 * 2 + 2 * 2 * 14
+    assert len(measured) == 2 * len(grid.EPSILONS) * 9 * 2 + 2 * 2 * 16
 
 
 @pytest.mark.slow
@@ -155,9 +155,10 @@ def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder: Path, few_p
     marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
     page.write_text(page.read_text().replace("The end", f"{marks}The end"))
     result = invoke(folder, repeats=1)
-    assert "gains, scaling, peers, calibration: not changed, because they include car too" in result.stdout
+    summaries = "gains, scaling, unlabelled, peers, calibration"
+    assert f"{summaries}: not changed, because they include car too" in result.stdout
     assert "tiny: written" in result.stdout
-    assert page.read_text().count("\nold\n") == 4
+    assert page.read_text().count("\nold\n") == 5
     assert "of car" in page.read_text()
 
 
@@ -248,7 +249,8 @@ def without_numbers(text: str) -> str:
 @pytest.mark.slow
 def test_the_results_page_has_the_form_that_the_command_writes(tmp_path: Path) -> None:
     results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
-    names = ("accuracy", "majority", "z", "error", "plug-in error", "MI accuracy", "IBU accuracy")
+    names = ["accuracy", "majority", "z", "error", "loss", "plug-in error", "MI accuracy", "IBU accuracy"]
+    names += ["plain accuracy", "plain error", "plain loss"]
     results.digests.update(dict.fromkeys(DATA_SETS, ""))
     for cell in grid.cells(DATA_SETS):
         results.append(cell, [{name: float(rng.random()) for name in names} for _ in range(cell.repeats(20))])

@@ -14,6 +14,8 @@ from benchmarks.accuracy.grid import (
     POPULATION_EPSILONS,
     POPULATION_WAYS,
     POPULATIONS,
+    UNLABELLED,
+    UNLABELLED_ROWS,
     Cell,
 )
 from benchmarks.accuracy.plain import FLOOR
@@ -83,6 +85,28 @@ def scaling(results: Results, names: Sequence[str]) -> str:
 {paragraph(drawn)}
 
 {markdown(["", "eps", "users", *POPULATION_WAYS, NON_PRIVATE], rows)}"""
+
+
+def unlabelled(results: Results, names: Sequence[str]) -> str:
+    """Return the comparison of models without and with rows without labels, as Markdown."""
+    rows = []
+    for data, epsilon, users in product(names, POPULATION_EPSILONS, POPULATIONS):
+        cell = Cell(data, UNLABELLED, epsilon, users)
+        plain, fitted = (results.get(cell, name) for name in ("plain accuracy", "accuracy"))
+        measured = ("plain loss", "loss", "plain error", "error")
+        others = (format(results.get(cell, name).mean(), ".3f") for name in measured)
+        gain = shown(fitted - plain, "+")
+        rows.append([data, epsilon, f"{users:,}", shown(plain), shown(fitted), gain, *others])
+    drawn = f"""{UNLABELLED_ROWS} training rows play the rows without labels. The users are drawn with
+    replacement from the others. Both models are trained on the same reports. **plain** is ours without the
+    rows, **gain** the paired difference. loss: log loss; error: expected calibration error in
+    {CALIBRATION_BINS} bins."""
+    head = ["", "eps", "users", "plain", "with rows", "gain", "plain loss", "loss", "plain error", "error"]
+    return f"""## With rows without labels
+
+{paragraph(drawn)}
+
+{markdown(head, rows)}"""
 
 
 def peers(results: Results, names: Sequence[str]) -> str:

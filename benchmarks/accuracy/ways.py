@@ -19,6 +19,8 @@ from benchmarks.accuracy.grid import (
     OURS,
     PAPER,
     ROUNDS,
+    UNLABELLED,
+    UNLABELLED_ROWS,
     VALIDATED,
     VALIDATED_ROUNDS,
     Cell,
@@ -56,6 +58,8 @@ def measure(task: Task) -> list[Found]:
     """Return the results of each repeat; equal for equal seeds, for any division into tasks."""
     cell, numbers = task.cell, range(task.first, task.last)
     seen = coded(task.directory / f"{cell.data}.csv", task.repeats, task.seed)[task.first : task.last]
+    if cell.way == UNLABELLED:
+        seen = [set_aside(view) for view in seen]
     if cell.users:
         pairs = zip(seen, numbers, strict=True)
         seen = [drawn(view, cell.users, task.seed, number) for view, number in pairs]
@@ -107,6 +111,13 @@ def table_of(path: Path) -> LabelledTable:
         raise TableError(f"{path}: {error}") from error
 
 
+def set_aside(view: EncodedRows) -> EncodedRows:
+    """Let training rows play rows without labels, which do not report: at most half of them."""
+    split = view.split
+    count = min(UNLABELLED_ROWS, len(split.train) // 2)
+    return replace(view, split=replace(split, unlabelled=split.train[:count], train=split.train[count:]))
+
+
 def drawn(view: EncodedRows, users: int, seed: int, repeat: int) -> EncodedRows:
     """Draw a population from the rows that report, with replacement; equal for all methods and epsilons."""
     rows = np.random.default_rng([seed, repeat, users]).choice(view.split.train, users)
@@ -139,6 +150,11 @@ def label_only(view: EncodedRows, epsilon: str, seed: np.random.SeedSequence) ->
 
 def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
     """Test a trial's model, and models of other estimators on the same reports."""
+    if trial.row_model:
+        yield from evaluate_model(trial.rows, trial.row_model).items()
+        plain = evaluate_model(trial.rows, trial.model)
+        yield from ((f"plain {what}", value) for what, value in plain.items())
+        return
     yield from evaluate_model(trial.rows, trial.model).items()
     others: dict[str, Callable[[], LogProbabilities]] = {}
     if cell.way == OURS:
@@ -150,7 +166,7 @@ def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
 
 
 def evaluate_model(view: EncodedRows, model: LogProbabilities) -> Found:
-    """Return a model's accuracy, and the expected calibration error of its predictions."""
+    """Return a model's accuracy, and the expected calibration error and the log loss of its predictions."""
     test = view.split.test
     found = measure_predictions(model.compute_scores(view.codes, test), view.table.labels[test])
-    return {"accuracy": found.accuracy, "error": found.calibration_error}
+    return {"accuracy": found.accuracy, "error": found.calibration_error, "loss": found.log_loss}

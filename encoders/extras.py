@@ -16,6 +16,7 @@ from encoders.errors import LdpError
 
 MODULES = {
     "train": ("click", "jinja2", "markupsafe", "numpy", "sklearn"),
+    "central": ("click", "numpy", "sklearn"),
     "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
     "audit": ("click", "numpy", "scipy"),
     "plot": ("matplotlib",),
@@ -74,7 +75,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     def run() -> None:
         try:
             with needs_extra(extra, name):
-                if extra == "train":  # its commands import scikit-learn when they need it
+                if extra in ("train", "central"):  # their commands import scikit-learn when they need it
                     _require_modules(extra)
                 import_module(module).main()
         except MissingExtraError as error:
@@ -84,6 +85,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
+ldp_central = _command("ldp-central", "ldp_aggregator.cli.central", "central")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
 ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")

@@ -14,7 +14,9 @@ _SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRIVATE_MODE) -> None:
+def write_atomically(
+    path: str | os.PathLike[str], data: bytes, mode: int = _PRIVATE_MODE, *, durable: bool = False
+) -> None:
     """Write or replace a file atomically.
 
     Parameters
@@ -23,6 +25,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
     data : bytes
     mode : int
         Permissions of a new file, by default for its owner only; a replaced file keeps its permissions.
+    durable : bool
+        Whether to sync the folder too, so that the file survives a power failure after the return.
 
     Raises
     ------
@@ -45,6 +49,16 @@ def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = _PRI
         with suppress(OSError):
             os.unlink(partial)
         raise
+    if durable:
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> int | None:

@@ -24,6 +24,7 @@ SCRIPTS: dict[str, str] = PROJECT["scripts"]
 
 EXTRA_OF = {
     "ldp-audit": "audit",
+    "ldp-central": "central",
     "ldp-collector": "collector",
     "ldp-predict": "train",
     "ldp-results": "train",

@@ -7,21 +7,18 @@ rows without labels has tables of its own. The checksum detects a file that was 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import SurveyError
 from encoders.survey import Plan
-from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.file_content import (
     check_estimates,
     check_unlabelled,
@@ -32,23 +29,37 @@ from ldp_aggregator.models.file_content import (
     require,
 )
 from ldp_aggregator.models.file_keys import ESTIMATE_KEYS, FILE_KEYS, rename_keys
+from ldp_aggregator.models.model_document import (
+    CENTRAL_VERSION,
+    DAMAGED_ERRORS,
+    FITTED_VERSION,
+    FORMAT,
+    VERSION,
+    ModelError,
+    dump_content,
+    inconsistent,
+    parse_content,
+    read_file,
+    read_plan,
+)
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.results.unlabelled_text import is_fitted, state_privacy
 from ldp_aggregator.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from ldp_aggregator.models.naive_bayes import NaiveBayes
+    from ldp_aggregator.models.survey_classifier import SurveyClassifier
     from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
-FORMAT = "ldp-bayes model"
-VERSION = 1
-FITTED_VERSION = 2
-"""The version of a file whose classifier does not use the estimates, which readers of version 1 would use."""
-_RETRAIN_HINT = "Restore the original or run ldp-train again"
-
-
-class ModelError(LdpError):
-    """A model or model file that cannot be used; the message states what is wrong and what to do."""
+__all__ = [
+    "FORMAT",
+    "Model",
+    "ModelError",
+    "dump_model",
+    "load_model",
+    "parse_model",
+    "read_model",
+    "save_model",
+]
 
 
 def save_model(
@@ -99,7 +110,7 @@ def dump_model(
         if classifier.kept:
             content["version"] = FITTED_VERSION
             content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
-    return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
+    return dump_content(content)
 
 
 @dataclass(frozen=True)
@@ -137,24 +148,12 @@ class Model:
         return int(self.estimates["reports"])
 
 
-def load_model(path: str | os.PathLike[str]) -> NaiveBayes:
-    """Read a model file into a fitted classifier.
+def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
+    """Read a model file of ldp-train or ldp-central into a fitted classifier.
 
-    Raises
-    ------
-    ModelError
-        See :func:`read_model`.
-    """
-    from ldp_aggregator.models.naive_bayes import NaiveBayes  # loads scikit-learn
-
-    model = read_model(path)
-    return NaiveBayes.from_probabilities(
-        model.plan, *model.classifier, model.estimates, model.privacy, model.unlabelled
-    )
-
-
-def read_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file.
+    Returns
+    -------
+    NaiveBayes or CentralClassifier
 
     Raises
     ------
@@ -162,71 +161,51 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
         version.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-    return parse_model(data, str(path))
+    # these load scikit-learn
+    from ldp_aggregator.models.central_classifier import CentralClassifier
+    from ldp_aggregator.models.naive_bayes import NaiveBayes
+
+    name = str(path)
+    content = parse_content(read_file(path), name)
+    if content["version"] == CENTRAL_VERSION:
+        return CentralClassifier.from_file(read_central_content(content, name))
+    model = _read_model(content, name)
+    return NaiveBayes.from_probabilities(
+        model.plan, *model.classifier, model.estimates, model.privacy, model.unlabelled
+    )
+
+
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file of ldp-train.
+
+    Raises
+    ------
+    ModelError
+        As for :func:`load_model`, and if ldp-central wrote the file.
+    """
+    return parse_model(read_file(path), str(path))
 
 
 def parse_model(data: bytes, name: str = "model") -> Model:
-    """Return the model in the bytes of a model file; errors begin with `name`."""
-    content = _parse_json(data, name)
-    if content.get("format") != FORMAT:
-        raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
-    if content.get("version") not in (VERSION, FITTED_VERSION):
+    """Return the model in the bytes of a file of ldp-train; errors begin with `name`."""
+    content = parse_content(data, name)
+    if content["version"] == CENTRAL_VERSION:
         raise ModelError(
-            f"{name}: the file has version {content.get('version')!r}, and only versions {VERSION} and "
-            f"{FITTED_VERSION} are supported: train again, or use the release that wrote it"
+            f"{name}: was trained by ldp-central on rows of a curator, and this needs a model of ldp-train, "
+            "which is made from reports"
         )
-    checksum = content.pop("checksum", None)
-    if not _has_checksum(content, checksum):
-        raise ModelError(
-            f"{name}: the checksum does not match: the file was edited or damaged. {_RETRAIN_HINT}"
-        )
+    return _read_model(content, name)
+
+
+def _read_model(content: dict[str, Any], name: str) -> Model:
     try:
         return _read_content(content)
-    except KeyError as error:
-        why = f"the content is inconsistent (it has no entry {error})"
-        raise ModelError(f"{name}: {why}. {_RETRAIN_HINT}") from error
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError, SurveyError) as error:
-        raise ModelError(f"{name}: the content is inconsistent ({error}). {_RETRAIN_HINT}") from error
-
-
-def _parse_json(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        content = json.loads(
-            data.decode("utf-8"),
-            parse_constant=_parse_finite,
-            parse_float=_parse_finite,
-            object_pairs_hook=_build_dict,
-        )
-    except (ValueError, RecursionError) as error:
-        raise ModelError(
-            f"{name}: not readable ({error}): the file was truncated or edited. {_RETRAIN_HINT}"
-        ) from error
-    if not isinstance(content, dict):
-        raise ModelError(f"{name}: this is not a model file; ldp-train writes model files")
-    return content
-
-
-def _parse_finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"it contains the number {text}, which is not finite")
-    return number
-
-
-def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return dict(pairs)
+    except (KeyError, SurveyError, *DAMAGED_ERRORS) as error:
+        raise inconsistent(name, error) from error
 
 
 def _read_content(content: dict[str, Any]) -> Model:
-    plan = Plan.from_json(dump_canonical_json(content["plan"]))
-    if plan.digest != content["plan_digest"]:
-        raise ValueError("plan_digest is not the digest of the plan")
+    plan = read_plan(content)
     k = len(plan.label.values)
     estimates = content["estimates"]
     check_estimates(estimates)
@@ -254,14 +233,3 @@ def _read_content(content: dict[str, Any]) -> Model:
         privacy=privacy,
         unlabelled=unlabelled,
     )
-
-
-def _compute_checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(dump_canonical_json(content)).hexdigest()
-
-
-def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
-    try:
-        return checksum == _compute_checksum(content)
-    except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
-        return False

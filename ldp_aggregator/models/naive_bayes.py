@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from encoders.errors import RowError
 from encoders.randomness import FastStream
@@ -18,25 +17,30 @@ from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.class_labels import encode_any_labels, to_typed_labels
-from ldp_aggregator.models.described_model import DescribedModel
+from ldp_aggregator.models.class_labels import to_typed_labels
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import choose_plan
-from ldp_aggregator.models.row_reader import RowReader
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
-from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index, take_rows
+from ldp_aggregator.models.scoring import LogProbabilities, reorder_labels
+from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.models.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.models.unknown_values import (
     ERROR,
     IGNORE,
     check_handling,
     replace_unknown_values,
 )
+from ldp_aggregator.results.card import ModelDescription
+from ldp_aggregator.results.data_frame import build_frame
+from ldp_aggregator.results.table import build_table
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
+
+class NaiveBayes(SurveyClassifier):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
@@ -133,10 +137,7 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
             Stored as the attributes `estimates_`, `privacy_` and `unlabelled_`.
         """
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates["estimator"])
-        names = [entry.name for entry in plan.entries]
-        model.n_features_in_ = len(names)
-        model.feature_names_in_ = np.array(names, dtype=object)
-        model._reads_by_name = True
+        model._set_plan(plan)
         model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
         model.estimates_, model.privacy_, model.unlabelled_ = estimates, privacy or {}, unlabelled
         return model
@@ -144,11 +145,8 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
     def _set_probabilities(
         self, plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional], labels: NDArray[Any]
     ) -> None:
-        # scikit-learn's scorers take the columns of predict_proba to follow sorted labels
-        order = np.argsort(labels)
         self.plan_ = plan
-        self._labels = labels
-        self.classes_ = labels[order]
+        order = self._set_labels(labels)
         self.log_probabilities_ = LogProbabilities.from_probabilities(
             prior[order], [reorder_labels(each, order) for each in conditionals]
         )
@@ -203,11 +201,6 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
         self.estimates_, self.privacy_ = estimates.as_dict(), None
         return self
 
-    def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
-        if isinstance(rows, np.ndarray):
-            rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
-        return read_boolean_columns(self.plan_.features, rows)
-
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
         check_handling(self.handle_unknown)
         columns, unknown = self._to_columns(rows), None
@@ -215,51 +208,12 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
             columns, unknown = replace_unknown_values(self.plan_, columns)
         return self.log_probabilities_.compute_scores(encode_table(self.plan_, columns), unknown=unknown)
 
-    def encode(self, X: Any) -> IntArray:
-        """Return the codes of m rows, computed as devices do; shape (m, number of features of the plan).
-
-        The code of a category or bin is its index, missing last. The code of a number counts steps of a grid.
-        """
-        with name_rows_by_index(X):
-            return encode_table(self.plan_, self._to_columns(self._read_table(X)))
-
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
 
         A score is log P(label) plus the sum of log P(value | label) over the features.
         """
-        with name_rows_by_index(X):
-            return self._compute_scores(self._read_table(X))
-
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return log P(label | row), shape (m, k), columns as in `classes_`."""
-        return normalise_log_scores(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return P(label | row), shape (m, k), columns as in `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable label of each row, shape (m,)."""
-        with name_rows_by_index(X):
-            best = self._find_best(self._read_table(X))
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
-
-        Raises
-        ------
-        RowError
-            If a row or label does not fit the survey.
-        """
-        if self.survey is not None:
-            check_is_fitted(self)
-            with name_rows_by_index(y):
-                y = self._labels[encode_any_labels(self.plan_.label, column_or_1d(y))]
-        accuracy: float = super().score(X, y, sample_weight)
-        return accuracy
+        return super().predict_joint_log_proba(X)
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
         """Return the index of the best label of each row: by fast prediction, else by the scores."""
@@ -277,6 +231,31 @@ class NaiveBayes(ClassifierMixin, DescribedModel, RowReader):
                 self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
                 raise
         return best
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all estimates as a DataFrame: one row per class and quantity.
+
+        docs/analysing.md describes the columns.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        check_is_fitted(self)
+        return build_frame(build_table(self.estimates_))
+
+    def _describe(self) -> ModelDescription:
+        privacy = self.privacy_ or {}
+        audit = privacy.get("audit")
+        return ModelDescription(
+            plan=self.plan_,
+            classes=self.classes_,
+            estimates=self.estimates_,
+            audit_passed=bool(audit.get("passed")) if isinstance(audit, dict) else None,
+            simulated=self.privacy_ is None or bool(privacy.get("simulated")),
+            unlabelled=self.unlabelled_,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -111,7 +111,7 @@ class ModelDescription:
     def format_card(self) -> str:
         """Return the model card in Markdown."""
         sections = {
-            f"Model card: {_escape_markdown(self.plan.id)}": self._describe_model(),
+            f"Model card: {escape_markdown(self.plan.id)}": self._describe_model(),
             "Data": self._describe_data(),
             "Privacy": self._describe_privacy(),
             "How well it predicts": self._describe_accuracy(),
@@ -158,13 +158,13 @@ class ModelDescription:
     def _describe_model(self) -> Iterator[str]:
         plan = self.plan
         kind = "logistic regression" if is_fitted(self.unlabelled) else "Naive Bayes"
-        classes = _join(_escape_markdown(str(label)) for label in self.classes)
+        classes = _join(escape_markdown(str(label)) for label in self.classes)
         yield (
-            f"A {kind} classifier of **{_escape_markdown(plan.label.name)}** ({classes}) from "
+            f"A {kind} classifier of **{escape_markdown(plan.label.name)}** ({classes}) from "
             f"{len(self.kept_features)} of {len(plan.features)} features, trained with ldp-bayes on "
             "randomised reports."
         )
-        yield from ("", f"- survey: {_escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
+        yield from ("", f"- survey: {escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
         yield f"- estimator: {self.estimates['estimator']}"
         if self.unlabelled:
             yield from ("", *describe_unlabelled(self._escape_rows(self.unlabelled)))
@@ -172,7 +172,7 @@ class ModelDescription:
     def _escape_rows(self, unlabelled: Mapping[str, Any]) -> dict[str, Any]:
         """Return what describes the rows without labels, with the names of features escaped."""
         names = ("absent", "contradicting")
-        return {**unlabelled, **{key: list(map(_escape_markdown, unlabelled[key])) for key in names}}
+        return {**unlabelled, **{key: list(map(escape_markdown, unlabelled[key])) for key in names}}
 
     def _describe_data(self) -> Iterator[str]:
         if self.simulated:
@@ -187,10 +187,10 @@ class ModelDescription:
             ]
             used = "yes" if entry["name"] in kept else "no"
             reports = sum(question["n"] for question in questions)
-            yield f"| {_escape_markdown(entry['name'])} | {entry['kind']} | {reports:,} | {used} |"
+            yield f"| {escape_markdown(entry['name'])} | {entry['kind']} | {reports:,} | {used} |"
         warnings = self.estimates.get("warnings") or []
         if warnings:
-            yield from ("", "Warnings:", "", *(f"- {_escape_markdown(each)}" for each in warnings))
+            yield from ("", "Warnings:", "", *(f"- {escape_markdown(each)}" for each in warnings))
 
     def _describe_privacy(self) -> Iterator[str]:
         yield describe_privacy(self.epsilon, self.odds_factor, self.simulated)
@@ -219,7 +219,7 @@ class ModelDescription:
             if result["selected_k"] is not None:
                 place = result["top_k"].index(result["selected_k"])
                 gain, ends = result["gains"]["value"][place], result["gains"]["simultaneous"]
-                kept = _join(map(_escape_markdown, self.kept_features))
+                kept = _join(map(escape_markdown, self.kept_features))
                 yield (
                     f"The kept features ({kept}) gain {gain:+.3f}, "
                     f"simultaneous 95% interval [{ends['low'][place]:+.3f}, {ends['high'][place]:+.3f}]."
@@ -228,12 +228,12 @@ class ModelDescription:
             share, name = max(known)
             yield from (
                 "",
-                f"Always predicting {_escape_markdown(name)} is right for an estimated {share:.1%}.",
+                f"Always predicting {escape_markdown(name)} is right for an estimated {share:.1%}.",
             )
 
     def _describe_citation(self) -> Iterator[str]:
         yield f"- Method: {METHOD_AUTHORS}, *{METHOD_TITLE}*, {METHOD_SOURCE}."
-        survey, digest = _escape_markdown(self.plan.id), f"`{self.plan.digest}`"
+        survey, digest = escape_markdown(self.plan.id), f"`{self.plan.digest}`"
         yield f"- Model: {cite_survey(survey, digest, self.epsilon, self.estimates['reports'])}"
 
 
@@ -246,6 +246,6 @@ def _join(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Put a backslash in front of what Markdown interprets; replace what HTML interprets by entities."""
     return escape(_MARKDOWN.sub(r"\\\1", text), quote=False)

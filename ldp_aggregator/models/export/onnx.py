@@ -15,14 +15,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.extras import needs_extra
-from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature
+from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.models.model_file import ModelError
+from ldp_aggregator.models.central_classifier import CentralClassifier
+from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
+from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
+from ldp_aggregator.models.survey_classifier import SurveyClassifier
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -33,7 +35,7 @@ _INT64 = 7
 """TensorProto.INT64, for casts."""
 
 
-def save_onnx(path: str | os.PathLike[str], model: NaiveBayes) -> None:
+def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier) -> None:
     """Write a model as an ONNX file, atomically; see :func:`to_onnx`."""
     write_atomically(path, to_onnx(model).SerializeToString())
 
@@ -44,7 +46,7 @@ def require_onnx() -> None:
         import onnx  # noqa: F401
 
 
-def to_onnx(model: NaiveBayes) -> ModelProto:
+def to_onnx(model: SurveyClassifier) -> ModelProto:
     """Convert a model to an ONNX graph.
 
     Each entry of a row is an input with its name, shape (rows,): categories are strings, spelt as in the
@@ -56,14 +58,15 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     Raises
     ------
     ModelError
-        If the package onnx (extra [onnx]) is not installed.
+        If the package onnx (extra [onnx]) is not installed, or the model is a linear model or a tree.
     """
     require_onnx()
     from onnx import TensorProto, helper
 
     check_is_fitted(model)
+    probabilities = _find_probabilities(model)
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])
-    outputs = graph.add_outputs(_add_scores(graph, model), model.classes_)
+    outputs = graph.add_outputs(_add_scores(graph, model.plan_, probabilities), model.classes_)
     proto = helper.make_model(
         helper.make_graph(
             graph.nodes,
@@ -86,9 +89,24 @@ def to_onnx(model: NaiveBayes) -> ModelProto:
     plan = model.plan_
     helper.set_model_props(
         proto,
-        {"survey": plan.id, "plan_digest": plan.digest, "epsilon": decimal_text(plan.epsilon)},
+        {"survey": plan.id, "plan_digest": plan.digest, **_state_privacy(model)},
     )
     return proto
+
+
+def _find_probabilities(model: SurveyClassifier) -> LogProbabilities:
+    if isinstance(model, NaiveBayes):
+        return model.log_probabilities_
+    if isinstance(model, CentralClassifier) and isinstance(model.model_, LogProbabilities):
+        return model.model_
+    raise ModelError("only Naive Bayes can be exported as ONNX: train with --learner nb, or use ldp-predict")
+
+
+def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
+    if isinstance(model, CentralClassifier):
+        privacy = model.privacy_ or {}
+        return {key: privacy[key] for key in ("trust", "adjacency", "epsilon", "delta")}
+    return {"epsilon": decimal_text(model.plan_.epsilon)}
 
 
 class _GraphBuilder:
@@ -155,11 +173,11 @@ class _GraphBuilder:
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 
-def _add_scores(graph: _GraphBuilder, model: NaiveBayes) -> str:
+def _add_scores(graph: _GraphBuilder, plan: Plan, probabilities: LogProbabilities) -> str:
     """Add the scores of `LogProbabilities.compute_scores`, shape (rows, k)."""
-    projected = _add_projection(graph, model.plan_.projection) if model.plan_.projection else {}
-    scores = graph.add_constant(model.log_probabilities_.prior[None, :])
-    for feature, likelihood in zip(model.plan_.features, model.log_probabilities_.likelihoods, strict=True):
+    projected = _add_projection(graph, plan.projection) if plan.projection else {}
+    scores = graph.add_constant(probabilities.prior[None, :])
+    for feature, likelihood in zip(plan.features, probabilities.likelihoods, strict=True):
         value = projected.get(feature.name, feature.name)
         if isinstance(feature, NumericFeature):
             assert isinstance(likelihood, GaussianLikelihood)

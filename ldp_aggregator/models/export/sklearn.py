@@ -12,9 +12,10 @@ from encoders.survey import NumericFeature
 from ldp_aggregator.models.model_file import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
+from ldp_aggregator.models.survey_classifier import SurveyClassifier
 
 
-def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
+def to_sklearn(model: SurveyClassifier) -> CategoricalNB | GaussianNB:
     """Return scikit-learn's classifier with the same probabilities.
 
     If all features are categories or bins, it is a CategoricalNB over ``model.encode(X)``: the index of each
@@ -26,10 +27,12 @@ def to_sklearn(model: NaiveBayes) -> CategoricalNB | GaussianNB:
     Raises
     ------
     ModelError
-        If the model mixes both kinds, or if numbers can be missing or are projected: neither classifier
-        supports that. :func:`~ldp_aggregator.models.export.onnx.save_onnx` can.
+        If the model was trained by a curator or mixes both kinds, or if numbers can be missing or are
+        projected: neither classifier supports that. :func:`~ldp_aggregator.models.export.onnx.save_onnx` can.
     """
     check_is_fitted(model)
+    if not isinstance(model, NaiveBayes):
+        raise ModelError("only models of ldp-train can be exported to scikit-learn: use the model itself")
     is_numeric = [isinstance(feature, NumericFeature) for feature in model.plan_.features]
     if not any(is_numeric):
         return _build_categorical_nb(model)

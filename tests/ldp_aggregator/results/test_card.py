@@ -161,13 +161,12 @@ def test_names_are_escaped_in_html_and_markdown(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_privacy_statement_is_described_too(tmp_path: Path) -> None:
-    from ldp_aggregator.models.model_file import _compute_checksum
+    from ldp_aggregator.models.model_document import dump_content
 
     load(tmp_path, simulate(200))
     content = json.loads((tmp_path / "model.json").read_bytes())
     del content["privacy"], content["checksum"]
-    content["checksum"] = _compute_checksum(content)
-    (tmp_path / "model.json").write_text(json.dumps(content))
+    (tmp_path / "model.json").write_bytes(dump_content(content))
     model = load_model(tmp_path / "model.json")
     assert model.privacy_ == {}
     assert "randomised reports, one per person" in model.card()

@@ -1,0 +1,148 @@
+"""The content of a curator's ledger: what was spent on some rows, and the models that were finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from encoders.survey.canonical import dump_canonical_json
+from ldp_aggregator.central.coded_rows import CentralError
+
+FORMAT = "ldp-bayes central ledger"
+VERSION = 1
+
+
+class LedgerError(CentralError):
+    """A ledger that cannot be used, or a training that it does not allow; nothing is released."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A training as the ledger knows it. Equal requests get the same model.
+
+    Attributes
+    ----------
+    rows : str
+        A digest of the rows. It must not leave the ledger.
+    command : str
+        A digest of everything else that determines the training.
+    epsilon, delta : Fraction
+        What the training spends.
+    """
+
+    rows: str
+    command: str
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An amount that was committed, and the finished model if there is one."""
+
+    request: Request
+    model: str | None = None
+
+    def as_dict(self) -> dict[str, str | None]:
+        """Return the JSON form."""
+        request = self.request
+        return {
+            "rows": request.rows,
+            "command": request.command,
+            "epsilon": str(request.epsilon),
+            "delta": str(request.delta),
+            "model": self.model,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the entry of the JSON form."""
+        epsilon, delta = Fraction(document["epsilon"]), Fraction(document["delta"])
+        if epsilon <= 0 or delta < 0:
+            raise ValueError("an amount is negative")
+        return cls(Request(document["rows"], document["command"], epsilon, delta), document["model"])
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The content of a ledger.
+
+    Attributes
+    ----------
+    name : str
+        The curator's name for the rows.
+    adjacency : str
+    rows_per_person : int
+        Amounts add up for these neighbours only, so all trainings share them.
+    cap : Fraction
+        The total epsilon that may be spent.
+    entries : tuple of Entry
+    """
+
+    name: str
+    adjacency: str
+    rows_per_person: int
+    cap: Fraction
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of the epsilons of all entries, finished or not."""
+        return sum((entry.request.epsilon for entry in self.entries), Fraction(0))
+
+    @property
+    def spent_delta(self) -> Fraction:
+        """The sum of the deltas."""
+        return sum((entry.request.delta for entry in self.entries), Fraction(0))
+
+    def find_model(self, request: Request) -> bytes | None:
+        """Return the finished model of an equal request; None if there is none."""
+        models = (entry.model for entry in self.entries if entry.request == request)
+        found = next((model for model in models if model is not None), None)
+        return None if found is None else found.encode()
+
+    def add(self, entry: Entry) -> Self:
+        """Return the ledger with one more entry."""
+        return replace(self, entries=(*self.entries, entry))
+
+    def finish(self, model: bytes) -> Self:
+        """Return the ledger with the model of the last entry."""
+        return replace(self, entries=(*self.entries[:-1], replace(self.entries[-1], model=model.decode())))
+
+    def dump(self) -> bytes:
+        """Return the bytes of the file."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "adjacency": self.adjacency,
+            "rows_per_person": self.rows_per_person,
+            "cap": str(self.cap),
+            "entries": [entry.as_dict() for entry in self.entries],
+        }
+        return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """Return the ledger in the bytes of a file; ValueError, TypeError or KeyError if it is damaged."""
+        content = json.loads(data)
+        if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
+            raise ValueError("it is not a ledger, or the checksum does not match")
+        if content["version"] != VERSION:
+            raise ValueError(f"it has version {content['version']!r}, and only {VERSION} is supported")
+        entries = tuple(map(Entry.from_dict, content["entries"]))
+        return cls(
+            content["name"],
+            content["adjacency"],
+            content["rows_per_person"],
+            Fraction(content["cap"]),
+            entries,
+        )
+
+
+def _compute_checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(dump_canonical_json(content)).hexdigest()

@@ -1,0 +1,178 @@
+"""Trains a curator's model once, and records it in a ledger beside the rows, as secret as they are.
+
+A training has these steps, and a process may be killed between any two of them:
+
+1. The amount is added to the ledger and synced to the disk. Before this, nothing is drawn.
+2. The model is trained.
+3. The model's bytes are added to the ledger and synced. Before this, nothing is released.
+4. The bytes are returned, to be released.
+
+A process killed before step 1 ends spent nothing. One killed before step 3 ends has spent the amount and
+released nothing; the next training spends again. After step 3 the same request returns the same bytes. So the
+ledger never states less than what was spent. Each step replaces the whole file atomically.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.central.ledger import Entry, Ledger, LedgerError, Request
+
+SUFFIX = ".ledger"
+LOCK_SUFFIX = ".lock"
+
+
+@dataclass(frozen=True)
+class LedgerTerms:
+    """What a command states about a ledger.
+
+    Attributes
+    ----------
+    name : str
+    adjacency : str
+    rows_per_person : int
+    cap : Fraction, optional
+        A new total. Without it the total stays; that of a new ledger is the epsilon of its first training.
+    rows_changed : bool
+        Whether the rows may differ from those of the earlier trainings. Their amounts still count.
+    """
+
+    name: str
+    adjacency: str
+    rows_per_person: int
+    cap: Fraction | None = None
+    rows_changed: bool = False
+
+
+def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
+    """Return the path of the ledger beside a file of rows, and the name of the rows.
+
+    Parameters
+    ----------
+    rows : path
+        If it is a symbolic link, the ledger is beside the file that it points to.
+    name : str, optional
+        The curator's name for the rows; by default the name of the file.
+    """
+    target = rows.resolve()
+    name = target.name if name is None else name
+    if not name or not name.isprintable() or name != Path(name).name:
+        raise LedgerError("the name of the rows must be printable, and valid as a file name")
+    return target.with_name(name + SUFFIX), name
+
+
+def train_once(
+    path: Path, terms: LedgerTerms, request: Request, make_model: Callable[[], bytes]
+) -> tuple[bytes, Ledger]:
+    """Return the model of a request and the ledger; train it only if the ledger has no such model.
+
+    Parameters
+    ----------
+    path : path
+        The ledger.
+    terms : LedgerTerms
+    request : Request
+    make_model : callable
+        Trains, and returns the UTF-8 bytes of a model file. It is called after the amount was committed.
+        If it fails, the amount stays spent.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger is damaged, read-only, in use or of other rows, or if the amount exceeds the cap.
+    """
+    with _lock(path):
+        ledger = _read(path) or Ledger(
+            terms.name, terms.adjacency, terms.rows_per_person, terms.cap or request.epsilon
+        )
+        _check_terms(path, ledger, terms, request)
+        finished = ledger.find_model(request)
+        if finished is not None:
+            return finished, ledger
+        ledger = replace(ledger, cap=terms.cap or ledger.cap).add(Entry(request))
+        if ledger.spent > ledger.cap:
+            before = ledger.spent - request.epsilon
+            raise LedgerError(
+                f"{path}: epsilon {before} of {ledger.cap} is spent, and this training would spend "
+                f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
+            )
+        _write(path, ledger)  # 1. the amount, before anything is drawn
+        model = make_model()  # 2.
+        ledger = ledger.finish(model)
+        _write(path, ledger)  # 3. the model, before it is released
+        return model, ledger  # 4.
+
+
+def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Request) -> None:
+    if ledger.name != terms.name:
+        raise LedgerError(f"{path}: is the ledger of other rows, which are called {ledger.name!r}")
+    if (ledger.adjacency, ledger.rows_per_person) != (terms.adjacency, terms.rows_per_person):
+        raise LedgerError(
+            f"{path}: its amounts are for adjacency {ledger.adjacency} and {ledger.rows_per_person} rows per "
+            "person; amounts for others do not add up with them, so state the same"
+        )
+    if not terms.rows_changed and any(entry.request.rows != request.rows for entry in ledger.entries):
+        raise LedgerError(
+            f"{path}: belongs to other rows than these. If the same rows were edited, --rows-changed "
+            "continues with what was spent; other people's rows need another --name"
+        )
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Return a context in which no other process can use the ledger."""
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path.with_name(path.name + LOCK_SUFFIX), flags, 0o600)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise LedgerError(f"{path}: another training uses this ledger; wait until it ends") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> Ledger | None:
+    """Read a ledger; None if there is no file."""
+    try:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise LedgerError(f"{path}: is not a regular file, so it is no ledger")
+        if mode & 0o077:
+            raise LedgerError(f"{path}: others can read this ledger, or write it; it needs mode 0600")
+        if not mode & stat.S_IWUSR:
+            raise LedgerError(f"{path}: is read-only, so the training cannot be recorded")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        return Ledger.parse(data)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ZeroDivisionError) as error:
+        raise LedgerError(
+            f"{path}: the ledger is damaged: {error}. Restore it; without it, nobody knows what was spent"
+        ) from error
+
+
+def _write(path: Path, ledger: Ledger) -> None:
+    try:
+        write_atomically(path, ledger.dump(), durable=True)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> LedgerError:
+    return LedgerError(f"{path}: the ledger cannot be written: {error.strerror}; nothing is released")

@@ -1,0 +1,205 @@
+"""Model files of a trusted curator: version 3 of the format, with another privacy statement and no estimates.
+
+Everything in the file is public, or was computed from what the training released. There is no digest of the
+rows, no exact number of rows and no time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import SurveyError
+from encoders.survey import Plan
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE
+from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
+from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.splits import Split
+from ldp_aggregator.central.tree import DecisionTree
+from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.models.file_content import dump_classifier, read_conditional, read_probabilities
+from ldp_aggregator.models.model_document import (
+    CENTRAL_VERSION,
+    DAMAGED_ERRORS,
+    FORMAT,
+    dump_content,
+    inconsistent,
+    read_plan,
+)
+
+CENTRAL = "central"
+"""The trust that the privacy statement names: the curator has the rows."""
+
+
+@dataclass(frozen=True)
+class Conditionals:
+    """The probabilities of Naive Bayes: P(label), and P(value | label) of each feature of the plan.
+
+    Attributes
+    ----------
+    prior : (k,) array
+    tables : tuple of (A_i, k) arrays and Gaussians
+    selected : tuple of int
+        Indices of the features that were measured; the others do not distinguish labels.
+    """
+
+    prior: FloatArray
+    tables: tuple[ClassConditional, ...]
+    selected: tuple[int, ...]
+
+
+CentralScorer = Conditionals | LinearModel | DecisionTree
+
+
+@dataclass(frozen=True)
+class CentralModelFile:
+    """The content of a model file of ldp-central.
+
+    Attributes
+    ----------
+    plan : Plan
+    learner : str
+        "nb", "linear" or "tree".
+    model : Conditionals, LinearModel or DecisionTree
+    privacy : dict
+        The privacy statement, see :func:`state_privacy`.
+    """
+
+    plan: Plan
+    learner: str
+    model: CentralScorer
+    privacy: dict[str, Any]
+
+
+def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> bytes:
+    """Return the bytes of a model file.
+
+    Parameters
+    ----------
+    plan : Plan
+    training : Training
+    public_rows : bool
+        Whether the expected number of rows is the survey's, and not a noisy number.
+    """
+    return dump_content(
+        {
+            "format": FORMAT,
+            "version": CENTRAL_VERSION,
+            "plan": json.loads(plan.json),
+            "plan_digest": plan.digest,
+            "learner": training.learner,
+            "privacy": state_privacy(training, public_rows),
+            "model": _dump_learner(training.model),
+        }
+    )
+
+
+def state_privacy(training: Training, public_rows: bool) -> dict[str, Any]:
+    """Return the privacy statement. Amounts are exact fractions as texts; those of the steps add up."""
+    promise = training.promise
+    return {
+        "trust": CENTRAL,
+        "adjacency": promise.adjacency,
+        "rows_per_person": promise.rows_per_person,
+        "epsilon": str(promise.epsilon),
+        "delta": str(training.delta),
+        "steps": [
+            {"step": each.step, "epsilon": str(each.epsilon), "delta": str(each.delta)}
+            for each in training.spendings
+        ],
+        "expected_rows": training.expected_rows,
+        "expected_rows_from": "survey" if public_rows else "noisy count",
+    }
+
+
+def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict[str, Any]:
+    if isinstance(model, LinearModel):
+        return {"weights": model.weights.tolist()}
+    if isinstance(model, DecisionTree):
+        splits = [[split.feature, split.low, split.high] for split in model.splits]
+        return {"splits": splits, "leaves": model.leaves.tolist()}
+    return {**dump_classifier(model.prior, model.conditionals), "selected": list(model.selected)}
+
+
+def read_central_content(content: dict[str, Any], name: str) -> CentralModelFile:
+    """Return the model in the content of a file; raise ModelError if it is damaged."""
+    try:
+        plan = read_plan(content)
+        privacy, learner = content["privacy"], content["learner"]
+        _check_privacy(privacy)
+        model = _read_learner(learner, content["model"], plan)
+        return CentralModelFile(plan, learner, model, privacy)
+    except (KeyError, SurveyError, *DAMAGED_ERRORS) as error:
+        raise inconsistent(name, error) from error
+
+
+def _check_privacy(privacy: Mapping[str, Any]) -> None:
+    if privacy["trust"] != CENTRAL or privacy["adjacency"] not in (ADD_REMOVE, REPLACE):
+        raise ValueError("privacy: the trust or the adjacency is unknown")
+    for key in ("epsilon", "delta"):
+        amounts = [Fraction(_require_text(step[key])) for step in privacy["steps"]]
+        if min(amounts) < 0 or sum(amounts) != Fraction(_require_text(privacy[key])):
+            raise ValueError(f"privacy: the {key} of the steps does not add up")
+    for key in ("rows_per_person", "expected_rows"):
+        if type(privacy[key]) is not int or privacy[key] < 1:
+            raise ValueError(f"privacy.{key}: needs a whole number of at least 1")
+    for text in (privacy["expected_rows_from"], *(step["step"] for step in privacy["steps"])):
+        _require_text(text)
+
+
+def _require_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("privacy: an entry is no text")
+    return value
+
+
+def _read_learner(learner: str, document: Mapping[str, Any], plan: Plan) -> CentralScorer:
+    k = len(plan.label.values)
+    if learner == NAIVE_BAYES:
+        return _read_naive_bayes(document, plan, k)
+    if learner == LINEAR:
+        shape = (Design.from_features(plan.features).columns, k - 1)
+        weights = np.asarray(document["weights"], dtype=np.float64)
+        if weights.shape != shape or not np.isfinite(weights).all():
+            raise ValueError(f"the weights need the shape {shape}")
+        return LinearModel(plan.features, k, weights)
+    if learner == TREE:
+        return _read_tree(document, plan, k)
+    raise ValueError(f"the learner {learner!r} is unknown")
+
+
+def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Conditionals:
+    prior = read_probabilities(document["prior"], (k,), plan.label.name)
+    tables = tuple(
+        read_conditional(entry, feature, k)
+        for feature, entry in zip(plan.features, document["conditionals"], strict=True)
+    )
+    selected = tuple(document["selected"])
+    if any(type(place) is not int or not 0 <= place < len(tables) for place in selected):
+        raise ValueError("a selected feature is not in the plan")
+    return Conditionals(prior, tables, selected)
+
+
+def _read_tree(document: Mapping[str, Any], plan: Plan, k: int) -> DecisionTree:
+    splits = tuple(Split(*each) for each in document["splits"])
+    for split in splits:
+        are_whole = all(type(part) is int for part in (split.feature, split.low, split.high))
+        if not are_whole or not 0 <= split.feature < len(plan.features):
+            raise ValueError("a split of the tree is invalid")
+        if not 0 <= split.low <= split.high < plan.features[split.feature].size:
+            raise ValueError("a split of the tree is outside its feature")
+    count = len(splits) + 1
+    if count < 2 or count & (count - 1):
+        raise ValueError("the tree is not complete")
+    leaves = read_probabilities(np.asarray(document["leaves"], dtype=np.float64).T, (k, count), "the leaves")
+    if not (leaves > 0).all():
+        raise ValueError("a leaf excludes a label")
+    return DecisionTree(splits, leaves.T.copy(), np.zeros((count, k), dtype=np.int64))

@@ -1,0 +1,161 @@
+"""A training by a curator, from the files of a survey and its rows to the bytes of a model file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from encoders.errors import RowError
+from encoders.randomness import RandomSource
+from encoders.survey import Plan, Survey
+from encoders.survey.canonical import dump_canonical_json
+from ldp_aggregator.central.ball_noise import TAIL_PER_NUMBER
+from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.coded_rows import CentralError, CodedRows
+from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYES, train
+from ldp_aggregator.central.ledger import Request
+from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
+from ldp_aggregator.central.noise import find_rho
+from ldp_aggregator.central.person_rows import require_rows_per_person
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.central_file import dump_central_model
+from ldp_aggregator.models.class_labels import encode_any_labels
+from ldp_aggregator.rows.csv_rows import read_text_columns, read_typed_columns
+from ldp_aggregator.rows.encode_table import encode_table
+
+
+@dataclass(frozen=True)
+class CuratorRows:
+    """Coded rows with the plan that coded them.
+
+    Attributes
+    ----------
+    plan : Plan
+    users : int or None
+        The survey's public number of rows.
+    rows : CodedRows
+    digest : str
+        The SHA-256 digest of the file. It must not leave the ledger.
+    """
+
+    plan: Plan
+    users: int | None
+    rows: CodedRows
+    digest: str
+
+
+def read_curator_rows(
+    survey: Survey, path: Path, rows_per_person: int = 1, person: str | None = None
+) -> CuratorRows:
+    """Read and code the rows of a CSV file.
+
+    The file must have at least one row, and each row must fit the survey. Nothing else about the rows is
+    checked: a refusal of rows of one class only would reveal that somebody of another class is among them.
+
+    Parameters
+    ----------
+    survey : Survey
+    path : path
+    rows_per_person : int
+        Most rows of one person.
+    person : str, optional
+        The column that names the person of each row, to check that.
+
+    Raises
+    ------
+    CentralError
+        If there are no rows, or a person has too many.
+    TableError, RowError
+        If the file is not a valid table, or a row does not fit the survey; names the rows.
+    """
+    refuse_validation(survey)
+    plan = survey.compile()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    columns = read_typed_columns(path, survey.entries)
+    label = plan.label.name
+    if label not in columns:
+        raise RowError(label, "the table has no such column, which is the label")
+    if not len(columns[label]):
+        raise CentralError(f"{path}: there are no rows, so nothing is trained")
+    if person is not None:
+        people = read_text_columns(path)
+        if person not in people:
+            raise CentralError(f"{path}: there is no column {person!r}, which --person names")
+        require_rows_per_person(people[person], rows_per_person, person)
+    codes = encode_table(plan, columns)
+    labels = encode_any_labels(plan.label, columns[label])
+    rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
+    return CuratorRows(plan, survey.users, rows, digest)
+
+
+@dataclass(frozen=True)
+class CuratorTraining:
+    """A training that can be run.
+
+    Attributes
+    ----------
+    data : CuratorRows
+    promise : Promise
+    learner : str
+    """
+
+    data: CuratorRows
+    promise: Promise
+    learner: str
+
+    def __post_init__(self) -> None:
+        """Check what would fail after the amount was committed."""
+        if self.learner != NAIVE_BAYES or not self.promise.delta:
+            return
+        share = (1 - COUNT_SHARE) * (1 - SELECTION_SHARE)
+        try:
+            find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
+        except ValueError as error:
+            raise CentralError(f"{error}: state a larger one, or none") from error
+
+    @property
+    def request(self) -> Request:
+        """The training as a ledger knows it, with an upper bound on its delta."""
+        promise = self.promise
+        command = {
+            "plan": self.data.plan.digest,
+            "users": self.data.users,
+            "learner": self.learner,
+            "adjacency": promise.adjacency,
+            "rows_per_person": promise.rows_per_person,
+            "epsilon": str(promise.epsilon),
+            "delta": str(promise.delta),
+        }
+        digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
+        return Request(self.data.digest, digest, promise.epsilon, self._bound_delta())
+
+    def _bound_delta(self) -> Fraction:
+        if self.learner == NAIVE_BAYES:
+            return self.promise.delta
+        if self.learner not in (AUTO, LINEAR):
+            return Fraction(0)
+        rows = self.data.rows
+        weights = Design.from_features(rows.features).columns * (rows.k - 1)
+        return weights * TAIL_PER_NUMBER * self.promise.delta_growth
+
+    def run(self, source: RandomSource | None = None) -> bytes:
+        """Train, and return the bytes of the model file.
+
+        Parameters
+        ----------
+        source : RandomSource, optional
+            The operating system's by default. A seeded source is for tests: its models are not private.
+        """
+        users = self.data.users
+        try:
+            training = train(self.data.rows, self.promise, users=users, learner=self.learner, source=source)
+        except (ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
+            why = f"the training failed ({type(error).__name__}); nothing is released, its epsilon is spent"
+            raise CentralError(why) from error
+        spent = sum(each.epsilon for each in training.spendings)
+        if spent > self.promise.epsilon or training.delta > self._bound_delta():
+            raise CentralError("the training spent more than was committed; nothing is released")
+        return dump_central_model(self.data.plan, training, users is not None)

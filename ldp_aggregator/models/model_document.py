@@ -1,0 +1,120 @@
+"""Canonical JSON with a checksum: what all versions of a model file share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from encoders.survey.canonical import dump_canonical_json
+
+FORMAT = "ldp-bayes model"
+VERSION = 1
+FITTED_VERSION = 2
+"""The version of a file whose classifier does not use the estimates, which readers of version 1 would use."""
+CENTRAL_VERSION = 3
+"""The version of a file of ldp-central. Programs that know only the others refuse it."""
+RETRAIN_HINT = "Restore the original or train again"
+DAMAGED_ERRORS = (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IndexError)
+
+
+class ModelError(LdpError):
+    """A model or model file that cannot be used; the message states what is wrong and what to do."""
+
+
+def dump_content(content: dict[str, Any]) -> bytes:
+    """Return the bytes of a model file: its content with a checksum."""
+    return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file; raise ModelError if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_content(data: bytes, name: str) -> dict[str, Any]:
+    """Return the content of a model file of any supported version, without its checksum.
+
+    Raises
+    ------
+    ModelError
+        If the bytes are no model file, are truncated, were edited by hand, or have another version; the
+        message begins with `name`.
+    """
+    content = _parse_json(data, name)
+    if content.get("format") != FORMAT:
+        raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")
+    if content.get("version") not in (VERSION, FITTED_VERSION, CENTRAL_VERSION):
+        raise ModelError(
+            f"{name}: the file has version {content.get('version')!r}, and only versions {VERSION} to "
+            f"{CENTRAL_VERSION} are supported: train again, or use the release that wrote it"
+        )
+    checksum = content.pop("checksum", None)
+    if not _has_checksum(content, checksum):
+        raise ModelError(
+            f"{name}: the checksum does not match: the file was edited or damaged. {RETRAIN_HINT}"
+        )
+    return content
+
+
+def _parse_json(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        content = json.loads(
+            data.decode("utf-8"),
+            parse_constant=_parse_finite,
+            parse_float=_parse_finite,
+            object_pairs_hook=_build_dict,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ModelError(
+            f"{name}: not readable ({error}): the file was truncated or edited. {RETRAIN_HINT}"
+        ) from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")
+    return content
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"it contains the number {text}, which is not finite")
+    return number
+
+
+def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def _compute_checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(dump_canonical_json(content)).hexdigest()
+
+
+def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
+    try:
+        return checksum == _compute_checksum(content)
+    except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
+        return False
+
+
+def inconsistent(name: str, error: Exception) -> ModelError:
+    """Return the error of a file with a valid checksum whose entries are missing or wrong."""
+    why = f"it has no entry {error}" if isinstance(error, KeyError) else str(error)
+    return ModelError(f"{name}: the content is inconsistent ({why}). {RETRAIN_HINT}")
+
+
+def read_plan(content: dict[str, Any]) -> Plan:
+    """Return the plan of a model file; ValueError if it has another digest."""
+    plan = Plan.from_json(dump_canonical_json(content["plan"]))
+    if plan.digest != content["plan_digest"]:
+        raise ValueError("plan_digest is not the digest of the plan")
+    return plan

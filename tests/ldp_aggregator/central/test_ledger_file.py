@@ -1,0 +1,235 @@
+"""The ledger: what it refuses, what it returns again, and the order of its writes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from ldp_aggregator.central.ledger import Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger_file import LedgerTerms, find_ledger, train_once
+
+TERMS = LedgerTerms("rows.csv", "add-remove", 1)
+REQUEST = Request("rows", "command", Fraction(1), Fraction(0))
+
+
+def request_of(command: str, epsilon: str = "1", rows: str = "rows") -> Request:
+    return Request(rows, command, Fraction(epsilon), Fraction(0))
+
+
+def terms(cap: str | None = None, **changes: object) -> LedgerTerms:
+    values = {"name": "rows.csv", "adjacency": "add-remove", "rows_per_person": 1, **changes}
+    return LedgerTerms(**values, cap=None if cap is None else Fraction(cap))
+
+
+def fail() -> bytes:
+    raise AssertionError("nothing may be trained")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "rows.csv.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Path:
+    train_once(path, TERMS, REQUEST, lambda: b"model\n")
+    return path
+
+
+def read(path: Path) -> Ledger:
+    return Ledger.parse(path.read_bytes())
+
+
+def test_the_ledger_is_for_its_owner_only(ledger: Path) -> None:
+    assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
+
+
+def test_an_equal_request_gets_the_same_bytes_and_spends_nothing(ledger: Path) -> None:
+    before = ledger.read_bytes()
+    model, found = train_once(ledger, TERMS, REQUEST, fail)
+    assert (model, found.spent, ledger.read_bytes()) == (b"model\n", 1, before)
+
+
+def test_the_amount_is_in_the_ledger_while_the_model_is_trained(path: Path) -> None:
+    def make() -> bytes:
+        assert read(path).spent == 1
+        assert read(path).find_model(REQUEST) is None
+        return b"model"
+
+    train_once(path, TERMS, REQUEST, make)
+    assert read(path).find_model(REQUEST) == b"model"
+
+
+def test_a_failed_training_stays_spent(path: Path) -> None:
+    def make() -> bytes:
+        raise LedgerError("did not converge")
+
+    with pytest.raises(LedgerError, match="converge"):
+        train_once(path, TERMS, REQUEST, make)
+    assert read(path).spent == 1
+    with pytest.raises(LedgerError, match="epsilon 1 of 1 is spent, and this training would spend 1 more"):
+        train_once(path, TERMS, REQUEST, fail)
+    assert train_once(path, terms("2"), REQUEST, lambda: b"model")[1].spent == 2
+
+
+def test_without_a_cap_only_the_first_training_is_allowed(ledger: Path) -> None:
+    with pytest.raises(LedgerError, match="would spend 1/1000 more"):
+        train_once(ledger, TERMS, request_of("another", "0.001"), fail)
+    assert read(ledger).spent == 1
+
+
+def test_amounts_add_up_exactly_to_the_cap(path: Path) -> None:
+    for place in range(10):
+        train_once(path, terms("1"), request_of(str(place), "0.1"), lambda: b"model")
+    assert read(path).spent == 1
+    with pytest.raises(LedgerError, match="epsilon 1 of 1"):
+        train_once(path, terms("1"), request_of("last", "1e-6"), fail)
+
+
+def test_the_cap_stays_until_another_is_stated(path: Path) -> None:
+    train_once(path, terms("2"), REQUEST, lambda: b"model")
+    train_once(path, TERMS, request_of("second"), lambda: b"model")
+    assert read(path).cap == 2
+    with pytest.raises(LedgerError, match="epsilon 2 of 1"):
+        train_once(path, terms("1"), request_of("third"), fail)
+
+
+def test_a_refused_training_leaves_the_cap_unchanged(ledger: Path) -> None:
+    with pytest.raises(LedgerError):
+        train_once(ledger, terms("1.5"), request_of("second"), fail)
+    assert read(ledger).cap == 1
+
+
+@pytest.mark.parametrize(
+    ("stated", "request_", "match"),
+    [
+        (terms("9"), request_of("command", rows="others"), "belongs to other rows"),
+        (terms("9", name="else"), REQUEST, "other rows, which are called 'rows.csv'"),
+        (terms("9", adjacency="replace"), REQUEST, "for adjacency add-remove"),
+        (terms("9", rows_per_person=2), REQUEST, "1 rows per person"),
+    ],
+)
+def test_a_ledger_of_something_else_is_refused(
+    ledger: Path, stated: LedgerTerms, request_: Request, match: str
+) -> None:
+    before = ledger.read_bytes()
+    with pytest.raises(LedgerError, match=match):
+        train_once(ledger, stated, request_, fail)
+    assert ledger.read_bytes() == before
+
+
+def test_edited_rows_continue_with_what_was_spent(ledger: Path) -> None:
+    changed = request_of("command", rows="edited")
+    with pytest.raises(LedgerError, match="epsilon 1 of 1"):
+        train_once(ledger, terms(rows_changed=True), changed, fail)
+    model, found = train_once(ledger, terms("2", rows_changed=True), changed, lambda: b"second")
+    assert (model, found.spent) == (b"second", 2)
+
+
+def cut(data: bytes) -> bytes:
+    return data[:-20]
+
+
+def flip(data: bytes) -> bytes:
+    return data.replace(b'"epsilon":"1"', b'"epsilon":"0"')
+
+
+def other_version(data: bytes) -> bytes:
+    return data.replace(b'"version":1', b'"version":2')
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, flip, other_version, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"]
+)
+def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], bytes]) -> None:
+    damaged = damage(ledger.read_bytes())
+    ledger.write_bytes(damaged)
+    with pytest.raises(LedgerError, match="the ledger is damaged"):
+        train_once(ledger, terms("9"), REQUEST, fail)
+    assert ledger.read_bytes() == damaged
+
+
+def test_every_changed_byte_is_detected(ledger: Path) -> None:
+    data = ledger.read_bytes()
+    for place in range(len(data) - 1):  # the last is the line feed
+        ledger.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(LedgerError):
+            train_once(ledger, terms("9"), REQUEST, fail)
+
+
+@pytest.mark.parametrize(("mode", "match"), [(0o400, "read-only"), (0o640, "0600"), (0o604, "0600")])
+def test_a_ledger_with_other_permissions_is_refused(ledger: Path, mode: int, match: str) -> None:
+    ledger.chmod(mode)
+    with pytest.raises(LedgerError, match=match):
+        train_once(ledger, TERMS, REQUEST, fail)
+
+
+def test_a_ledger_that_is_a_link_is_refused(tmp_path: Path, ledger: Path) -> None:
+    link = tmp_path / "link.ledger"
+    link.symlink_to(ledger)
+    with pytest.raises(LedgerError, match="not a regular file"):
+        train_once(link, TERMS, REQUEST, fail)
+
+
+@pytest.mark.parametrize("function", ["open", "fsync", "replace"])
+def test_nothing_is_trained_if_the_ledger_cannot_be_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, function, refuse)
+    with pytest.raises(LedgerError, match="cannot be written: Read-only file system"):
+        train_once(path, TERMS, REQUEST, fail)
+
+
+def test_two_trainings_at_once_are_refused(path: Path) -> None:
+    def make() -> bytes:
+        with pytest.raises(LedgerError, match="another training uses this ledger"):
+            train_once(path, terms("9"), request_of("second"), fail)
+        return b"model"
+
+    train_once(path, TERMS, REQUEST, make)
+
+
+def test_amounts_and_models_are_synced_with_their_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    fsync, rename = os.fsync, os.replace
+
+    def log_sync(descriptor: int) -> None:
+        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def log_replace(source: str, target: str) -> None:
+        events.append("replace")
+        rename(source, target)
+
+    def make() -> bytes:
+        events.append("train")
+        return b"model"
+
+    monkeypatch.setattr(os, "fsync", log_sync)
+    monkeypatch.setattr(os, "replace", log_replace)
+    train_once(path, TERMS, REQUEST, make)
+    write = ["file", "replace", "folder"]
+    assert events == [*write, "train", *write]
+
+
+def test_the_ledger_is_beside_the_file_that_a_link_points_to(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    rows = tmp_path / "data" / "rows.csv"
+    rows.touch()
+    (tmp_path / "link.csv").symlink_to(rows)
+    assert find_ledger(tmp_path / "link.csv", None) == (tmp_path / "data" / "rows.csv.ledger", "rows.csv")
+    assert find_ledger(rows, "people") == (tmp_path / "data" / "people.ledger", "people")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "/a", ".", "a\nb"])
+def test_a_name_is_a_valid_file_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(LedgerError, match="valid as a file name"):
+        find_ledger(tmp_path / "rows.csv", name)

@@ -1,0 +1,261 @@
+"""ldp-central on the command line."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ldp_aggregator import load_model
+from ldp_aggregator.central import solver
+from ldp_aggregator.central.ledger import Ledger
+from ldp_aggregator.cli.central import main
+from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.rows.csv_rows import read_typed_columns
+from tests.support.central_surveys import HEADER, make_csv, survey_text
+
+ROWS = make_csv()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.toml").write_text(survey_text())
+    (tmp_path / "rows.csv").write_text(ROWS)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Callable[..., Result]:
+    def run(*arguments: object, epsilon: object = 1, output: str = "model.json") -> Result:
+        command = ["train", folder / "survey.toml", folder / "rows.csv", "--epsilon", epsilon, *arguments]
+        return CliRunner().invoke(main, [*map(str, command), "-o", str(folder / output)])
+
+    return run
+
+
+def read_ledger(folder: Path, name: str = "rows.csv") -> Ledger:
+    return Ledger.parse((folder / f"{name}.ledger").read_bytes())
+
+
+def assert_nothing_spent(folder: Path) -> None:
+    assert not (folder / "rows.csv.ledger").exists()
+    assert not (folder / "model.json").exists()
+
+
+@pytest.mark.parametrize("learner", ["auto", "nb", "linear", "tree"])
+def test_a_model_of_each_learner_predicts_rows(
+    run: Callable[..., Result], folder: Path, learner: str
+) -> None:
+    result = run("--learner", learner)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"wrote {folder}/model.json; epsilon 1 of 1 is spent (rows.csv.ledger)\n"
+    model = load_model(folder / "model.json")
+    columns = read_typed_columns(folder / "rows.csv", model.plan_.entries)
+    assert model.score(columns, columns["tired"]) > 0.85  # always "no" has .6
+    found = CliRunner().invoke(predict, [str(folder / "model.json"), str(folder / "rows.csv")])
+    assert found.exit_code == 0
+    assert found.stdout.splitlines()[0] == "tired,P(no),P(yes)"
+    assert len(found.stdout.splitlines()) == 2001
+
+
+def test_the_same_command_writes_the_same_model_and_spends_nothing(
+    run: Callable[..., Result], folder: Path
+) -> None:
+    assert run("--learner", "tree").exit_code == 0
+    assert run("--learner", "tree", output="again.json").exit_code == 0
+    assert (folder / "again.json").read_bytes() == (folder / "model.json").read_bytes()
+    assert read_ledger(folder).spent == 1
+
+
+def test_another_command_needs_more_than_the_cap(run: Callable[..., Result], folder: Path) -> None:
+    assert run("--learner", "tree").exit_code == 0
+    refused = run("--learner", "nb", output="other.json")
+    assert refused.exit_code == 1
+    assert "epsilon 1 of 1 is spent, and this training would spend 1 more" in refused.stderr
+    assert not (folder / "other.json").exists()
+    assert run("--learner", "nb", "--cap", 2, output="other.json").exit_code == 0
+    assert read_ledger(folder).spent == 2
+
+
+def test_ledger_and_model_are_for_their_owner_only(run: Callable[..., Result], folder: Path) -> None:
+    run()
+    for name in ("rows.csv.ledger", "model.json"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+
+
+def test_a_name_names_the_ledger(run: Callable[..., Result], folder: Path) -> None:
+    run("--name", "people")
+    assert read_ledger(folder, "people").name == "people"
+    assert not (folder / "rows.csv.ledger").exists()
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+@pytest.mark.parametrize("users", ["users = 2000\n", ""])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_the_model_names_what_it_spent(
+    run: Callable[..., Result], folder: Path, learner: str, users: str, adjacency: str
+) -> None:
+    (folder / "survey.toml").write_text(survey_text().replace("users = 2000\n", users))
+    assert run("--learner", learner, "--adjacency", adjacency, epsilon="0.7").exit_code == 0
+    privacy = load_model(folder / "model.json").privacy_
+    assert privacy["trust"] == "central"
+    assert privacy["adjacency"] == adjacency
+    assert Fraction(privacy["epsilon"]) == Fraction(7, 10)
+    assert sum(Fraction(step["epsilon"]) for step in privacy["steps"]) == Fraction(7, 10)
+    assert sum(Fraction(step["delta"]) for step in privacy["steps"]) == Fraction(privacy["delta"])
+    assert Fraction(privacy["delta"]) <= read_ledger(folder).spent_delta < Fraction(1, 10**30)
+    assert (privacy["steps"][0]["step"] == "number of rows") == (not users)
+    assert privacy["expected_rows_from"] == ("survey" if users else "noisy count")
+
+
+def test_a_delta_is_spent_by_naive_bayes(run: Callable[..., Result], folder: Path) -> None:
+    assert run("--learner", "nb", "--delta", "1e-6").exit_code == 0
+    assert load_model(folder / "model.json").privacy_["delta"] == "1/1000000"
+    assert read_ledger(folder).spent_delta == Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_the_model_has_no_digest_count_or_time_of_the_rows(
+    run: Callable[..., Result], folder: Path, learner: str
+) -> None:
+    (folder / "rows.csv").write_text(make_csv(1983))
+    assert run("--learner", learner).exit_code == 0
+    text = (folder / "model.json").read_text()
+    document = json.loads(text)
+    expected = {"format", "version", "plan", "plan_digest", "learner", "privacy", "model", "checksum"}
+    assert document.keys() == expected
+    assert "1983" not in json.dumps(document["privacy"])
+    entry = read_ledger(folder).entries[0]
+    assert entry.request.rows not in text
+    assert entry.request.command not in text
+
+
+BAD_ROWS = {
+    "outside": (f"{HEADER}\n1,green,5,3,yes\n2,mate,5,3,no\n", "tea: row 2"),
+    "number": (f"{HEADER}\n1,green,five,3,yes\n", "hours: row 1"),
+    "missing number": (f"{HEADER}\n1,green,,3,yes\n", "hours: row 1"),
+    "label": (f"{HEADER}\n1,green,5,3,yes\n2,green,5,3,perhaps\n", "tired: row 2"),
+    "missing label": (f"{HEADER}\n1,green,5,3,yes\n2,green,5,3,\n", "tired: row 2"),
+    "no label": ("id,tea,hours,cups\n1,green,5,3\n", "tired: the table has no such column"),
+    "no feature": ("id,tea,cups,tired\n1,green,3,yes\n", "hours: the table has no such column"),
+    "no rows": (f"{HEADER}\n", "there are no rows"),
+    "nothing": ("", "the first line must name the columns"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_rows_are_refused_before_anything_is_spent(
+    run: Callable[..., Result], folder: Path, kind: str
+) -> None:
+    text, message = BAD_ROWS[kind]
+    (folder / "rows.csv").write_text(text)
+    result = run()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+    assert "mate" not in result.stderr
+    assert_nothing_spent(folder)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e400", "", "one", "0.0", "1/0", "1001"])
+def test_an_invalid_epsilon_is_refused(run: Callable[..., Result], folder: Path, epsilon: str) -> None:
+    result = run(epsilon=epsilon)
+    assert result.exit_code == 2
+    assert "is not a number from 1e-06 to 1000" in result.stderr
+    assert_nothing_spent(folder)
+
+
+@pytest.mark.parametrize("delta", ["nan", "1", "-1e-6", "1e-999"])
+def test_an_invalid_delta_is_refused(run: Callable[..., Result], folder: Path, delta: str) -> None:
+    assert run("--learner", "nb", "--delta", delta).exit_code in (1, 2)
+    assert_nothing_spent(folder)
+
+
+@pytest.mark.parametrize("labels", ["yes", "no"])
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_rows_of_one_class_are_trained_because_a_refusal_would_reveal_them(
+    run: Callable[..., Result], folder: Path, labels: str, learner: str
+) -> None:
+    other = {"yes": "no", "no": "yes"}[labels]
+    (folder / "rows.csv").write_text(ROWS.replace(f",{other}\n", f",{labels}\n"))
+    result = run("--learner", learner)
+    assert result.exit_code == 0, result.output
+    assert labels not in result.output.replace(str(folder), "")
+
+
+def test_a_survey_with_one_label_is_refused(run: Callable[..., Result], folder: Path) -> None:
+    (folder / "survey.toml").write_text(survey_text().replace('["yes", "no"]', '["yes"]'))
+    assert run().exit_code == 1
+    assert_nothing_spent(folder)
+
+
+def test_more_rows_of_a_person_than_stated_are_refused(run: Callable[..., Result], folder: Path) -> None:
+    twice = ROWS + "7,green,5,3,yes\n"
+    (folder / "rows.csv").write_text(twice)
+    refused = run("--person", "id")
+    assert refused.exit_code == 1
+    assert "id: row 2001: its person has more than 1 row:" in refused.stderr
+    assert_nothing_spent(folder)
+    assert run("--person", "id", "--rows-per-person", 2).exit_code == 0
+    privacy = load_model(folder / "model.json").privacy_
+    assert (privacy["rows_per_person"], privacy["epsilon"]) == (2, "1")
+
+
+def test_a_row_of_nobody_and_an_unknown_column_of_people_are_refused(
+    run: Callable[..., Result], folder: Path
+) -> None:
+    assert "there is no column 'who'" in run("--person", "who").stderr
+    (folder / "rows.csv").write_text(f"{HEADER}\n,green,5,3,yes\n")
+    assert "id: row 1: the cell is empty" in run("--person", "id").stderr
+    assert_nothing_spent(folder)
+
+
+def test_a_solver_that_does_not_converge_releases_nothing_and_stays_spent(
+    run: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solver, "_MAX_STEPS", 1)
+    result = run("--learner", "linear")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "did not converge" in result.stderr
+    assert not (folder / "model.json").exists()
+    assert read_ledger(folder).spent == 1
+
+
+def test_a_damaged_ledger_is_refused(run: Callable[..., Result], folder: Path) -> None:
+    run()
+    ledger = folder / "rows.csv.ledger"
+    damaged = ledger.read_bytes()[:-9]
+    ledger.write_bytes(damaged)
+    result = run("--cap", 9, output="second.json")
+    assert result.exit_code == 1
+    assert "the ledger is damaged" in result.stderr
+    assert ledger.read_bytes() == damaged
+    assert not (folder / "second.json").exists()
+
+
+def test_other_rows_under_the_same_name_are_refused(run: Callable[..., Result], folder: Path) -> None:
+    run()
+    (folder / "rows.csv").write_text(make_csv(seed=2))
+    result = run("--cap", 9, output="second.json")
+    assert result.exit_code == 1
+    assert "belongs to other rows" in result.stderr
+    assert run("--cap", 9, "--rows-changed").exit_code == 0
+    assert read_ledger(folder).spent == 2
+
+
+def test_the_output_is_neither_an_input_nor_the_ledger(run: Callable[..., Result], folder: Path) -> None:
+    for name in ("rows.csv", "survey.toml", "rows.csv.ledger", "rows.csv.ledger.lock"):
+        result = run(output=name)
+        assert result.exit_code == 2
+    assert_nothing_spent(folder)
+    assert (folder / "rows.csv").read_text() == ROWS
+
+
+def test_a_compiled_plan_is_refused(run: Callable[..., Result], folder: Path) -> None:
+    (folder / "survey.toml").write_text("{}")
+    assert "give the TOML survey" in run().stderr
+    assert_nothing_spent(folder)

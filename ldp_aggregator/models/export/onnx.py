@@ -25,6 +25,7 @@ from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.results.unlabelled_text import state_privacy
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -106,7 +107,10 @@ def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
     if isinstance(model, CentralClassifier):
         privacy = model.privacy_ or {}
         return {key: privacy[key] for key in ("trust", "adjacency", "epsilon", "delta")}
-    return {"epsilon": decimal_text(model.plan_.epsilon)}
+    epsilon = {"epsilon": decimal_text(model.plan_.epsilon)}
+    if isinstance(model, NaiveBayes) and model.unlabelled_:
+        return {**epsilon, "unlabelled_rows": state_privacy(model.unlabelled_)}
+    return epsilon
 
 
 class _GraphBuilder:

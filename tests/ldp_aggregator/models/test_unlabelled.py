@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from encoders.errors import RowError
 from encoders.randomness import FastStream
@@ -264,6 +265,15 @@ def test_fit_of_a_simulation_takes_rows_without_labels() -> None:
     assert (fitted.predict(test) == fitted.classes_[fitted.predict_proba(test).argmax(axis=1)]).all()
 
 
+def test_cross_validation_passes_the_rows_to_every_fit() -> None:
+    codes, labels = draw_people(4500, 1)
+    rows = pd.DataFrame(to_columns(draw_people(ROWS, 2)[0]))
+    X, y = pd.DataFrame(to_columns(codes)), CLASSES[labels]
+    model = NaiveBayes(survey=read_survey(SURVEY), random_state=1)
+    plain = cross_val_score(model, X, y, cv=3)
+    assert cross_val_score(model, X, y, cv=3, params={"unlabelled": rows}).mean() > plain.mean() + 0.05
+
+
 # -- the file -------------------------------------------------------------------------------------
 
 
@@ -430,3 +440,5 @@ def test_exports_predict_the_same(path: Path, tmp_path: Path) -> None:
     labels, probabilities = session.run(None, feeds)
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
     assert (labels == model.predict(columns)).all()
+    properties = session.get_modelmeta().custom_metadata_map
+    assert "Epsilon does NOT cover" in properties["unlabelled_rows"]

@@ -83,14 +83,20 @@ def fit_to_rows(
     Raises
     ------
     UnlabelledRowsError
-        If the rows contradict the reports so much that raking does not help.
+        If the rows have no feature that can be fitted, or contradict the reports so much that raking does
+        not help.
     DiscriminativeError
         If the survey does not allow a fit.
     """
     features = sorted(rows.present.intersection(used))
-    moments = estimate_label_moments(snapshot)
+    moments = estimate_label_moments(snapshot).select(features)
+    if not moments.without_label_question().features:
+        raise UnlabelledRowsError(
+            "the rows without labels have no feature with categories or bins that has reports and that "
+            "the model uses; numbers without bins alone cannot be fitted"
+        )
     fit = fit_classifier(prior, conditionals, moments, rows.codes, features)
-    p_values = compute_marginal_p_values(moments.select(features), rows.codes)
+    p_values = compute_marginal_p_values(moments, rows.codes)
     contradicting = [feature for feature, p in p_values.items() if p < WARNING_LEVEL / len(p_values)]
     weights = fit.raked.weights
     if contradicting and len(weights) * float(weights @ weights) > MAX_DESIGN_EFFECT:

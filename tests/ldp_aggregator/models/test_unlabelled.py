@@ -218,6 +218,18 @@ def test_rows_that_contradict_the_reports_too_much_are_refused(
         fit_unlabelled(snapshot, estimates, to_columns(rows))
 
 
+def test_numbers_without_bins_alone_are_refused() -> None:
+    text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
+    plan = read_survey(text).compile()
+    codes, labels = draw_people(5000, 1)
+    codes[:, -1] = plan.features[-1].code_array(codes[:, -1] + 0.5)
+    snapshot = simulate_reports(plan, codes, labels, FastStream(1))
+    estimates = estimate_snapshot(snapshot)
+    hours = {"hours": to_columns(draw_people(ROWS, 2)[0])["hours"]}
+    with pytest.raises(UnlabelledRowsError, match="numbers without bins alone cannot be fitted"):
+        fit_unlabelled(snapshot, estimates, hours)
+
+
 def test_the_papers_estimator_is_refused(snapshot: Snapshot) -> None:
     with_label = read_survey(SURVEY.replace('"no"]', '"no"]\nweight = 1', 1)).compile()
     codes, labels = draw_people(2000, 1)

@@ -25,10 +25,10 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--output", type=OutputFile(), help="Output file; standard output by default.")
 @version_option
 def main(model: Path, rows: Path, output: Path | None) -> None:
-    """Predict the label of every row of ROWS (a .csv file) with MODEL (from ldp-train).
+    """Predict the label of every row of ROWS (a .csv file) with MODEL.
 
-    Writes CSV: the predicted label, and the probability of each label. Columns of ROWS that the model
-    does not use are ignored.
+    MODEL is from ldp-train or ldp-central. Writes CSV: the predicted label, and the probability of each
+    label. Columns of ROWS that the model does not use are ignored.
     """
     require_no_input(output, [model, rows])
     with print_errors():

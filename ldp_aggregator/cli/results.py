@@ -29,8 +29,9 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 def main(file: Path, other: Path | None, output: Path, independent: bool) -> None:
     """Write the results in FILE as one HTML page, which needs no other file, no script and no network.
 
-    FILE is a model file (from ldp-train) or a snapshot. With OTHER, the page also lists the estimates that
-    differ between the two surveys by more than their noise. This assumes that nobody's report is in both.
+    FILE is a model file (from ldp-train or ldp-central) or a snapshot. With OTHER, the page also lists the
+    estimates that differ between the two surveys by more than their noise. This assumes that nobody's report
+    is in both. Models of ldp-central cannot be compared.
     """
     require_no_input(output, [file, other])
     try:

@@ -6,25 +6,31 @@ from functools import cache
 
 from jinja2 import Template
 
+from ldp_aggregator.models.central_file import CentralModelFile
 from ldp_aggregator.results.comparison import compare_surveys
+from ldp_aggregator.results.page.central_view import build_central_view
 from ldp_aggregator.results.page.environment import load_template
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.page.view import build_view
 from ldp_aggregator.results.survey_results import SurveyResults
 
+_NO_COMPARISON = "a model of a curator has no estimates with intervals, so it cannot be compared"
 _DAMAGED_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def render_page(
-    results: SurveyResults, other: SurveyResults | None = None, *, independent: bool = False
+    results: SurveyResults | CentralModelFile,
+    other: SurveyResults | CentralModelFile | None = None,
+    *,
+    independent: bool = False,
 ) -> bytes:
     """Return the results page in UTF-8; the same arguments give the same bytes.
 
     Parameters
     ----------
-    results : SurveyResults
+    results : SurveyResults or CentralModelFile
     other : SurveyResults, optional
-        Another survey to compare the results with.
+        Another survey to compare the results with. Models of curators have no estimates to compare.
     independent : bool
         See :func:`compare_surveys`.
 
@@ -35,9 +41,15 @@ def render_page(
     ResultsError
         If an entry of the estimates is missing or of a wrong type.
     """
+    if isinstance(results, CentralModelFile):
+        if other:
+            raise ResultsError(_NO_COMPARISON)
+        return _load_template("central.html").render(build_central_view(results)).encode()
+    if isinstance(other, CentralModelFile):
+        raise ResultsError(_NO_COMPARISON)
     try:
         comparison = compare_surveys(results, other, independent=independent) if other else None
-        return _load_template().render(build_view(results, comparison, other)).encode()
+        return _load_template("page.html").render(build_view(results, comparison, other)).encode()
     except _DAMAGED_ERRORS as error:
         survey = f"{results.plan.id} or {other.plan.id}" if other else results.plan.id
         raise ResultsError(
@@ -47,5 +59,5 @@ def render_page(
 
 
 @cache
-def _load_template() -> Template:
-    return load_template("ldp_aggregator.results.page", "page.html")
+def _load_template(name: str) -> Template:
+    return load_template("ldp_aggregator.results.page", name)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from encoders.errors import LdpError
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import FORMAT as MODEL_FORMAT
+from ldp_aggregator.models.central_file import CentralModelFile, read_central_content
+from ldp_aggregator.models.model_document import CENTRAL_VERSION, parse_content
+from ldp_aggregator.models.model_document import FORMAT as MODEL_FORMAT
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -19,8 +21,8 @@ class ResultsError(LdpError):
     """A file whose results cannot be shown; the message states why."""
 
 
-def read_results(path: Path) -> SurveyResults:
-    """Read a model file of ldp-train, or a snapshot, whose estimates are computed.
+def read_results(path: Path) -> SurveyResults | CentralModelFile:
+    """Read a model file of ldp-train or ldp-central, or a snapshot, whose estimates are computed.
 
     Raises
     ------
@@ -37,6 +39,9 @@ def read_results(path: Path) -> SurveyResults:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
     kind = _find_format(data)
     if kind == MODEL_FORMAT:
+        content = parse_content(data, str(path))
+        if content["version"] == CENTRAL_VERSION:
+            return read_central_content(content, str(path))
         model = parse_model(data, str(path))
         return SurveyResults(
             plan=model.plan,
@@ -47,8 +52,8 @@ def read_results(path: Path) -> SurveyResults:
     if kind == SNAPSHOT_FORMAT:
         return estimate_results(Snapshot.from_json(data, str(path)))
     raise ResultsError(
-        f"{path}: is neither a model file, which ldp-train writes, nor a snapshot of a collector, or it is "
-        "truncated"
+        f"{path}: is neither a model file, which ldp-train and ldp-central write, nor a snapshot of a "
+        "collector, or it is truncated"
     )
 
 

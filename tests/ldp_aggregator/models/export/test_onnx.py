@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,11 @@ import onnxruntime
 import pytest
 
 from encoders.errors import RowError
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
 from ldp_aggregator import ModelError, NaiveBayes, load_model, save_onnx
+from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.export.onnx import to_onnx
 from tests.ldp_aggregator.models.random_models import (
     DISCRETE,
@@ -20,6 +25,7 @@ from tests.ldp_aggregator.models.random_models import (
     random_model,
     random_numbers,
 )
+from tests.support.central_surveys import make_csv, survey_text
 
 PROJECTED = """
 [projection.inputs.hours]
@@ -186,3 +192,28 @@ def test_without_onnx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match=r"ldp-bayes\[onnx\]"):
         to_onnx(random_model(DISCRETE))
+
+
+def test_naive_bayes_of_a_curator_is_exported_and_other_learners_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(make_csv())
+    data = read_curator_rows(read_survey(survey_text()), tmp_path / "rows.csv")
+    models = {}
+    for learner in ("nb", "linear", "tree"):
+        path = tmp_path / f"{learner}.json"
+        path.write_bytes(CuratorTraining(data, Promise(Fraction(1)), learner).run(FastStream(1)))
+        models[learner] = load_model(path)
+    columns = {
+        "tea": np.array(["black", "", "none", "green"], dtype=object),
+        "hours": np.array([3.5, 0, 12, 7]),
+        "cups": np.array([np.nan, 3, 8, 0]),
+    }
+    label, probabilities = run(models["nb"], columns)
+    rows = {**columns, "tea": ["black", None, "none", "green"]}
+    np.testing.assert_allclose(probabilities, models["nb"].predict_proba(rows), rtol=1e-12)
+    assert (label == models["nb"].predict(rows)).all()
+    properties = {each.key: each.value for each in to_onnx(models["nb"]).metadata_props}
+    assert (properties["trust"], properties["adjacency"]) == ("central", "add-remove")
+    for learner in ("linear", "tree"):
+        with pytest.raises(ModelError, match="only Naive Bayes can be exported"):
+            save_onnx(tmp_path / "model.onnx", models[learner])
+    assert not (tmp_path / "model.onnx").exists()

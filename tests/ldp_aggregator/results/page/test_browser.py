@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from ldp_aggregator.results.page.page import render_page
-from ldp_aggregator.results.page.source import estimate_results
+from ldp_aggregator.results.page.source import estimate_results, read_results
 from tests.ldp_aggregator.estimation.test_validation_result import validated
+from tests.ldp_aggregator.results.page.test_central_page import LEARNERS, make_model
 from tests.ldp_aggregator.results.page.test_page import hostile
 from tests.ldp_aggregator.results.test_table import simulate
 from tests.support.browser import (
@@ -25,8 +26,10 @@ from tests.support.browser import (
 
 pytestmark = pytest.mark.slow
 
+NAMES = ["survey", "compared", "round", "empty", "hostile", *(f"curator-{each}" for each in LEARNERS)]
 
-def pages() -> dict[str, bytes]:
+
+def pages(folder: Path) -> dict[str, bytes]:
     survey = estimate_results(simulate(20_000))
     other = estimate_results(simulate(20_000, seed=7))
     return {
@@ -35,13 +38,14 @@ def pages() -> dict[str, bytes]:
         "round": render_page(estimate_results(validated(4_000))),
         "empty": render_page(estimate_results(simulate(0))),
         "hostile": render_page(hostile()),
+        **{f"curator-{each}": render_page(read_results(make_model(folder, each))) for each in LEARNERS},
     }
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    for name, data in pages().items():
+    for name, data in pages(folder).items():
         (folder / f"{name}.html").write_bytes(data)
     return folder
 
@@ -53,7 +57,9 @@ def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("name", ["survey", "compared", "round", "empty", "hostile"])
+@pytest.mark.parametrize(
+    "name", ["survey", "compared", "round", "empty", "hostile", *(f"curator-{each}" for each in LEARNERS)]
+)
 def test_the_page_is_accessible_and_fits_its_window(visit: Open, name: str, look: str) -> None:
     page = visit(name, **LOOKS[look])
     assert_accessible(page)

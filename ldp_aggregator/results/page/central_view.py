@@ -1,0 +1,161 @@
+"""Builds what the page of a curator's model shows: its promise, and what the model learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.losses import choose_loss
+from ldp_aggregator.central.splits import Split
+from ldp_aggregator.central.tree import DecisionTree
+from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
+from ldp_aggregator.results.central_card import CENTRAL_LIMITS, UNVALIDATED, CentralDescription
+from ldp_aggregator.results.page.numbers import format_percent, format_plain
+from ldp_aggregator.results.page.plain_table import PlainTable
+
+_MAX_NODES = 31
+_NOTES = {
+    "nb": "The shares are estimates from noisy counts, moved towards each other where the noise is large. "
+    "They have no intervals. Features that are not listed do not change a prediction.",
+    "linear": "The score of a class is the sum of the numbers in its column, one for each feature of a row. "
+    "The class with the greatest score is predicted. A number has a score between those at its bounds.",
+    "tree": "A row starts at node 1 and follows the answers. The end of a path has the probability of each "
+    "class.",
+}
+
+
+def build_central_view(model: CentralModelFile) -> dict[str, Any]:
+    """Return the variables of the template."""
+    plan, privacy = model.plan, model.privacy
+    selected = model.model.selected if isinstance(model.model, Conditionals) else None
+    description = CentralDescription(
+        plan=plan, classes=plan.label.values, learner=model.learner, privacy=privacy, selected=selected
+    )
+    return {
+        "survey": plan.id,
+        "title": plan.texts.about.get("title") if plan.texts else None,
+        "digest": plan.digest,
+        "label": plan.label.name,
+        "facts": PlainTable(
+            caption="The model", head=("Property", "Value"), rows=list(description.list_facts().items())
+        ),
+        "privacy": list(description.describe_privacy()),
+        "steps": PlainTable(
+            caption="What each step of the training spent, rounded up",
+            head=("Step", "Epsilon", "Delta"),
+            rows=description.list_steps(),
+            numeric={1, 2},
+        ),
+        "note": _NOTES[model.learner],
+        "tables": list(_build_tables(model)),
+        "unvalidated": UNVALIDATED,
+        "limits": CENTRAL_LIMITS,
+        "citation": description.cite(),
+    }
+
+
+def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:
+    classes = model.plan.label.values
+    if isinstance(model.model, Conditionals):
+        yield from _list_probabilities(model.model, model.plan.features, classes)
+    elif isinstance(model.model, LinearModel):
+        yield from _list_scores(model.model, classes)
+    else:
+        yield _list_nodes(model.model, model.plan.features, classes)
+
+
+def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) -> PlainTable:
+    numeric = set(range(1, len(classes) + 1))
+    return PlainTable(caption=caption, head=(first, *classes), rows=list(rows), numeric=numeric)
+
+
+def _list_probabilities(
+    model: Conditionals, features: Sequence[Feature], classes: Sequence[str]
+) -> Iterator[PlainTable]:
+    yield _build_table(
+        "Shares of the classes", "Share", classes, [("of all people", *map(format_percent, model.prior))]
+    )
+    for place in model.selected:
+        feature, table = features[place], model.tables[place]
+        if isinstance(feature, NumericFeature):
+            assert isinstance(table, Gaussian)
+            rows = list(_list_moments(feature, table))
+        else:
+            shares = np.asarray(table).tolist()
+            rows = [
+                (text, *map(format_percent, each)) for text, each in zip(feature.texts, shares, strict=True)
+            ]
+        yield _build_table(f"{feature.name}, by class", "Value", classes, rows)
+
+
+def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[str, ...]]:
+    yield ("mean", *(_format_number(feature.original(each)) for each in table.mean.tolist()))
+    deviations = np.sqrt(table.variance) * feature.width
+    yield ("standard deviation", *map(_format_number, deviations.tolist()))
+    if table.missing is not None:
+        yield ("missing", *map(format_percent, table.missing.tolist()))
+
+
+def _list_scores(model: LinearModel, classes: Sequence[str]) -> Iterator[PlainTable]:
+    design, loss = Design.from_features(model.features), choose_loss(model.k)
+    *parts, last = design.split(model.weights)
+    constant = loss.class_scores(design.constant * last)[0]
+    yield _build_table("Start of each score", "Score", classes, [("of every row", *_format_scores(constant))])
+    for feature, block, part in zip(model.features, design.blocks, parts, strict=True):
+        scores = loss.class_scores(block @ part)
+        texts: Sequence[str] = feature.texts if not isinstance(feature, NumericFeature) else ()
+        if isinstance(feature, NumericFeature):
+            low, high = map(format_plain, feature.bounds)
+            missing = ["missing"] if feature.missing == "category" else []
+            texts = [low, high, *missing]
+            scores = scores[[0, len(scores) - 1 - len(missing), *([-1] if missing else [])]]
+        rows = [(text, *_format_scores(each)) for text, each in zip(texts, scores, strict=True)]
+        yield _build_table(f"Score of {feature.name}", "Value", classes, rows)
+
+
+def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Sequence[str]) -> PlainTable:
+    shown = min(len(model.splits), _MAX_NODES)
+    more = f" (the first {shown} of {len(model.splits)} nodes)" if shown < len(model.splits) else ""
+
+    def describe(node: int) -> str:
+        if node < len(model.splits):
+            return f"node {node + 1}"
+        shares = zip(classes, model.leaves[node - len(model.splits)].tolist(), strict=True)
+        return ", ".join(f"{name} {format_percent(share)}" for name, share in shares)
+
+    rows = [
+        (str(place + 1), describe_split(split, features), describe(2 * place + 2), describe(2 * place + 1))
+        for place, split in enumerate(model.splits[:shown])
+    ]
+    head = ("Node", "Test", "If it holds", "If not")
+    return PlainTable(caption=f"Nodes of the tree{more}", head=head, rows=rows)
+
+
+def describe_split(split: Split, features: Sequence[Feature]) -> str:
+    """Return the test of a node in words."""
+    feature = features[split.feature]
+    if isinstance(feature, NumericFeature):
+        place = (split.high + 1 - GRID) / GRID
+        edge = _format_number(feature.original(place))
+        return f"{feature.name} is {'not missing' if place > 1 else f'below {edge}'}"
+    above = split.high + 1
+    if isinstance(feature, CategoricalFeature):
+        return f"{feature.name} is {' or '.join(feature.texts[split.low : above])}"
+    is_last = above >= len(feature.edges) - 1
+    return f"{feature.name} is {'not missing' if is_last else f'below {feature.edges[above]}'}"
+
+
+def _format_number(number: float) -> str:
+    return f"{number + 0.0:,.4g}"
+
+
+def _format_scores(scores: FloatArray) -> list[str]:
+    return [f"{score:+.2f}" for score in scores.tolist()]

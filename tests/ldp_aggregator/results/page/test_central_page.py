@@ -1,0 +1,113 @@
+"""The results page of a curator's model."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.splits import Split, list_splits
+from ldp_aggregator.cli.results import main
+from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
+from ldp_aggregator.results.page.central_view import describe_split
+from ldp_aggregator.results.page.page import render_page
+from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
+from tests.ldp_aggregator.results.test_table import simulate
+from tests.support.central_surveys import make_csv, survey_text
+from tests.support.html_page import parse_page
+
+LEARNERS = ("nb", "linear", "tree")
+HOSTILE = "<script>alert(1)</script>"
+
+
+def make_model(folder: Path, learner: str, name: str = "none") -> Path:
+    """Train on rows; `name` replaces the tea "none"."""
+    (folder / "rows.csv").write_text(make_csv().replace(",none,", f",{name},"))
+    survey = read_survey(survey_text().replace('"none"', f'"{name}"'))
+    data = read_curator_rows(survey, folder / "rows.csv")
+    path = folder / f"{learner}.json"
+    path.write_bytes(CuratorTraining(data, Promise(Fraction(5)), learner).run(FastStream(1)))
+    return path
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_page_states_promise_and_budgets(tmp_path: Path, learner: str) -> None:
+    results = read_results(make_model(tmp_path, learner))
+    found = parse_page(render_page(results))
+    text = found.section("privacy").text
+    for part in ("trusted curator", "(5, ", "by the presence of one person", "factor of at most 149"):
+        assert part in text
+    assert "randomised on the person's own device" not in found.text
+    rows = found.table("What each step of the training spent").rows()
+    assert [row[0] for row in rows] == [step["step"] for step in results.privacy["steps"]]
+
+
+def test_the_page_shows_what_each_learner_learnt(tmp_path: Path) -> None:
+    pages = {each: parse_page(render_page(read_results(make_model(tmp_path, each)))) for each in LEARNERS}
+    table = pages["nb"].table("Shares of the classes")
+    assert [each.text for each in table.find("thead")[0].find("th")] == ["Share", "yes", "no"]
+    [shares] = table.rows()
+    assert abs(float(shares[1].removesuffix("%")) - 40) < 4
+    hours = pages["nb"].table("hours, by class").rows()
+    assert abs(float(hours[0][1]) - 4) < 0.5
+    assert abs(float(hours[0][2]) - 7) < 0.5
+    tea = pages["linear"].table("Score of tea").rows()
+    assert [row[0] for row in tea] == ["green", "black", "none", "(missing)"]
+    assert float(tea[1][1]) > 0 > float(tea[2][1])
+    tree = pages["tree"].table("Nodes of the tree").rows()
+    assert tree[0][0] == "1"
+    assert tree[0][2] == "node 3"
+
+
+def test_linear_tables_add_up_to_the_scores(tmp_path: Path) -> None:
+    results = read_results(make_model(tmp_path, "linear"))
+    page = parse_page(render_page(results))
+    tables = [
+        {row[0]: float(row[1]) for row in page.table(caption).rows()}
+        for caption in ("Start of each score", "Score of tea", "Score of hours", "Score of cups")
+    ]
+    start, tea, hours, cups = tables
+    codes = results.plan.encode_row({"tea": "black", "hours": 3, "cups": 5})
+    expected = results.model.scores(np.array([codes]))[0, 0]
+    found = start["of every row"] + tea["black"] + hours["0"] * 0.75 + hours["12"] * 0.25 + cups["4 to 6"]
+    assert abs(found - expected) < 0.03
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_texts_of_the_survey_are_escaped(tmp_path: Path, learner: str) -> None:
+    page = render_page(read_results(make_model(tmp_path, learner, HOSTILE))).decode()
+    assert "<script" not in page
+
+
+def test_every_test_of_a_tree_has_words() -> None:
+    features = read_survey(survey_text()).features
+    found = {describe_split(split, features) for split in list_splits(features)}
+    assert found == {
+        *(f"tea is {each}" for each in ("green", "black", "none", "(missing)")),
+        *(f"hours is below {each}" for each in ("1.5", "3", "4.5", "6", "7.5", "9", "10.5")),
+        *(f"cups is below {each}" for each in ("2", "4", "6")),
+        "cups is not missing",
+    }
+    gaps = read_survey(survey_text().replace("[0, 12]", '[0, 12]\nmissing = "category"')).features
+    assert describe_split(Split(1, 0, 2 * GRID), gaps) == "hours is not missing"
+
+
+def test_a_model_of_a_curator_cannot_be_compared(tmp_path: Path) -> None:
+    curator, survey = read_results(make_model(tmp_path, "nb")), estimate_results(simulate(1000))
+    for pair in ((curator, survey), (survey, curator), (curator, curator)):
+        with pytest.raises(ResultsError, match="cannot be compared"):
+            render_page(*pair)
+
+
+def test_the_command_writes_the_page(tmp_path: Path) -> None:
+    path = make_model(tmp_path, "tree")
+    result = CliRunner().invoke(main, [str(path), "-o", str(tmp_path / "page.html")])
+    assert result.exit_code == 0
+    assert (tmp_path / "page.html").read_bytes() == render_page(read_results(path))

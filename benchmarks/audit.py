@@ -6,7 +6,8 @@
 Each mechanism answers one question about two values (or a number) and two labels with the public client, for
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
 in a million runs. Further tables list the clients with a bug, and how long reports take; and the bounds and
-faults of the JavaScript client, if Node is installed. The tables are in docs/results/audit.md.
+faults of the JavaScript client, if Node is installed. The last two tables are about trainings by a curator.
+The tables are in docs/results/audit.md.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 from itertools import product
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
+from benchmarks.buggy_curators import MUTANTS as MUTANTS_OF_CURATORS
 from benchmarks.javascript_client import JavascriptClient
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.questions import SQUARE
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
+from ldp_audit.central import AUDITED, audit_trainings
 from ldp_audit.device import Reporter
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
@@ -50,6 +54,21 @@ values = ["no", "yes"]
 [mechanism]
 {kind} = "{mechanism}"
 """
+CENTRAL_SURVEY = """
+[survey]
+id = "audit"
+epsilon = 1.0
+[label]
+name = "label"
+values = ["no", "yes"]
+[features.a]
+values = ["x", "y"]
+[features.b]
+values = ["x", "y"]
+[features.c]
+range = [0, 10]
+"""
+CENTRAL_MUTANT_TRIALS = 2_000
 BOUNDS_HEAD = """
 | mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |
 |---|---|---|---|---|---|---|---|"""
@@ -162,8 +181,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("mechanisms", nargs="*", default=(*DISCRETE, *NUMERIC))
     parser.add_argument("--trials", type=int, default=1_000_000)
+    parser.add_argument("--trainings", type=int, default=100_000)
     parser.add_argument("--epsilons", default="0.5,1,2")
-    parser.add_argument("--only", choices=("bounds", "bugs", "times", "javascript"), help="One part.")
+    parser.add_argument(
+        "--only", choices=("bounds", "bugs", "times", "javascript", "central"), help="One part."
+    )
     chosen = parser.parse_args()
     if chosen.only in (None, "bounds"):
         print_bounds(chosen.mechanisms, chosen.epsilons.split(","), chosen.trials)
@@ -173,6 +195,34 @@ def main() -> None:
         print_times(chosen.mechanisms)
     if chosen.only in (None, "javascript"):
         print_javascript()
+    if chosen.only in (None, "central"):
+        print_central(chosen.trainings)
+
+
+def print_central(trials: int) -> None:
+    print("\n| learner of a curator | epsilon | revealed at least | trainings on each neighbour |")
+    print("|---|---|---|---|", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for line in pool.map(central_row, product(AUDITED, ("0.5", "1", "2"), (trials,))):
+            print(line, flush=True)
+    print("\n| bug of a curator | flagged |\n|---|---|", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for line in pool.map(central_flagged, range(len(MUTANTS_OF_CURATORS))):
+            print(line, flush=True)
+
+
+def central_row(cell: tuple[str, str, int]) -> str:
+    learner, epsilon, trials = cell
+    [leak] = audit_trainings(read_survey(CENTRAL_SURVEY), Fraction(epsilon), trials, [learner])
+    return f"| {learner} | {epsilon} | {leak.epsilon_lower_bound:.3f} | {trials:,} |"
+
+
+def central_flagged(place: int) -> str:
+    mutant = MUTANTS_OF_CURATORS[place]  # its function cannot be sent to another process
+    [leak] = audit_trainings(
+        read_survey(CENTRAL_SURVEY), Fraction(1), CENTRAL_MUTANT_TRIALS, [mutant.learner], mutant.train
+    )
+    return f"| {mutant.name} | {'no' if leak.passed else 'yes'} ({leak.epsilon_lower_bound:.2f}) |"
 
 
 def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int) -> None:

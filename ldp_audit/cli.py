@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
@@ -17,11 +17,34 @@ from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
 from ldp_client import load_plan
 
+CENTRAL = "central"
 TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 
 
-@click.command()
+class _AuditCommand(click.Command):
+    """The command; if its first argument is "central", it runs the audit of trainings instead."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the command that the arguments name."""
+        if args[:1] == [CENTRAL]:
+            from ldp_audit.central_cli import audit_central
+
+            return audit_central.make_context(f"{info_name} {CENTRAL}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of the context."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+@click.command(cls=_AuditCommand)
 @click.argument("survey")
 @click.option(
     "--trials",
@@ -43,6 +66,8 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     values of the survey, makes their reports with the installed client, and checks these reports and the
     requests of Client.report. Nothing is sent. Warns of people who cannot answer the survey. Exits with 1 if
     a check fails, with 2 if the survey or the client cannot be audited.
+
+    ldp-audit central SURVEY audits trainings by a curator instead, see ldp-audit central --help.
     """
     try:
         result = _audit(load_plan(survey), trials)

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "reduction": {"encoders", "reduction"},
     "ldp_client": {"encoders", "reduction", "ldp_client"},
     "ldp_aggregator": {"encoders", "reduction", "ldp_aggregator"},
-    "ldp_audit": {"encoders", "ldp_client", "ldp_audit"},
+    "ldp_audit": {"encoders", "ldp_client", "ldp_aggregator", "ldp_audit"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 BASE_INSTALL = {"msgpack", *ON_THE_DEVICE}

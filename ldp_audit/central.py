@@ -1,0 +1,210 @@
+"""The audit of trainings by a curator: a lower bound on epsilon from many trainings on two neighbours.
+
+Two sets of made-up rows differ by one row. The learner trains on each many times, and its results are sorted
+into outcomes. On half of the trainings the auditor chooses the event whose probabilities differ most, on the
+other half it measures both. A bound above epsilon proves that a training reveals more than it promises. A
+bound below epsilon proves nothing: another pair of data sets, or another event, may reveal more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.survey import Survey
+from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training, train
+from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.selection import ROWS_PER_FEATURE
+from ldp_aggregator.central.tree import DecisionTree
+from ldp_audit.blackbox import epsilon_lower_bound
+
+AUDITED = (NAIVE_BAYES, LINEAR, TREE)
+ALPHA = 1e-6
+"""The probability that any bound of an audit is too high."""
+LEAST_TRIALS = 200
+_COPIES = 3
+_EXPECTED_ROWS = 60
+"""With so few public rows, a tree has one level."""
+_BINS = 64
+
+Train = Callable[..., Training]
+
+
+@dataclass(frozen=True)
+class TrainingLeak:
+    """What an audit measured of one learner.
+
+    Attributes
+    ----------
+    learner : str
+    epsilon : Fraction
+        What the trainings promised.
+    epsilon_lower_bound : float
+        What they revealed at least; too high with a probability of at most ALPHA.
+    max_detectable_epsilon : float
+        The largest bound that this number of trainings can show.
+    trials : int
+        Number of trainings on each of the two data sets.
+    """
+
+    learner: str
+    epsilon: Fraction
+    epsilon_lower_bound: float
+    max_detectable_epsilon: float
+    trials: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound is at most epsilon."""
+        return self.epsilon_lower_bound <= self.epsilon
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "learner": self.learner,
+            "epsilon": str(self.epsilon),
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "max_detectable_epsilon": self.max_detectable_epsilon,
+            "trials": self.trials,
+            "passed": self.passed,
+        }
+
+
+def audit_trainings(
+    survey: Survey,
+    epsilon: Fraction,
+    trials: int,
+    learners: Sequence[str] = AUDITED,
+    train_model: Train = train,
+    advance: Callable[[], object] = lambda: None,
+) -> list[TrainingLeak]:
+    """Return what trainings of each learner reveal at least about one row.
+
+    Parameters
+    ----------
+    survey : Survey
+        The features and labels of the made-up rows.
+    epsilon : Fraction
+    trials : int
+        Number of trainings on each of the two data sets.
+    learners : sequence of str
+    train_model : callable
+        The training to audit, with the parameters of :func:`ldp_aggregator.central.learner.train`.
+    advance : callable
+        Called after each pair of trainings.
+
+    Raises
+    ------
+    LdpError
+        If there are too few trials for any bound.
+    """
+    if trials < LEAST_TRIALS:
+        raise LdpError(f"an audit of trainings needs at least {LEAST_TRIALS} trials")
+    neighbours = make_neighbours(survey)
+    alpha = ALPHA / len(learners)
+    leaks = []
+    for learner in learners:
+        users = _EXPECTED_ROWS
+        if learner == NAIVE_BAYES:  # so many that it uses all features
+            users = math.ceil(ROWS_PER_FEATURE * len(neighbours[0].features) / epsilon)
+        outcomes: tuple[list[Hashable], list[Hashable]] = ([], [])
+        for _ in range(trials):
+            for rows, found in zip(neighbours, outcomes, strict=True):
+                training = train_model(rows, Promise(epsilon), users=users, learner=learner)
+                found.append(read_outcome(training, neighbours[0], neighbours[1]))
+            advance()
+        if learner == LINEAR:
+            outcomes = _sort_into_bins(*outcomes)
+        bound, largest = bound_epsilon(*outcomes, alpha)
+        leaks.append(TrainingLeak(learner, epsilon, bound, largest, trials))
+    return leaks
+
+
+def make_neighbours(survey: Survey) -> tuple[CodedRows, CodedRows]:
+    """Return two data sets; the second has one more row, which is last and contradicts the others.
+
+    All but that row have the first label where the first feature has its first value, and the second label
+    where it has its last.
+    """
+    features, k = survey.compile().features, len(survey.label.values)
+    low = [0] * len(features)
+    high = [features[0].size - 1, *low[1:]]
+    codes = np.array([low] * _COPIES + [high] * _COPIES + [low], dtype=np.int64)
+    labels = np.array([0] * _COPIES + [1] * _COPIES + [1], dtype=np.int64)
+    return CodedRows(features, k, codes[:-1], labels[:-1]), CodedRows(features, k, codes, labels)
+
+
+def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashable:
+    """Return what a model reveals of the last row of `more`, which `rows` lacks."""
+    row, label = more.codes[-1:], int(more.labels[-1])
+    model = training.model
+    if isinstance(model, LinearModel):
+        scores = model.scores(row)[0]
+        return float(scores[label] - np.delete(scores, label).max())
+    if isinstance(model, DecisionTree):
+        leaf = model.find_leaves(row)[0]
+        same = (model.find_leaves(rows.codes) == leaf) & (rows.labels == label)
+        return model.splits[0], _is_above(model.counts[leaf, label], int(same.sum()))
+    revealing = totals = 0
+    members = int((rows.labels == label).sum())
+    for place, table in zip(model.selected, model.tables, strict=True):
+        same = (rows.codes[:, place] == 0) & (rows.labels == label)
+        # the row has the first value of each feature; a number at its lower bound is in the first soft cell
+        revealing += _is_above(float(table.counts[0, label]), int(same.sum()))
+        totals += float(table.counts[:, label].sum()) == members + 1
+    return model.selected, revealing, totals
+
+
+def _is_above(noisy: float, count: int) -> int:
+    return int(noisy >= count + 1)
+
+
+def _sort_into_bins(one: Sequence[Any], other: Sequence[Any]) -> tuple[list[Hashable], list[Hashable]]:
+    """Replace numbers by intervals between quantiles of the first halves, which choose the event."""
+    half = len(one) // 2
+    edges = np.quantile([*one[:half], *other[:half]], np.linspace(0, 1, _BINS + 1)[1:-1])
+    binned = [np.searchsorted(edges, each).tolist() for each in (one, other)]
+    return binned[0], binned[1]
+
+
+def bound_epsilon(one: Sequence[Hashable], other: Sequence[Hashable], alpha: float) -> tuple[float, float]:
+    """Return a lower bound on epsilon from the outcomes of two mechanisms, and the largest possible bound."""
+    half = len(one) // 2
+    event, is_swapped = _choose_event(one[:half], other[:half], alpha)
+    tested = len(one) - half
+    hits, other_hits = (sum(each in event for each in outcomes[half:]) for outcomes in (one, other))
+    if is_swapped:
+        hits, other_hits = other_hits, hits
+    return epsilon_lower_bound(hits, other_hits, tested, alpha), epsilon_lower_bound(tested, 0, tested, alpha)
+
+
+def _choose_event(
+    one: Sequence[Hashable], other: Sequence[Hashable], alpha: float
+) -> tuple[set[Hashable], bool]:
+    """Return the set of outcomes with the greatest bound, and whether it is likelier in `other`."""
+    counts, other_counts = Counter(one), Counter(other)
+    outcomes = sorted(
+        counts.keys() | other_counts.keys(),
+        key=lambda each: ((counts[each] + 0.5) / (other_counts[each] + 0.5), repr(each)),
+        reverse=True,
+    )
+    best, event, swapped = -1.0, set(outcomes), False
+    for is_swapped in (False, True):
+        order = outcomes[::-1] if is_swapped else outcomes
+        first, second = (other_counts, counts) if is_swapped else (counts, other_counts)
+        hits = misses = 0
+        for end, outcome in enumerate(order, 1):
+            hits, misses = hits + first[outcome], misses + second[outcome]
+            bound = epsilon_lower_bound(hits, misses, len(one), alpha)
+            if bound > best:
+                best, event, swapped = bound, set(order[:end]), is_swapped
+    return event, swapped

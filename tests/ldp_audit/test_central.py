@@ -1,0 +1,109 @@
+"""The audit of trainings by a curator: it passes correct trainings, and detects each buggy one."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.buggy_curators import MUTANTS, BuggyCurator
+from encoders.errors import LdpError
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_audit.central import (
+    ALPHA,
+    AUDITED,
+    audit_trainings,
+    bound_epsilon,
+    make_neighbours,
+)
+from ldp_audit.cli import main
+from tests.support.central_surveys import survey_text
+
+SURVEY = """
+[survey]
+id = "audited"
+epsilon = 1.0
+[label]
+name = "y"
+values = ["no", "yes"]
+[features.a]
+values = ["x", "y"]
+[features.b]
+values = ["x", "y"]
+[features.c]
+range = [0, 10]
+"""
+
+
+def test_the_neighbours_differ_by_the_last_row() -> None:
+    rows, more = make_neighbours(read_survey(survey_text()))
+    assert len(more) == len(rows) + 1
+    assert (more.codes[:-1] == rows.codes).all()
+    assert (more.labels[:-1] == rows.labels).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", AUDITED)
+def test_a_correct_training_passes(learner: str) -> None:
+    [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), 500, [learner])
+    assert leak.passed
+    assert leak.epsilon_lower_bound <= 1 < leak.max_detectable_epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+def test_every_buggy_training_is_detected(mutant: BuggyCurator) -> None:
+    trials = 1500 if mutant.is_subtle else 400
+    [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), trials, [mutant.learner], mutant.train)
+    assert not leak.passed, leak
+
+
+def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
+    source = FastStream(1)
+
+    def draw(share: float, count: int = 20_000) -> list[int]:
+        return [int(source.take(1)[0] < 256 * share) for _ in range(count)]
+
+    for one, other in ((0.75, 0.25), (0.25, 0.75)):
+        bound, largest = bound_epsilon(draw(one), draw(other), ALPHA)
+        assert 0.85 * math.log(3) < bound <= math.log(3) < largest
+    bound, _ = bound_epsilon(draw(0.5), draw(0.5), ALPHA)
+    assert bound < 0.05
+
+
+def test_too_few_trials_are_refused() -> None:
+    with pytest.raises(LdpError, match="at least 200 trials"):
+        audit_trainings(read_survey(SURVEY), Fraction(1), 199)
+
+
+@pytest.mark.slow
+def test_the_command_prints_bounds(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    command = ["central", str(tmp_path / "survey.toml"), "--trials", "200", "--epsilon", "2"]
+    result = CliRunner().invoke(main, [*command, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [each["learner"] for each in found["learners"]] == list(AUDITED)
+    assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
+    text = CliRunner().invoke(main, command)
+    assert text.exit_code == 0
+    assert "central audit passed" in text.stdout
+
+
+def test_the_command_refuses_what_is_no_survey(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text("{}")
+    result = CliRunner().invoke(main, ["central", str(tmp_path / "survey.toml")])
+    assert result.exit_code == 2
+    assert "survey.toml" in result.stderr
+
+
+def test_the_audit_of_devices_is_still_the_default() -> None:
+    result = CliRunner().invoke(main, ["--help"])
+    assert "Audit SURVEY: a .toml file" in result.stdout
+    assert "ldp-audit central" in result.stdout
+    assert "made-up rows" in CliRunner().invoke(main, ["central", "--help"]).stdout

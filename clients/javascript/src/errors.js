@@ -15,7 +15,7 @@ export class LdpError extends Error {
   /**
    * @param {string} why what is wrong
    * @param {string} reason a stable word for the kind of the error
-   * @param {string} field name of the wrong entry, empty if there is none
+   * @param {string} field name of the wrong entry; empty if the error concerns no single entry
    */
   constructor(why, reason, field = "") {
     super(field ? `${field}: ${why}` : why);

@@ -1,4 +1,4 @@
-/** Interprets a collector's response: the outcome of a report, or why there is none. */
+/** Interprets a collector's response: the outcome of a report, or why the attempt failed. */
 
 /** @typedef {import("./receipt.js").State} State */
 /** @typedef {import("./transport.js").Response} Response */

@@ -25,7 +25,7 @@ const MAX_RESPONSE_BYTES = 1 << 20; // a plan is never larger
  */
 
 /**
- * Returns the server's response, or throws if there is none; redirects are not followed.
+ * Returns the server's response, and does not follow redirects. Throws if the server does not respond.
  *
  * @callback Send
  * @param {Request} request

@@ -9,7 +9,7 @@ export const MISSING_TEXT = "(missing)";
 const MAX_INTEGER = 10n ** 100n;
 
 /**
- * Return a row's own entry; throws RowError if there is none. An inherited property is no entry.
+ * Return a row's own entry. Throws RowError if the row lacks it; an inherited property does not count.
  *
  * @param {Readonly<Record<string, unknown>>} row
  * @param {string} name

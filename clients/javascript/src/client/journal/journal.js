@@ -143,7 +143,8 @@ export class Journal {
   }
 
   /**
-   * Return the entry of a survey, or that of another round of it that was answered; undefined if there is none.
+   * Return the entry of a survey, or the entry of another round of it that was answered. Return undefined if
+   * the journal has neither.
    *
    * @param {SurveyIdentity} identity
    */

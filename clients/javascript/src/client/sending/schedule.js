@@ -157,7 +157,7 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
     next: () => [...reports.values()].sort((one, other) => one.due - other.due)[0],
 
     /**
-     * Return a random report that may be sent when the page ends; undefined if there is none.
+     * Return a random one of the reports that may be sent when the page ends, or undefined if no report may.
      *
      * It is untried, its collector has not failed, and no other report was sent within its own window.
      */

@@ -7,7 +7,7 @@ Each mechanism answers one question about two values (or a number) and two label
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
 in a million runs. Further tables list the clients with a bug, and how long reports take; and the bounds and
 faults of the JavaScript client, if Node is installed. The last two tables are about trainings by a curator.
-The tables are in docs/results/audit.md.
+The other tables are in docs/results/audit.md.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_ROWS = 4000
 """More rows are a random sample of this many: the noise of the reports is then far larger than theirs."""
+MAX_ROW_MOMENTS = 3_000_000
+"""Largest product of rows and moments: of a survey with many values and classes fewer rows are used."""
 MIN_ASSOCIATION = 3.0
 """Least significance of all features together, in standard deviations; with less Naive Bayes is kept."""
 MIN_GAIN = 0.01
@@ -99,7 +101,7 @@ def fit_classifier(
     numbers = {place: each for place in wanted if isinstance(each := conditionals[place], Gaussian)}
     if len(codes) < 2 or not tables:
         raise DiscriminativeError("the fit needs at least two rows and one feature with reports")
-    codes = _sample(codes)
+    codes = _sample(codes, min(MAX_ROWS, MAX_ROW_MOMENTS // moments.mean.size))
     indicators = _mark_values(codes, tables)
     marginals = moments.without_label_question()
     raked = rake(indicators, marginals.shares, marginals.share_covariance, marginals.sizes)
@@ -149,11 +151,11 @@ def _to_probabilities(
     return odds / odds.sum(), changed
 
 
-def _sample(codes: IntArray) -> IntArray:
-    """Return at most MAX_ROWS of the rows, equal for equal rows."""
-    if len(codes) <= MAX_ROWS:
+def _sample(codes: IntArray, count: int) -> IntArray:
+    """Return at most `count` of the rows, equal for equal rows."""
+    if len(codes) <= count:
         return codes
-    chosen = np.random.default_rng(_SAMPLE_SEED).choice(len(codes), MAX_ROWS, replace=False)
+    chosen = np.random.default_rng(_SAMPLE_SEED).choice(len(codes), count, replace=False)
     sample: IntArray = codes[np.sort(chosen)]
     return sample
 

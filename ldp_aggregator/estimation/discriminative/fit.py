@@ -21,11 +21,14 @@ from ldp_aggregator.estimation.discriminative.gauss_newton import (
     evidence_of_mean,
     find_mode,
 )
+from ldp_aggregator.estimation.discriminative.informative_equations import MAX_EQUATIONS, find_informative
 from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS, LabelMoments
 from ldp_aggregator.estimation.discriminative.moment_equations import (
+    ContrastNoise,
     MomentEquations,
     ScoreModel,
     class_contrasts,
+    set_up_equations,
 )
 from ldp_aggregator.estimation.discriminative.raking import RakedRows
 
@@ -117,14 +120,23 @@ def fit_scores(
     observed = slice(0 if ALL_ROWS in moments.features else 1, None)
     blocks = np.cumsum([1, *map(len, naive_bayes.tables)])
 
-    def evaluate_at(probabilities: FloatArray) -> MomentEquations:
-        return MomentEquations.at_probabilities(
+    first_prior = _prior(mean, blocks, model.k, *_FIRST_SETTING)
+
+    def evaluate_at(probabilities: FloatArray) -> ContrastNoise:
+        return ContrastNoise.at_probabilities(
             model, raked.weights, moments, observed, probabilities, raked.effective_rows
         )
 
-    equations = evaluate_at(model.predict(_FIRST_SCALE * mean))
-    first = find_mode(equations, _prior(mean, blocks, model.k, *_FIRST_SETTING))
-    equations = evaluate_at(first.probabilities)
+    def set_up(noise: ContrastNoise, probabilities: FloatArray) -> MomentEquations:
+        kept = None
+        if noise.count > MAX_EQUATIONS:
+            kept = find_informative(model, raked.weights, observed, noise, probabilities, first_prior)
+        return set_up_equations(model, raked.weights, moments.mean, observed, noise, kept)
+
+    probabilities = model.predict(_FIRST_SCALE * mean)
+    first = find_mode(set_up(evaluate_at(probabilities), probabilities), first_prior)
+    noise = evaluate_at(first.probabilities)
+    equations = set_up(noise, first.probabilities)
     modes = [
         find_mode(equations, _prior(mean, blocks, model.k, *setting))
         for setting in product(FEATURE_SCALE_VARIANCES, CELL_VARIANCES)
@@ -137,7 +149,7 @@ def fit_scores(
         tables=tuple(np.split(scores, blocks)[1:-1]),
         gains=gains,
         probabilities=model.predict(parameters),
-        association=_measure_association(equations.with_moments(raw.mean), mean),
+        association=_measure_association(equations, noise, raw.mean, mean),
         log_evidence=max(mode.log_evidence for mode in modes) - _evidence_of_naive_bayes(equations, mean),
     )
 
@@ -156,13 +168,15 @@ def _mix_moments(scores: NaiveBayesScores, moments: LabelMoments) -> LabelMoment
     return replace(moments, mean=mean)
 
 
-def _measure_association(equations: MomentEquations, mean: FloatArray) -> float:
-    """Return the chi-square of the equations if all scores are zero, standardised."""
+def _measure_association(
+    equations: MomentEquations, noise: ContrastNoise, moments: FloatArray, mean: FloatArray
+) -> float:
+    """Return the chi-square of all equations of the moments if all scores are zero, standardised."""
     free = equations.model.k - 1
     uninformative = np.concatenate([mean[:free], np.zeros(len(mean) - free)])
-    differences = equations.differences(equations.model.predict(uninformative))
-    whitened = np.linalg.solve(equations.noise_factor, differences)
-    return float((whitened @ whitened - len(whitened)) / np.sqrt(2 * len(whitened)))
+    expected = equations.sum_rows(equations.model.predict(uninformative))
+    differences = noise.whiten((moments - expected)[:, :, None]).ravel()
+    return float((differences @ differences - len(differences)) / np.sqrt(2 * len(differences)))
 
 
 def _evidence_of_naive_bayes(equations: MomentEquations, mean: FloatArray) -> float:

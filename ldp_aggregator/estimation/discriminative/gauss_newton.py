@@ -62,36 +62,32 @@ class PosteriorMode:
 def evidence_of_mean(equations: MomentEquations, mean: FloatArray) -> float:
     """Return the log evidence of a prior without variance: the parameters are `mean`."""
     differences = equations.differences(equations.model.predict(mean))
-    whitened = np.linalg.solve(equations.noise_factor, differences)
-    return float(-0.5 * whitened @ whitened - np.log(np.diag(equations.noise_factor)).sum())
+    return float(-0.5 * differences @ differences)
 
 
 def find_mode(equations: MomentEquations, prior: NormalPrior) -> PosteriorMode:
     """Maximise the posterior density by the Gauss-Newton method with step halving.
 
     The parameters are the prior's mean + K beta, with K the prior's covariance, so that a direction without
-    variance needs no special case. With J the derivatives, r the differences and S their covariance, a step
-    goes to beta = J' (J K J' + S)^-1 (r + J K beta).
+    variance needs no special case. With J the derivatives and r the differences, whose noise is uncorrelated
+    and has the variance one, a step goes to beta = J' (J K J' + I)^-1 (r + J K beta).
     """
-    noise = equations.noise_factor @ equations.noise_factor.T
     beta = shift = np.zeros_like(prior.mean)
     probabilities = equations.model.predict(prior.mean)
     differences = equations.differences(probabilities)
-    loss = _loss(equations, differences, beta, shift)
-    factor: FloatArray = equations.noise_factor
+    loss = _loss(differences, beta, shift)
+    covariance = np.eye(len(differences))
     for _ in range(_MAX_STEPS):
         jacobian = equations.jacobian(probabilities)
-        factor = np.asarray(
-            np.linalg.cholesky(jacobian @ prior.multiply(jacobian.T) + noise), dtype=np.float64
-        )
-        aim = np.linalg.solve(factor.T, np.linalg.solve(factor, differences + jacobian @ shift))
-        new_beta = jacobian.T @ aim
+        covariance = jacobian @ prior.multiply(jacobian.T)
+        covariance[np.diag_indices_from(covariance)] += 1
+        new_beta = jacobian.T @ np.linalg.solve(covariance, differences + jacobian @ shift)
         new_shift, length = prior.multiply(new_beta), 1.0
         while True:
             moved = [old + length * (new - old) for old, new in ((beta, new_beta), (shift, new_shift))]
             moved_probabilities = equations.model.predict(prior.mean + moved[1])
             moved_differences = equations.differences(moved_probabilities)
-            moved_loss = _loss(equations, moved_differences, *moved)
+            moved_loss = _loss(moved_differences, *moved)
             if moved_loss <= loss or length < _LEAST_STEP:
                 break
             length /= 2
@@ -105,11 +101,10 @@ def find_mode(equations: MomentEquations, prior: NormalPrior) -> PosteriorMode:
     return PosteriorMode(
         parameters=prior.mean + shift,
         probabilities=probabilities,
-        log_evidence=float(-loss - np.log(np.diag(factor)).sum()),
+        log_evidence=float(-loss - 0.5 * np.linalg.slogdet(covariance)[1]),
     )
 
 
-def _loss(equations: MomentEquations, differences: FloatArray, beta: FloatArray, shift: FloatArray) -> float:
+def _loss(differences: FloatArray, beta: FloatArray, shift: FloatArray) -> float:
     """Return the negative log posterior density, up to a constant."""
-    whitened = np.linalg.solve(equations.noise_factor, differences)
-    return float(0.5 * whitened @ whitened + 0.5 * beta @ shift)
+    return float(0.5 * differences @ differences + 0.5 * beta @ shift)

@@ -12,10 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import LdpError
-from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class QuestionNoise:
+    """Covariance of the moments that one question estimates.
+
+    Attributes
+    ----------
+    cells : (cells,) int array
+        Places of the cells among those of LabelMoments.
+    covariance : (cells, k, cells, k) array
+    """
+
+    cells: IntArray
+    covariance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -33,31 +48,50 @@ class LabelMoments:
         Number of cells of each block.
     mean : (cells, k) array
         Unbiased estimates of b.
-    covariance : (cells, k, cells, k) array
-        Their covariance.
+    noise : tuple of QuestionNoise
+        Their covariance; the reports of different questions are independent.
     """
 
     features: tuple[int, ...]
     sizes: tuple[int, ...]
     mean: FloatArray
-    covariance: FloatArray
+    noise: tuple[QuestionNoise, ...]
 
     def select(self, features: Sequence[int]) -> LabelMoments:
         """Return the moments of some features, and of the label question."""
-        kept = [feature == ALL_ROWS or feature in features for feature in self.features]
-        cells: BoolArray = np.repeat(kept, self.sizes)
-        return LabelMoments(
-            features=tuple(each for each, keep in zip(self.features, kept, strict=True) if keep),
-            sizes=tuple(each for each, keep in zip(self.sizes, kept, strict=True) if keep),
-            mean=self.mean[cells],
-            covariance=self.covariance[cells][:, :, cells],
-        )
+        return self._select([each == ALL_ROWS or each in features for each in self.features])
 
     def without_label_question(self) -> LabelMoments:
         """Return the moments of the features alone."""
         if ALL_ROWS not in self.features:
             return self
-        return LabelMoments(self.features[1:], self.sizes[1:], self.mean[1:], self.covariance[1:, :, 1:])
+        return self._select([feature != ALL_ROWS for feature in self.features])
+
+    def _select(self, kept: Sequence[bool]) -> LabelMoments:
+        cells: BoolArray = np.repeat(kept, self.sizes)
+        places = np.cumsum(cells) - 1
+        noise = []
+        for part in self.noise:
+            inside = np.flatnonzero(cells[part.cells])
+            if len(inside) == len(part.cells):
+                noise.append(QuestionNoise(places[part.cells], part.covariance))
+            elif len(inside):
+                covariance = part.covariance[inside][:, :, inside]
+                noise.append(QuestionNoise(places[part.cells[inside]], covariance))
+        return LabelMoments(
+            features=tuple(each for each, keep in zip(self.features, kept, strict=True) if keep),
+            sizes=tuple(each for each, keep in zip(self.sizes, kept, strict=True) if keep),
+            mean=self.mean[cells],
+            noise=tuple(noise),
+        )
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The covariance of all moments; shape (cells, k, cells, k)."""
+        covariance = np.zeros((*self.mean.shape, *self.mean.shape))
+        for part in self.noise:
+            covariance[part.cells[:, None], :, part.cells] = part.covariance.transpose(0, 2, 1, 3)
+        return covariance
 
     @property
     def shares(self) -> FloatArray:
@@ -68,14 +102,20 @@ class LabelMoments:
     @property
     def share_covariance(self) -> FloatArray:
         """Covariance of `shares`; shape (cells, cells)."""
-        covariance: FloatArray = self.covariance.sum(axis=(1, 3))
+        covariance = np.zeros((len(self.mean),) * 2)
+        for part in self.noise:
+            covariance[np.ix_(part.cells, part.cells)] = part.covariance.sum(axis=(1, 3))
         return covariance
 
 
 ALL_ROWS = -1
 """Stands for the label question among the features of LabelMoments."""
 MAX_MOMENTS = 6000
-"""Number of values times classes above which the covariance needs too much memory and a fit too much time."""
+"""Number of values times classes above which a fit needs too much time."""
+MAX_CELLS = 1500
+"""Number of values above which raking needs too much time."""
+MAX_QUESTION_MOMENTS = 3000
+"""Number of them in one question above which their covariance needs too much memory."""
 
 
 class DiscriminativeError(LdpError):
@@ -92,12 +132,15 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
     """
     k = len(snapshot.plan.label.values)
     questions = [question for question in snapshot.plan.questions if not question.moment]
-    moments = k * sum(sum(question.shape[:-1]) for question in questions)
-    if moments > MAX_MOMENTS:
-        raise DiscriminativeError(
-            f"the survey asks about {moments} combinations of a value and a class; a fit to rows without "
-            f"labels supports at most {MAX_MOMENTS}"
-        )
+    counts = [k * sum(question.shape[:-1]) for question in questions]
+    combinations = "combinations of a value and a class"
+    for count, limit, what in (
+        (sum(counts), MAX_MOMENTS, f"the survey asks about {sum(counts)} {combinations}"),
+        (sum(counts) // k, MAX_CELLS, f"the features of the survey have {sum(counts) // k} values in all"),
+        (max(counts), MAX_QUESTION_MOMENTS, f"one question asks about {max(counts)} {combinations}"),
+    ):
+        if count > limit:
+            raise DiscriminativeError(f"{what}; a fit to rows without labels supports at most {limit}")
     parts = []
     for question in questions:
         frequencies = estimate_frequencies(question, total_of(snapshot, question))
@@ -128,31 +171,39 @@ def _sum_cells(frequencies: Frequencies, k: int) -> tuple[list[int], FloatArray,
     parts, likely = sum_values(np.ones(len(labels))), sum_values(noise.distribution)
     covariance = noise.shared * np.outer(parts, parts) - np.outer(likely, likely) / noise.n
     covariance += noise.slope * (np.outer(likely, parts) + np.outer(parts, likely))
-    for one in places:
-        for other in places:
-            pairs = np.bincount(one * count + other, noise.independent_variance, count * count)
-            covariance += pairs.reshape(count, count)
+    covariance[np.diag_indices(count)] += sum_values(noise.independent_variance)
+    for one, start, size in zip(places, starts, sizes, strict=True):
+        for other, other_start, other_size in zip(places, starts, sizes, strict=True):
+            if start == other_start:
+                continue  # two cells of one feature have no value of the question in common
+            shape = (k * size, k * other_size)
+            pairs = (one - start) * shape[1] + other - other_start
+            shared = np.bincount(pairs, noise.independent_variance, shape[0] * shape[1])
+            covariance[start : start + shape[0], other_start : other_start + shape[1]] += shared.reshape(
+                shape
+            )
     return sizes, sum_values(frequencies.raw), covariance
 
 
 def _combine(parts: Sequence[_Part], k: int) -> LabelMoments:
-    """Order the features of all questions as in the plan; reports of different questions are independent."""
-    total = sum(len(mean) for _, _, mean, _ in parts)
-    mean, covariance = np.zeros(total), np.zeros((total, total))
-    blocks: list[tuple[int, int, int]] = []  # feature, number of cells, first moment
-    start = 0
+    """Order the features of all questions as in the plan."""
+    blocks = sorted(  # feature, number of cells, number of the question
+        (feature, size, number)
+        for number, (features, sizes, *_) in enumerate(parts)
+        for feature, size in zip(features, sizes, strict=True)
+    )
+    starts = np.cumsum([0, *(size for _, size, _ in blocks)])
+    firsts = {feature: int(start) for (feature, *_), start in zip(blocks, starts, strict=False)}
+    mean = np.zeros((starts[-1], k))
+    noise = []
     for features, sizes, part_mean, part_covariance in parts:
-        place = slice(start, start + len(part_mean))
-        mean[place], covariance[place, place] = part_mean, part_covariance
-        for feature, size in zip(features, sizes, strict=True):
-            blocks.append((feature, size, start))
-            start += size * k
-    blocks.sort()
-    order = np.concatenate([np.arange(first, first + size * k) for _, size, first in blocks]).astype(np.int64)
-    cells = total // k
+        ranges = [np.arange(size) + firsts[each] for each, size in zip(features, sizes, strict=True)]
+        cells = np.concatenate(ranges)
+        mean[cells] = part_mean.reshape(-1, k)
+        noise.append(QuestionNoise(cells, part_covariance.reshape(len(cells), k, len(cells), k)))
     return LabelMoments(
-        features=tuple(feature for feature, _, _ in blocks),
+        features=tuple(feature for feature, *_ in blocks),
         sizes=tuple(size for _, size, _ in blocks),
-        mean=mean[order].reshape(cells, k),
-        covariance=covariance[np.ix_(order, order)].reshape(cells, k, cells, k),
+        mean=mean,
+        noise=tuple(noise),
     )

@@ -10,18 +10,20 @@ estimate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discriminative.label_moments import LabelMoments
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation.discriminative.label_moments import LabelMoments, QuestionNoise
 
 _JITTER = 1e-6
 """Share of the mean variance that is added to each variance: frequencies with a fixed sum are dependent."""
 _PRIOR_ROWS = 1e-3
 """Share of rows that P(class | value) is shrunk by towards P(class): a value may have no rows."""
+_CHUNK = 4_000_000
+"""Rows times classes times equations whose derivatives are computed at once."""
 
 
 def class_contrasts(k: int) -> FloatArray:
@@ -76,29 +78,21 @@ class ScoreModel:
 
 
 @dataclass(frozen=True)
-class MomentEquations:
-    """The equations, one for each observed cell and contrast, with the noise of their differences.
+class ContrastNoise:
+    """The noise of the differences, at given P(class | value); differences of different questions share none.
 
     Attributes
     ----------
-    model : ScoreModel
-    weights : (rows,) array
-    observed : slice
-        Columns of the design whose moments the reports estimate.
+    contrasts : (k, k - 1) array
     class_shares : (observed, k) array
         P(class | value), at which the contrasts are taken.
-    target : (observed (k - 1),) array
-        The contrasts of the estimated moments.
-    noise_factor : square array
-        Cholesky factor of the covariance of the differences.
+    parts : tuple of pairs of arrays
+        The cells of a question, and the inverse Cholesky factor of the covariance of their differences.
     """
 
-    model: ScoreModel
-    weights: FloatArray
-    observed: slice
+    contrasts: FloatArray
     class_shares: FloatArray
-    target: FloatArray
-    noise_factor: FloatArray
+    parts: tuple[tuple[IntArray, FloatArray], ...]
 
     @classmethod
     def at_probabilities(
@@ -109,8 +103,8 @@ class MomentEquations:
         observed: slice,
         probabilities: FloatArray,
         effective_rows: float,
-    ) -> MomentEquations:
-        """Set up the equations, with contrasts and noise evaluated at given P(class | row), (rows, k).
+    ) -> ContrastNoise:
+        """Evaluate contrasts and noise at given P(class | row), (rows, k).
 
         The variance has two parts: that of the reports, with all covariances, and that of the rows, a sample
         of `effective_rows` people, for each equation by itself.
@@ -120,62 +114,153 @@ class MomentEquations:
         shares = weighted.sum(axis=1, keepdims=True)
         overall = weights @ probabilities
         class_shares = (weighted @ probabilities + _PRIOR_ROWS * overall) / (shares + _PRIOR_ROWS)
-        maps = _contrast_maps(contrasts, class_shares)
-        covariance = np.einsum("aic,acbd->aibd", maps, moments.covariance)
-        covariance = np.einsum("aibd,bjd->aibj", covariance, maps).reshape(
-            (maps.shape[0] * maps.shape[1],) * 2
-        )
         # variance of the rows: within a value, p varies around P(class | value)
         centred, centre = probabilities @ contrasts, class_shares @ contrasts
         squares = weighted @ centred**2 - 2 * centre * (weighted @ centred) + shares * centre**2
-        variance = np.maximum(squares, 0.0).ravel() / effective_rows
-        covariance[np.diag_indices_from(covariance)] += variance
-        covariance[np.diag_indices_from(covariance)] += _JITTER * np.diag(covariance).mean()
+        variance = np.maximum(squares, 0.0) / effective_rows
+        covariances = [
+            _contrast_covariance(contrasts, class_shares[part.cells], part, variance[part.cells])
+            for part in moments.noise
+        ]
+        diagonal = np.concatenate([np.diag(each) for each in covariances])
+        jitter = _JITTER * float(diagonal.mean())
+        for covariance in covariances:
+            covariance[np.diag_indices_from(covariance)] += jitter
+        parts = zip(moments.noise, covariances, strict=True)
         return cls(
-            model=model,
-            weights=weights,
-            observed=observed,
-            class_shares=class_shares,
-            target=np.einsum("aic,ac->ai", maps, moments.mean).ravel(),
-            noise_factor=np.linalg.cholesky(covariance),
+            contrasts,
+            class_shares,
+            tuple((part.cells, np.linalg.inv(np.linalg.cholesky(each))) for part, each in parts),
         )
 
-    def with_moments(self, mean: FloatArray) -> MomentEquations:
-        """Return the equations of other estimated moments (observed, k), with the same noise."""
-        maps = _contrast_maps(self.model.contrasts, self.class_shares)
-        return replace(self, target=np.einsum("aic,ac->ai", maps, mean).ravel())
+    @property
+    def count(self) -> int:
+        """Number of equations."""
+        return len(self.class_shares) * int(self.contrasts.shape[1])
+
+    def to_moments(self, combinations: FloatArray) -> FloatArray:
+        """Return combinations of the equations without noise correlations as combinations of the moments.
+
+        Parameters
+        ----------
+        combinations : (equations, combinations) array
+            Coefficients of the equations, multiplied by the inverse Cholesky factor of their covariance.
+
+        Returns
+        -------
+        (observed, k, combinations) array
+        """
+        free = self.contrasts.shape[1]
+        blocks = combinations.reshape(-1, free, combinations.shape[1])
+        result = np.empty((*self.class_shares.shape, combinations.shape[1]))
+        for cells, inverse in self.parts:
+            block = blocks[cells].reshape(len(cells) * free, -1)
+            result[cells] = self.contrasts @ (inverse.T @ block).reshape(len(cells), free, -1)
+        result -= np.einsum("ac,acr->ar", self.class_shares, result)[:, None]
+        return result
+
+    def whiten(self, moments: FloatArray) -> FloatArray:
+        """Return the differences that changes of the moments, (observed, k, changes), cause.
+
+        This is the transpose of `to_moments`; the result has the shape (equations, changes).
+        """
+        free = self.contrasts.shape[1]
+        changes = moments - self.class_shares[:, :, None] * moments.sum(axis=1, keepdims=True)
+        contrasts = self.contrasts.T @ changes
+        result = np.empty_like(contrasts)
+        for cells, inverse in self.parts:
+            block = contrasts[cells].reshape(len(cells) * free, -1)
+            result[cells] = (inverse @ block).reshape(len(cells), free, -1)
+        differences: FloatArray = result.reshape(self.count, -1)
+        return differences
+
+
+@dataclass(frozen=True)
+class MomentEquations:
+    """Combinations of the equations whose differences have uncorrelated noise of variance one.
+
+    Attributes
+    ----------
+    model : ScoreModel
+    weights : (rows,) array
+    observed : slice
+        Columns of the design whose moments the reports estimate.
+    combinations : (observed, k, equations) array
+        The coefficients of the moments in each equation.
+    target : (equations,) array
+        The left sides: combinations of the estimated moments.
+    """
+
+    model: ScoreModel
+    weights: FloatArray
+    observed: slice
+    combinations: FloatArray
+    target: FloatArray
 
     def differences(self, probabilities: FloatArray) -> FloatArray:
         """Return the differences of both sides of the equations, given P(class | row), (rows, k)."""
-        moments = (self.model.design[:, self.observed].T * self.weights) @ probabilities
-        maps = _contrast_maps(self.model.contrasts, self.class_shares)
-        differences: FloatArray = self.target - np.einsum("aic,ac->ai", maps, moments).ravel()
-        return differences
+        return self.target - self._combine(self.sum_rows(probabilities))
+
+    def sum_rows(self, probabilities: FloatArray) -> FloatArray:
+        """Return the joint frequencies of value and class, (observed, k), given P(class | row), (rows, k)."""
+        sums: FloatArray = (self.model.design[:, self.observed].T * self.weights) @ probabilities
+        return sums
 
     def jacobian(self, probabilities: FloatArray) -> FloatArray:
         """Return the derivatives of the right side by the parameters, (equations, parameters)."""
-        model, contrasts = self.model, self.model.contrasts
-        indicators, free = model.design[:, self.observed], model.k - 1
-        cells, columns = indicators.shape[1], model.design.shape[1]
-        expected = probabilities @ contrasts
-        result = np.empty((cells, free, columns * free + model.offsets.shape[2]))
-        blocks = result[:, :, : columns * free].reshape(cells, free, columns, free)
-        for one in range(free):
-            for other in range(one, free):
-                slopes = probabilities @ (contrasts[:, one] * contrasts[:, other])
-                slopes -= expected[:, one] * expected[:, other]
-                block = (indicators.T * (self.weights * slopes)) @ model.design
-                blocks[:, one, :, other] = blocks[:, other, :, one] = block
-        for number in range(model.offsets.shape[2]):
-            offset = model.offsets[:, :, number]
-            centred = offset - (probabilities * offset).sum(axis=1, keepdims=True)
-            slopes = (probabilities * centred) @ contrasts
-            result[:, :, columns * free + number] = (indicators.T * self.weights) @ slopes
-        result[:, :, : columns * free] = blocks.reshape(cells, free, -1)
-        return result.reshape(cells * free, -1)
+        count = self.combinations.shape[2]
+        size = max(1, _CHUNK // probabilities.size)
+        chunks = (self.combinations[:, :, start : start + size] for start in range(0, count, size))
+        return np.concatenate([self._differentiate(each, probabilities) for each in chunks])
+
+    def _differentiate(self, combinations: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Return the derivatives of some combinations of the moments by the parameters."""
+        model, (rows, k) = self.model, probabilities.shape
+        count = combinations.shape[2]
+        # the derivatives by the rows' scores, (rows, k, count)
+        slopes = model.design[:, self.observed] @ combinations.reshape(len(combinations), -1)
+        slopes = slopes.reshape(rows, k, count)
+        slopes -= np.einsum("rc,rcn->rn", probabilities, slopes)[:, None]
+        slopes *= (probabilities * self.weights[:, None])[:, :, None]
+        by_column = (model.design.T @ slopes.reshape(rows, -1)).reshape(-1, k, count)
+        coefficients = (model.contrasts.T @ by_column).reshape(-1, count)
+        gains = np.tensordot(model.offsets, slopes, ([0, 1], [0, 1]))
+        return np.concatenate([coefficients, gains]).T
+
+    def _combine(self, moments: FloatArray) -> FloatArray:
+        combined: FloatArray = np.tensordot(moments, self.combinations, 2)
+        return combined
 
 
-def _contrast_maps(contrasts: FloatArray, class_shares: FloatArray) -> FloatArray:
-    """Return Q' (I - pi_a 1') for each cell a; shape (cells, k - 1, k)."""
-    maps: FloatArray = contrasts.T[None] - (class_shares @ contrasts)[:, :, None]
-    return maps
+def set_up_equations(
+    model: ScoreModel,
+    weights: FloatArray,
+    mean: FloatArray,
+    observed: slice,
+    noise: ContrastNoise,
+    combinations: FloatArray | None = None,
+) -> MomentEquations:
+    """Return the equations of estimated moments `mean`, (observed, k): by default all of them.
+
+    Parameters
+    ----------
+    combinations : (equations, combinations) array, optional
+        Orthonormal columns; the combinations of the equations without noise correlations.
+    """
+    kept = np.eye(noise.count) if combinations is None else combinations
+    combinations = noise.to_moments(kept)
+    return MomentEquations(model, weights, observed, combinations, np.tensordot(mean, combinations, 2))
+
+
+def _contrast_covariance(
+    contrasts: FloatArray, class_shares: FloatArray, part: QuestionNoise, variance: FloatArray
+) -> FloatArray:
+    """Return the covariance of a question's differences, (equations, equations); add `variance` to it."""
+    # the contrasts are Q' (I - pi 1') times the moments of a cell
+    maps = contrasts.T[None] - (class_shares @ contrasts)[:, :, None]
+    cells, free, k = maps.shape
+    half = maps @ part.covariance.reshape(cells, k, -1)
+    half = half.reshape(cells * free, cells, k).transpose(1, 2, 0)
+    covariance: FloatArray = (maps @ half).reshape(cells * free, cells * free)
+    covariance[np.diag_indices_from(covariance)] += variance.ravel()
+    return covariance

@@ -111,7 +111,8 @@ def test_equal_reports_and_rows_give_equal_models() -> None:
 def test_without_information_the_model_is_naive_bayes_exactly() -> None:
     snapshot, _ = collect(read_survey(SURVEY).compile(), users=300)
     parameters, moments = estimate_parameters(snapshot), estimate_label_moments(snapshot)
-    noisy = replace(moments, covariance=1e9 * moments.covariance)
+    noise = (replace(part, covariance=1e9 * part.covariance) for part in moments.noise)
+    noisy = replace(moments, noise=tuple(noise))
     rows = draw_people(300, seed=4)[0]
     fitted = fit_classifier(parameters.prior, parameters.conditionals, noisy, rows)
     assert fitted.fitted == ()
@@ -162,6 +163,15 @@ def test_only_a_sample_of_very_many_rows_is_used(monkeypatch: pytest.MonkeyPatch
     snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
     monkeypatch.setattr(classifier, "MAX_ROWS", 300)
     assert len(fit(snapshot, draw_people(5_000, seed=4)[0]).raked.weights) == 300
+
+
+def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    moments = estimate_label_moments(snapshot).mean.size
+    monkeypatch.setattr(classifier, "MAX_ROW_MOMENTS", 200 * moments)
+    assert len(fit(snapshot, draw_people(5_000, seed=4)[0]).raked.weights) == 200
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log, pi, sqrt
 
 import numpy as np
@@ -10,18 +10,22 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation.discriminative import fit, informative_equations
 from ldp_aggregator.estimation.discriminative.fit import NaiveBayesScores, fit_scores
 from ldp_aggregator.estimation.discriminative.gauss_newton import (
     NormalPrior,
     evidence_of_mean,
     find_mode,
 )
-from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS, LabelMoments
+from ldp_aggregator.estimation.discriminative.informative_equations import find_informative
+from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS, LabelMoments, QuestionNoise
 from ldp_aggregator.estimation.discriminative.moment_equations import (
+    ContrastNoise,
     MomentEquations,
     ScoreModel,
     class_contrasts,
     compute_probabilities,
+    set_up_equations,
 )
 from ldp_aggregator.estimation.discriminative.raking import RakedRows
 
@@ -44,7 +48,7 @@ def exact_moments(indicators: FloatArray, labels: IntArray, variance: float) -> 
     """Return the moments of these people, as if reports had estimated them with this variance."""
     mean = indicators.T @ np.eye(CLASSES)[labels] / len(labels)
     covariance = variance * np.eye(mean.size).reshape(*mean.shape, *mean.shape)
-    return LabelMoments((0, 1, 2), SIZES, mean, covariance)
+    return LabelMoments((0, 1, 2), SIZES, mean, (QuestionNoise(np.arange(len(mean)), covariance),))
 
 
 def naive_bayes(indicators: FloatArray, labels: IntArray) -> NaiveBayesScores:
@@ -62,24 +66,45 @@ def equal_weights(rows: int, effective_rows: float | None = None) -> RakedRows:
     return RakedRows(np.full(rows, 1 / rows), np.ones(3), 0.0, effective_rows or rows)
 
 
-def make_equations(
+@dataclass(frozen=True)
+class Problem:
+    """The rows, moments and noise of some people."""
+
+    model: ScoreModel
+    weights: FloatArray
+    moments: LabelMoments
+    probabilities: FloatArray
+    noise: ContrastNoise
+
+    def equations(self, combinations: FloatArray | None = None) -> MomentEquations:
+        return set_up_equations(
+            self.model, self.weights, self.moments.mean, slice(1, None), self.noise, combinations
+        )
+
+
+def make_problem(
     variance: float, rows: int = 60, seed: int = 0, numbers: int = 0, added: FloatArray | float = 0.0
-) -> MomentEquations:
-    """Return the equations of some people; `added` is added to the moments, (cells, classes)."""
+) -> Problem:
+    """Draw people; `added` is added to the moments, (cells, classes)."""
     _, indicators, labels = draw_people(rows, seed)
     offsets = np.random.default_rng(seed + 1).normal(size=(rows, CLASSES, numbers))
     model = ScoreModel(np.concatenate([np.ones((rows, 1)), indicators], axis=1), offsets)
     rng = np.random.default_rng(seed + 2)
     weights = rng.random(rows) + 0.5
+    weights /= weights.sum()
     moments = exact_moments(indicators, labels, variance)
-    return MomentEquations.at_probabilities(
-        model,
-        weights / weights.sum(),
-        replace(moments, mean=moments.mean + added),
-        slice(1, None),
-        compute_probabilities(rng.normal(size=(rows, CLASSES))),
-        effective_rows=rows,
+    moments = replace(moments, mean=moments.mean + added)
+    probabilities = compute_probabilities(rng.normal(size=(rows, CLASSES)))
+    noise = ContrastNoise.at_probabilities(
+        model, weights, moments, slice(1, None), probabilities, effective_rows=rows
     )
+    return Problem(model, weights, moments, probabilities, noise)
+
+
+def make_equations(
+    variance: float, rows: int = 60, seed: int = 0, numbers: int = 0, added: FloatArray | float = 0.0
+) -> MomentEquations:
+    return make_problem(variance, rows, seed, numbers, added).equations()
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
@@ -104,16 +129,69 @@ def test_jacobian_equals_finite_differences(numbers: int) -> None:
         for unit in np.eye(len(parameters))
     ]
     found = equations.jacobian(model.predict(parameters))
-    np.testing.assert_allclose(found, np.stack(numeric, axis=1), atol=1e-9)
+    np.testing.assert_allclose(found, np.stack(numeric, axis=1), rtol=1e-7, atol=1e-7)
 
 
 def test_equations_do_not_depend_on_the_share_of_a_value() -> None:
-    equations = make_equations(1e-4)
-    added = np.zeros_like(equations.class_shares)
-    added[2] = 0.1 * equations.class_shares[2]  # more people have the value, and their classes are the same
-    np.testing.assert_allclose(make_equations(1e-4, added=added).target, equations.target, atol=1e-12)
+    problem = make_problem(1e-4)
+    target = problem.equations().target
+    added = np.zeros_like(problem.moments.mean)
+    added[2] = 0.1 * problem.noise.class_shares[2]  # more have the value, and their classes are the same
+    np.testing.assert_allclose(make_equations(1e-4, added=added).target, target, atol=1e-9)
     added[2] = [0.1, 0.0, 0.0]
-    assert np.abs(make_equations(1e-4, added=added).target - equations.target).max() > 0.01
+    assert np.abs(make_equations(1e-4, added=added).target - target).max() > 1
+
+
+def test_differences_have_uncorrelated_noise_of_variance_one() -> None:
+    rng = np.random.default_rng(12)
+    problem = make_problem(1e-4)
+    cells, k = problem.moments.mean.shape
+    root = 1e-2 * rng.normal(size=(cells * k, cells * k))
+    covariance = root @ root.T
+    parts = []
+    for part in (np.array([5, 0, 1, 6]), np.array([2, 3, 4])):  # the first question asks about two features
+        places = (part[:, None] * k + np.arange(k)).ravel()
+        block = covariance[np.ix_(places, places)].reshape(len(part), k, len(part), k)
+        parts.append(QuestionNoise(part, block))
+    moments = replace(problem.moments, noise=tuple(parts))
+    noise = ContrastNoise.at_probabilities(
+        problem.model, problem.weights, moments, slice(1, None), problem.probabilities, effective_rows=1e12
+    )
+    equations = replace(problem, noise=noise).equations()
+    combinations = equations.combinations.reshape(cells * k, -1)
+    found = combinations.T @ moments.covariance.reshape(cells * k, -1) @ combinations
+    np.testing.assert_allclose(found, np.eye(len(found)), atol=1e-4)  # the jitter is 1e-6 of a variance
+    # differences and combinations are transposes of each other
+    change = rng.normal(size=(cells, k))
+    np.testing.assert_allclose(noise.whiten(change[:, :, None])[:, 0], change.ravel() @ combinations)
+
+
+def test_informative_combinations_are_leading_eigenvectors() -> None:
+    problem = make_problem(1e-4, rows=300, numbers=1)
+    mean = np.random.default_rng(13).normal(size=17, scale=0.4)
+    prior = NormalPrior(mean, np.full(17, 1e-4), mean[:, None], np.array([10.0]))
+    kept = find_informative(
+        problem.model, problem.weights, slice(1, None), problem.noise, problem.probabilities, prior, count=3
+    )
+    np.testing.assert_allclose(kept.T @ kept, np.eye(3), atol=1e-12)
+    jacobian = problem.equations().jacobian(problem.probabilities)
+    leading = np.linalg.eigh(jacobian @ prior.multiply(jacobian.T))[1][:, -1]
+    assert np.linalg.norm(kept.T @ leading) == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(
+        problem.equations(kept).jacobian(problem.probabilities), kept.T @ jacobian, atol=1e-9
+    )
+
+
+def test_fit_to_some_combinations_is_close_to_the_fit_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, indicators, labels = draw_people(400, seed=14)
+    plain, moments = naive_bayes(indicators, labels), exact_moments(indicators, labels, 1e-4)
+    full = fit_scores(plain, moments, indicators, equal_weights(400))
+    monkeypatch.setattr(fit, "MAX_EQUATIONS", 10)
+    monkeypatch.setattr(informative_equations, "MAX_EQUATIONS", 10)
+    part = fit_scores(plain, moments, indicators, equal_weights(400))
+    assert np.abs(part.probabilities - full.probabilities).max() < 0.02
+    assert part.log_evidence == pytest.approx(full.log_evidence, abs=1)
+    assert part.association == pytest.approx(full.association, rel=0.05)
 
 
 def test_mode_has_zero_gradient() -> None:
@@ -134,11 +212,9 @@ def test_mode_has_zero_gradient() -> None:
     mode = find_mode(equations, prior)
 
     def loss(parameters: FloatArray) -> float:
-        whitened = np.linalg.solve(
-            equations.noise_factor, equations.differences(equations.model.predict(parameters))
-        )
+        differences = equations.differences(equations.model.predict(parameters))
         shift = parameters - prior.mean
-        return float(whitened @ whitened + shift @ np.linalg.solve(covariance, shift)) / 2
+        return float(differences @ differences + shift @ np.linalg.solve(covariance, shift)) / 2
 
     best = loss(mode.parameters)
     gradient = [
@@ -204,7 +280,8 @@ def test_label_question_is_a_cell_that_all_rows_have() -> None:
     known = exact_moments(np.concatenate([np.ones((500, 1)), indicators], axis=1), labels, 1e8)
     covariance = known.covariance.copy()
     covariance[0, :, 0] = 1e-10 * np.eye(CLASSES)  # only the label question is informative
-    moments = replace(known, features=(ALL_ROWS, 0, 1, 2), sizes=(1, *SIZES), covariance=covariance)
+    noise = (QuestionNoise(np.arange(len(known.mean)), covariance),)
+    moments = replace(known, features=(ALL_ROWS, 0, 1, 2), sizes=(1, *SIZES), noise=noise)
     plain = naive_bayes(indicators, labels)
     fitted = fit_scores(plain, moments, indicators, equal_weights(500, effective_rows=1e9))
     shares = np.bincount(labels, minlength=CLASSES) / 500

@@ -115,9 +115,27 @@ def test_features_without_reports_are_left_out() -> None:
     assert 1 not in estimate_label_moments(Snapshot(plan, totals)).features
 
 
-def test_survey_with_too_many_values_is_refused() -> None:
-    values = ", ".join(f'"v{number}"' for number in range(4_000))
-    survey = SURVEY.format(label_weight=1) + f"[features.large]\nvalues = [{values}]\n"
+def test_some_features_have_the_same_moments_and_covariances_as_all(moments: LabelMoments) -> None:
+    selected = moments.select([0, 1])
+    assert selected.features == (ALL_ROWS, 0, 1)
+    np.testing.assert_array_equal(selected.mean, moments.mean[:6])
+    np.testing.assert_array_equal(selected.covariance, moments.covariance[:6, :, :6])
+
+
+@pytest.mark.parametrize(
+    ("classes", "sizes", "message"),
+    [
+        (2, (1_400, 1_400, 400), "the survey asks about 6414 combinations of a value and a class"),
+        (2, (800, 800), "the features of the survey have 1607 values in all"),
+        (4, (900,), "one question asks about 3600 combinations of a value and a class"),
+    ],
+)
+def test_survey_with_too_many_values_is_refused(classes: int, sizes: tuple[int, ...], message: str) -> None:
+    labels = str([f"label {number}" for number in range(classes)])
+    survey = SURVEY.format(label_weight=1).replace('["a", "b"]', labels)
+    for place, size in enumerate(sizes):
+        values = ", ".join(f'"v{number}"' for number in range(size))
+        survey += f"[features.large{place}]\nvalues = [{values}]\n"
     plan = read_survey(survey).compile()
-    with pytest.raises(DiscriminativeError, match="8014 combinations of a value and a class"):
+    with pytest.raises(DiscriminativeError, match=message):
         estimate_label_moments(Snapshot(plan, {}))

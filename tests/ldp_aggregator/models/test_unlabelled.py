@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.discriminative import classifier as classifier_module
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.model_file import dump_model, parse_model
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.unlabelled_fit import fit_to_rows
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unlabelled_rows
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, round_to_one_digit
@@ -259,6 +260,42 @@ def test_numbers_with_a_normal_distribution_are_fitted_and_read_back(tmp_path: P
     expected = LogProbabilities.from_probabilities(fitted.prior, fitted.conditionals)
     scores = expected.compute_scores(model.encode(table))
     np.testing.assert_allclose(model.predict_joint_log_proba(table), scores[:, ::-1])
+
+
+@pytest.mark.parametrize("factor", [0.01, 40.0])
+def test_a_number_with_any_factor_predicts_the_same_from_file_and_onnx(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from ldp_aggregator import save_onnx
+
+    plan = read_survey(SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")).compile()
+    rng = np.random.default_rng(1)
+    codes, labels = draw_people(20_000, 1)
+    codes[:, -1] = plan.features[-1].code_array(rng.uniform(0, 3, 20_000))
+    snapshot = simulate_reports(plan, codes, labels, FastStream(1))
+    estimates = estimate_snapshot(snapshot)
+    fit_scores = classifier_module.fit_scores
+    monkeypatch.setattr(
+        classifier_module, "fit_scores", lambda *given: replace(fit_scores(*given), gains=np.array([factor]))
+    )
+    rows = to_columns(draw_people(ROWS, 5)[0]) | {"hours": rng.uniform(0, 3, ROWS)}
+    fitted = fit_unlabelled(snapshot, estimates, rows)
+    number = fitted.conditionals[-1]
+    assert isinstance(number, Gaussian)
+    assert (number.variance > 1).all() == (factor < 1)
+    path = tmp_path / "model.json"
+    save_model(path, snapshot, estimates, classifier=fitted)
+    model = load_model(path)
+    scores = LogProbabilities.from_probabilities(fitted.prior, fitted.conditionals).compute_scores(
+        model.encode(rows)
+    )
+    expected = np.exp(normalise_log_scores(scores))[:, ::-1]  # columns as in `classes_`
+    np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-9)
+    save_onnx(tmp_path / "model.onnx", model)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    feeds = {name: np.array(column) for name, column in rows.items()}
+    np.testing.assert_allclose(session.run(None, feeds)[1], expected, atol=1e-9)
 
 
 def test_fit_of_a_simulation_takes_rows_without_labels() -> None:

@@ -128,16 +128,17 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
     Raises
     ------
     DiscriminativeError
-        If the survey has too many values and classes.
+        If the survey has too many values and classes, or no reports except on numbers without bins.
     """
     k = len(snapshot.plan.label.values)
     questions = [question for question in snapshot.plan.questions if not question.moment]
     counts = [k * sum(question.shape[:-1]) for question in questions]
+    largest = max(counts, default=0)
     combinations = "combinations of a value and a class"
     for count, limit, what in (
         (sum(counts), MAX_MOMENTS, f"the survey asks about {sum(counts)} {combinations}"),
         (sum(counts) // k, MAX_CELLS, f"the features of the survey have {sum(counts) // k} values in all"),
-        (max(counts), MAX_QUESTION_MOMENTS, f"one question asks about {max(counts)} {combinations}"),
+        (largest, MAX_QUESTION_MOMENTS, f"one question asks about {largest} {combinations}"),
     ):
         if count > limit:
             raise DiscriminativeError(f"{what}; a fit to rows without labels supports at most {limit}")
@@ -146,6 +147,11 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
         frequencies = estimate_frequencies(question, total_of(snapshot, question))
         if frequencies.n:
             parts.append((question.feature_indices or (ALL_ROWS,), *_sum_cells(frequencies, k)))
+    if not parts:
+        raise DiscriminativeError(
+            "a fit to rows without labels needs reports on a feature with categories or bins; numbers "
+            "without bins alone cannot be fitted"
+        )
     return _combine(parts, k)
 
 

@@ -16,6 +16,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import ModelError, NaiveBayes, fit_unlabelled, load_model, save_model
 from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation.discriminative import DiscriminativeError
 from ldp_aggregator.estimation.discriminative import classifier as classifier_module
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.model_file import dump_model, parse_model
@@ -229,6 +230,28 @@ def test_numbers_without_bins_alone_are_refused() -> None:
     hours = {"hours": to_columns(draw_people(ROWS, 2)[0])["hours"]}
     with pytest.raises(UnlabelledRowsError, match="numbers without bins alone cannot be fitted"):
         fit_unlabelled(snapshot, estimates, hours)
+
+
+NUMBERS_ALONE = """
+[survey]
+id = "hours"
+epsilon = 2.0
+[label]
+name = "sleeps"
+values = ["well", "badly"]
+[features.hours]
+range = [0, 24]
+"""
+
+
+@pytest.mark.parametrize("people", [2000, 0])
+def test_a_survey_of_numbers_without_bins_or_without_reports_is_refused(people: int) -> None:
+    plan = read_survey(NUMBERS_ALONE if people else SURVEY).compile()
+    codes = np.zeros((people, len(plan.features)), dtype=np.int64)
+    snapshot = simulate_reports(plan, codes, np.zeros(people, dtype=np.int64), FastStream(1))
+    rows = {"hours": [7.0] * ROWS} if people else to_columns(draw_people(ROWS, 2)[0])
+    with pytest.raises(DiscriminativeError, match="numbers without bins alone cannot be fitted"):
+        fit_unlabelled(snapshot, estimate_snapshot(snapshot), rows)
 
 
 def test_the_papers_estimator_is_refused(snapshot: Snapshot) -> None:

@@ -161,7 +161,19 @@ def test_bad_rows_are_refused_before_anything_is_spent(
     assert_nothing_spent(folder)
 
 
-@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e400", "", "one", "0.0", "1/0", "1001"])
+@pytest.mark.parametrize("epsilon", [".5", "0.50", "5e-1"])
+def test_every_spelling_of_an_epsilon_is_the_same_training(
+    run: Callable[..., Result], folder: Path, epsilon: str
+) -> None:
+    assert run(epsilon="0.5").exit_code == 0
+    model = (folder / "model.json").read_bytes()
+    assert run(epsilon=epsilon).exit_code == 0
+    assert (folder / "model.json").read_bytes() == model
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["0", "-1", "nan", "inf", "1e400", "", "one", "0.0", "1/0", "1001", ".", ".e-1"]
+)
 def test_an_invalid_epsilon_is_refused(run: Callable[..., Result], folder: Path, epsilon: str) -> None:
     result = run(epsilon=epsilon)
     assert result.exit_code == 2

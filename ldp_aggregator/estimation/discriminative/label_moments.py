@@ -114,6 +114,8 @@ MAX_MOMENTS = 6000
 """Number of values times classes above which a fit needs too much time."""
 MAX_CELLS = 1500
 """Number of values above which raking needs too much time."""
+MAX_CLASSES = 100
+"""Number of classes above which a fit needs too much time."""
 MAX_QUESTION_MOMENTS = 3000
 """Number of them in one question above which their covariance needs too much memory."""
 
@@ -138,6 +140,7 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
     for count, limit, what in (
         (sum(counts), MAX_MOMENTS, f"the survey asks about {sum(counts)} {combinations}"),
         (sum(counts) // k, MAX_CELLS, f"the features of the survey have {sum(counts) // k} values in all"),
+        (k, MAX_CLASSES, f"the label has {k} values"),
         (largest, MAX_QUESTION_MOMENTS, f"one question asks about {largest} {combinations}"),
     ):
         if count > limit:

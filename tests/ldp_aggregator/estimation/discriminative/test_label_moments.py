@@ -127,6 +127,7 @@ def test_some_features_have_the_same_moments_and_covariances_as_all(moments: Lab
     [
         (2, (1_400, 1_400, 400), "the survey asks about 6414 combinations of a value and a class"),
         (2, (800, 800), "the features of the survey have 1607 values in all"),
+        (120, (3,), "the label has 120 values"),
         (4, (900,), "one question asks about 3600 combinations of a value and a class"),
     ],
 )

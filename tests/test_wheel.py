@@ -1,4 +1,4 @@
-"""The wheel that README builds contains all that the packages need; its commands run from it alone."""
+"""The wheel of docs/running.md contains all that the packages need; its commands run from it alone."""
 
 from __future__ import annotations
 
@@ -108,8 +108,10 @@ def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
 
 def test_the_documentation_installs_from_no_index() -> None:
     """A first install names a folder or a file; `ldp-bayes[extra]` only adds to what is installed."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    lines = [line.strip() for line in readme.splitlines() if line.strip().startswith("pip install")]
+    pages = [(ROOT / page).read_text("utf-8") for page in ("README.md", "docs/running.md")]
+    lines = [
+        line.strip() for page in pages for line in page.splitlines() if line.strip().startswith("pip install")
+    ]
     assert lines[0].split()[2] == "."
     wheel = next(place for place, line in enumerate(lines) if "dist/ldp_bayes-" in line)
     named = [place for place, line in enumerate(lines) if line.split()[2].strip("'").startswith("ldp-bayes")]

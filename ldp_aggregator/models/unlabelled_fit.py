@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.survey import Plan
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.discriminative import (
     DiscriminativeFit,
@@ -112,17 +112,15 @@ def fit_to_rows(
         conditionals=fit.conditionals,
         fitted=fit.fitted,
         association=fit.association,
-        confidence=_measure_confidence(fit, rows.codes),
+        confidence=_measure_confidence(fit),
         contradicting=tuple(contradicting),
     )
 
 
-def _measure_confidence(fit: DiscriminativeFit, codes: IntArray) -> float:
+def _measure_confidence(fit: DiscriminativeFit) -> float:
     model = LogProbabilities.from_probabilities(fit.prior, fit.conditionals)
-    highest = normalise_log_scores(model.compute_scores(codes)).max(axis=1)
-    weights = fit.raked.weights
-    # of many rows, a sample was weighted
-    return float(np.average(np.exp(highest), weights=weights if len(weights) == len(codes) else None))
+    highest = normalise_log_scores(model.compute_scores(fit.codes)).max(axis=1)
+    return float(np.average(np.exp(highest), weights=fit.raked.weights))
 
 
 def name_features(plan: Plan, places: Sequence[int]) -> str:

@@ -48,7 +48,10 @@ class DiscriminativeFit:
         are mostly noise: prior and conditionals are then unchanged.
     chi_squares : dict from feature to float
         How much the rows contradict the reports, see :class:`RakedRows`.
+    codes : (rows, features) int array
+        The rows without labels that were used: all, or a sample.
     raked : RakedRows
+        Their weights.
     association : float
         How significant all features together are, in standard deviations. Below MIN_ASSOCIATION the model is
         Naive Bayes: the intercept and the scores of a fit would follow noise that Naive Bayes removes.
@@ -60,6 +63,7 @@ class DiscriminativeFit:
     conditionals: tuple[FloatArray | Gaussian, ...]
     fitted: tuple[int, ...]
     chi_squares: dict[int, float]
+    codes: IntArray
     raked: RakedRows
     association: float
     log_evidence: float
@@ -119,6 +123,7 @@ def fit_classifier(
         conditionals=tuple(changed.get(place, each) for place, each in enumerate(conditionals)),
         fitted=tuple(sorted(changed)),
         chi_squares=dict(zip(tables, raked.chi_squares.tolist(), strict=True)),
+        codes=codes,
         raked=raked,
         association=fitted.association,
         log_evidence=fitted.log_evidence,

@@ -209,6 +209,16 @@ def test_rows_of_another_population_are_named_and_raked(snapshot: Snapshot, esti
     assert gap < 0.01
 
 
+def test_the_confidence_over_a_sample_is_weighted_as_that_over_all_rows(
+    snapshot: Snapshot, estimates: Estimates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = to_columns(draw_people(2000, 2, tired=0.85)[0])
+    all_rows = fit_unlabelled(snapshot, estimates, rows)
+    monkeypatch.setattr(classifier_module, "MAX_ROWS", 1999)
+    sample = fit_unlabelled(snapshot, estimates, rows)
+    assert sample.description["confidence"] == pytest.approx(all_rows.description["confidence"], abs=0.003)
+
+
 def test_rows_that_contradict_the_reports_too_much_are_refused(
     snapshot: Snapshot, estimates: Estimates
 ) -> None:

@@ -5,9 +5,10 @@
 Rows without labels, people who report and test rows are disjoint. The people are the remaining training rows
 ("own"), or drawn from them with replacement. With `--rows-from shifted` the rows come from another
 population: each class in turn is four times as frequent. With `--rows-from partial` a random third of the
-columns is missing. Errors are standard errors of the paired gain over repeats. "evidence" is the median log
-evidence of the fit over that of Naive Bayes, "association" the median significance of all features together
-(below 3 the fit keeps Naive Bayes), "chi-square" the mean over features, and "seconds" the most of any fit.
+columns is missing. Errors are standard errors of the paired gain over repeats. "plain loss" is the log loss
+of Naive Bayes, "loss" that of the fit. "evidence" is the median log evidence of the fit over that of Naive
+Bayes, "association" the median significance of all features together (below 3 the fit keeps Naive Bayes),
+"chi-square" the mean over features, and "seconds" the most of any fit.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ HEAD = [
     "fitted",
     "gain",
     "z",
-    "log loss",
-    "fitted",
+    "plain loss",
+    "loss",
     "evidence",
     "association",
     "chi-square",

@@ -22,7 +22,7 @@ def check_unlabelled_options(path: Path | None, public: bool, estimator: str) ->
     """Raise UsageError if the options on rows without labels do not fit each other."""
     if public and not path:
         raise click.UsageError(
-            "--unlabelled-public states that the rows of --unlabelled are public: give them"
+            "--unlabelled-public declares the rows of --unlabelled public, and needs that option too"
         )
     if path and estimator != "default":
         raise click.UsageError("--unlabelled needs the default estimator")

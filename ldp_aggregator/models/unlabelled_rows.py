@@ -101,6 +101,7 @@ def _select_present(rows: Any, names: list[str]) -> dict[str, Any]:
     table = to_array(rows)
     if getattr(table, "ndim", 0) != 2 or table.shape[1] != len(names):
         raise UnlabelledRowsError(
-            f"rows without labels that have no column names need {len(names)} columns, as the survey has"
+            "rows without labels must be a DataFrame, dicts, a dict of columns, or an array of "
+            f"{len(names)} columns, in the order of the survey"
         )
     return name_columns(table, names)

@@ -94,7 +94,7 @@ def test_other_columns_and_labels_are_ignored_and_missing_columns_are_not_presen
     [
         (lambda columns: {name: column[:99] for name, column in columns.items()}, "99 rows .* at least 100"),
         (lambda columns: {"other": columns["hours"]}, "no column of a feature .*: copy0, copy1"),
-        (lambda columns: np.zeros((120, 2)), "need 6 columns"),
+        (lambda columns: np.zeros((120, 2)), "array of 6 columns"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(snapshot: Snapshot, change: object, why: str) -> None:

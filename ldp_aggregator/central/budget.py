@@ -12,6 +12,8 @@ ADD_REMOVE, REPLACE = "add-remove", "replace"
 MAX_EPSILON = 1000
 MIN_ROW_EPSILON = Fraction(1, 10**6)
 _PARTS = 1 << 10
+_MAX_EXPONENT = 700
+"""e^x of a larger exponent may not be a double."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,18 @@ class Promise:
 
         A group of g rows has (g epsilon, g e^((g - 1) epsilon) delta)-differential privacy.
         """
-        return self.delta / self.delta_growth
+        return self.delta / self.delta_growth if self.delta else self.delta
 
     @property
     def delta_growth(self) -> Fraction:
         """An upper bound on g e^((g - 1) epsilon)."""
-        growth = math.exp(float((self.group - 1) * self.row_epsilon))
+        exponent = float((self.group - 1) * self.row_epsilon)
+        if exponent > _MAX_EXPONENT:
+            raise CentralError("epsilon is too large for a delta above 0 and several rows per person")
+        growth = math.exp(exponent)
         return self.group * Fraction(math.ceil(growth * _PARTS) + 1, _PARTS)
 
     def for_group(self, spending: Spending) -> Spending:
         """Return what a step spends for neighbours of this promise, from what it spends for one row."""
-        return Spending(spending.step, spending.epsilon * self.group, spending.delta * self.delta_growth)
+        delta = spending.delta * self.delta_growth if spending.delta else spending.delta
+        return Spending(spending.step, spending.epsilon * self.group, delta)

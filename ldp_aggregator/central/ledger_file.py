@@ -18,7 +18,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +28,7 @@ from ldp_aggregator.central.ledger import Entry, Ledger, LedgerError, Request
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"
+_DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, ZeroDivisionError)
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,24 @@ def train_once(
     Raises
     ------
     LedgerError
-        If the ledger is damaged, read-only, in use or of other rows, or if the amount exceeds the cap.
+        If the ledger is damaged, lost, read-only, in use or of other rows, if another ledger in the folder is
+        of the same rows, or if the amount exceeds the cap.
     """
-    with _lock(path):
-        ledger = _read(path) or Ledger(
+    with _lock(path) as lock:
+        found = _read(path)
+        if found is None and os.fstat(lock).st_size:
+            raise LedgerError(
+                f"{path}: the ledger is lost, because {path.name}{LOCK_SUFFIX} states that there was one. "
+                "Restore it; without it, nobody knows what was spent"
+            )
+        ledger = found or Ledger(
             terms.name, terms.adjacency, terms.rows_per_person, terms.cap or request.epsilon
         )
         _check_terms(path, ledger, terms, request)
         finished = ledger.find_model(request)
         if finished is not None:
             return finished, ledger
+        _refuse_same_rows(path, request)
         ledger = replace(ledger, cap=terms.cap or ledger.cap).add(Entry(request))
         if ledger.spent > ledger.cap:
             before = ledger.spent - request.epsilon
@@ -105,6 +114,7 @@ def train_once(
                 f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
             )
         _write(path, ledger)  # 1. the amount, before anything is drawn
+        _mark(path, lock)
         model = make_model()  # 2.
         ledger = ledger.finish(model)
         _write(path, ledger)  # 3. the model, before it is released
@@ -126,9 +136,23 @@ def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Reques
         )
 
 
+def _refuse_same_rows(path: Path, request: Request) -> None:
+    """Raise LedgerError if another ledger in the folder is of the same rows: amounts would not add up."""
+    for other in sorted(path.parent.glob("*" + SUFFIX)):
+        if other.name == path.name or other.is_symlink() or not other.is_file():
+            continue
+        with suppress(OSError, *_DAMAGED):  # what cannot be read is not known to be of these rows
+            entries = Ledger.parse(other.read_bytes()).entries
+            if any(entry.request.rows == request.rows for entry in entries):
+                raise LedgerError(
+                    f"{path}: the same rows have the ledger {other.name}, whose amounts count too. "
+                    "Give the file and the --name that belong to it"
+                )
+
+
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Return a context in which no other process can use the ledger."""
+def _lock(path: Path) -> Iterator[int]:
+    """Return a context in which no other process can use the ledger: the descriptor of the lock file."""
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path.with_name(path.name + LOCK_SUFFIX), flags, 0o600)
@@ -139,9 +163,18 @@ def _lock(path: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise LedgerError(f"{path}: another training uses this ledger; wait until it ends") from error
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _mark(path: Path, lock: int) -> None:
+    """State in the lock file that there is a ledger, so that its loss is detected."""
+    try:
+        if not os.fstat(lock).st_size:
+            os.write(lock, b"The ledger exists.\n")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
 
 
 def _read(path: Path) -> Ledger | None:
@@ -161,7 +194,7 @@ def _read(path: Path) -> Ledger | None:
         raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error
     try:
         return Ledger.parse(data)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ZeroDivisionError) as error:
+    except _DAMAGED as error:
         raise LedgerError(
             f"{path}: the ledger is damaged: {error}. Restore it; without it, nobody knows what was spent"
         ) from error

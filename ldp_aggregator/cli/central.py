@@ -21,7 +21,7 @@ from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
-_AMOUNT = re.compile(r"(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE]-\d{1,3})?", re.ASCII)
+_AMOUNT = re.compile(r"\+?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 def _amount_parser(low: Fraction, high: Fraction) -> Callable[..., Fraction | None]:

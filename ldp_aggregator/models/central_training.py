@@ -26,6 +26,9 @@ from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.rows.csv_rows import read_text_columns, read_typed_columns
 from ldp_aggregator.rows.encode_table import encode_table
 
+MAX_TAIL_DELTA = Fraction(1, 10**9)
+"""The largest delta of a linear model: nobody asked for it, so it must be negligible."""
+
 
 @dataclass(frozen=True)
 class CuratorRows:
@@ -107,7 +110,12 @@ class CuratorTraining:
     learner: str
 
     def __post_init__(self) -> None:
-        """Check what would fail after the amount was committed."""
+        """Check what would fail after the amount was committed, or would promise nothing."""
+        if self.learner in (AUTO, LINEAR) and self._bound_delta() > MAX_TAIL_DELTA:
+            raise CentralError(
+                "epsilon is too large for a linear model with these neighbours: its delta "
+                "would not be negligible. State a smaller epsilon, or the learner tree or nb"
+            )
         if self.learner != NAIVE_BAYES or not self.promise.delta:
             return
         share = (1 - COUNT_SHARE) * (1 - SELECTION_SHARE)

@@ -131,6 +131,28 @@ def test_edited_rows_continue_with_what_was_spent(ledger: Path) -> None:
     assert (model, found.spent) == (b"second", 2)
 
 
+def test_a_lost_ledger_is_refused(ledger: Path) -> None:
+    ledger.unlink()
+    with pytest.raises(LedgerError, match="the ledger is lost"):
+        train_once(ledger, TERMS, REQUEST, fail)
+
+
+def test_a_refused_first_training_leaves_no_sign_of_a_ledger(path: Path) -> None:
+    with pytest.raises(LedgerError, match="epsilon 0 of 1/2"):
+        train_once(path, terms("0.5"), REQUEST, fail)
+    assert train_once(path, TERMS, REQUEST, lambda: b"model")[0] == b"model"
+
+
+def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, ledger: Path) -> None:
+    (tmp_path / "damaged.ledger").write_bytes(b"{")
+    other = tmp_path / "else.ledger"
+    with pytest.raises(LedgerError, match="the same rows have the ledger"):
+        train_once(other, terms("9", name="else"), request_of("second"), fail)
+    train_once(other, terms("9", name="else"), request_of("second", rows="others"), lambda: b"model")
+    with pytest.raises(LedgerError, match="the same rows"):
+        train_once(other, terms("9", name="else", rows_changed=True), REQUEST, fail)
+
+
 def cut(data: bytes) -> bytes:
     return data[:-20]
 

@@ -181,6 +181,28 @@ def test_an_invalid_epsilon_is_refused(run: Callable[..., Result], folder: Path,
     assert_nothing_spent(folder)
 
 
+@pytest.mark.parametrize("epsilon", [".5", "0.50", "+.5", "5e-1", "5.E-1", "0.005E+2"])
+def test_a_decimal_is_read_exactly_in_every_common_spelling(
+    run: Callable[..., Result], folder: Path, epsilon: str
+) -> None:
+    assert run("--learner", "tree", epsilon=epsilon).exit_code == 0
+    assert read_ledger(folder).spent == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("learner", ["auto", "linear"])
+@pytest.mark.parametrize("options", [("--adjacency", "replace"), ("--rows-per-person", 10)])
+def test_an_epsilon_whose_delta_is_not_negligible_is_refused(
+    run: Callable[..., Result], folder: Path, learner: str, options: tuple
+) -> None:
+    for epsilon in (160, 1000):
+        result = run("--learner", learner, *options, epsilon=epsilon)
+        assert result.exit_code == 1
+        assert "epsilon is too large for a" in result.stderr
+    assert_nothing_spent(folder)
+    assert run("--learner", "tree", *options, epsilon=1000).exit_code == 0
+    assert read_ledger(folder).spent_delta == 0
+
+
 @pytest.mark.parametrize("delta", ["nan", "1", "-1e-6", "1e-999"])
 def test_an_invalid_delta_is_refused(run: Callable[..., Result], folder: Path, delta: str) -> None:
     assert run("--learner", "nb", "--delta", delta).exit_code in (1, 2)

@@ -100,7 +100,7 @@ class Ledger:
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
     def find_model(self, request: Request) -> bytes | None:
-        """Return the finished model of an equal request; None if there is none."""
+        """Return the finished model of an equal request, or None if no such training has finished."""
         models = (entry.model for entry in self.entries if entry.request == request)
         found = next((model for model in models if model is not None), None)
         return None if found is None else found.encode()

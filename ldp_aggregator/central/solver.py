@@ -194,7 +194,7 @@ class _Point:
 
 
 def _step(objective: Objective, point: _Point, direction: FloatArray) -> _Point | None:
-    """Return a point in a direction with a smaller gradient or objective; None if there is none."""
+    """Return a point in a direction with a smaller gradient or objective, or None if every point is worse."""
     size = 1.0
     for _ in range(_MAX_HALVINGS):
         following = _Point.at(objective, point.weights + size * direction)

@@ -367,6 +367,9 @@ def test_a_report_beyond_the_quota_is_not_sent_and_can_be_made_later(
     assert len(set(site.bodies)) == site.count() == 1
 
 
+HOLD_DATABASE = """() => new Promise((resolve) => {
+    indexedDB.open("ldp-bayes").onsuccess = ({ target }) => resolve(globalThis.held = target.result);
+}).then(() => undefined)"""
 NO_BYTES = "() => { crypto.getRandomValues = () => { throw new Error('bytes were drawn') } }"
 
 
@@ -409,9 +412,7 @@ def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afte
 ) -> None:
     page, other = visit(spread=HOUR), visit(spread=HOUR)
     call(page, "grant")
-    other.evaluate("""() => new Promise((resolve) => {
-        indexedDB.open("ldp-bayes").onsuccess = ({ target }) => resolve(globalThis.held = target.result);
-    }).then(() => undefined)""")
+    other.evaluate(HOLD_DATABASE)
     page.evaluate(NO_BYTES)
     page.evaluate("""() => new Promise((resolve) => {
         indexedDB.deleteDatabase("ldp-bayes").onblocked = resolve;
@@ -429,9 +430,7 @@ def test_a_database_that_stays_blocked_ends_calls_with_a_receipt_and_is_not_chan
 ) -> None:
     page, other = visit(spread=HOUR), visit(spread=HOUR)
     call(page, "grant")
-    other.evaluate("""() => new Promise((resolve) => {
-        indexedDB.open("ldp-bayes").onsuccess = ({ target }) => resolve(globalThis.held = target.result);
-    }).then(() => undefined)""")
+    other.evaluate(HOLD_DATABASE)
     page.evaluate("""() => new Promise((resolve) => {
         const start = globalThis.setTimeout;
         globalThis.setTimeout = (call, milliseconds) => start(call, milliseconds / 50);

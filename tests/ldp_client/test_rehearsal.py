@@ -201,6 +201,8 @@ def test_the_environment_variable_makes_every_client_rehearse(
 def test_a_client_that_was_made_before_the_variable_was_set_draws_and_sends_nothing(
     plan: Plan, client: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 1e9)  # only `flush` sends again
+    monkeypatch.setattr("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 1e10)
     waiting = client(FakeTransport(TransportError("no network")))
     waiting.report(ROW, "no")
     waiting.close()

@@ -1,8 +1,9 @@
 """Continuous noise of density proportional to e^(-rate ||b||), and the cover noise for its float arithmetic.
 
-The norm has the gamma distribution of m exponential summands, the direction is uniform. Uniforms have 192
-bits and are converted so that logarithms keep their relative precision. What is left out of their tail has a
-probability below 2^-119 per coordinate.
+The norm has the gamma distribution of m exponential summands, the direction is uniform. Uniforms have 512
+bits. Each is converted so that logarithms, sines and cosines keep their relative precision, unless it is
+among the 2^53 smallest or largest values. So all coordinates of b have a small relative error, except with
+the probability that :func:`bound_tail_delta` takes into account.
 """
 
 from __future__ import annotations
@@ -17,22 +18,47 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.coded_rows import CentralError
 from ldp_aggregator.central.noise import draw_laplace_array
 
-_BYTES = 24
+_BYTES = 64
 _WHOLE = 1 << 8 * _BYTES
-TAIL_PER_NUMBER = Fraction(1, 1 << 119)
-"""The delta of each coordinate, for the tail of the exact density that no draw reaches."""
+_OCTANT = _WHOLE >> 3
+_TAIL_PER_NUMBER = Fraction(4 << 53, _OCTANT)
+"""Above the probability, per coordinate, that a draw has no small relative error. A coordinate needs one
+exponential for the norm, and at most one exponential and one angle for the direction."""
+_LOG2_E = Fraction(1443, 1000)
+"""Above log2(e)."""
+
+
+def bound_tail_delta(size: int, epsilon: Fraction) -> Fraction:
+    """Return the delta of a model with the noise of `size` coordinates, whose ideal is epsilon-private.
+
+    With probability t, a draw is not the rounded draw of the ideal density. So each probability of the model
+    differs from that of an epsilon-differentially private one by at most t, and
+    P[S] <= Q[S] + t <= e^epsilon Q'[S] + t <= e^epsilon (P'[S] + t) + t: delta is (1 + e^epsilon) t.
+    """
+    growth = 1 + (1 << math.ceil(epsilon * _LOG2_E))
+    return min(growth * size * _TAIL_PER_NUMBER, Fraction(1))
 
 
 def draw_ball_noise(size: int, rate: float, source: RandomSource) -> FloatArray:
     """Return b in R^size with density proportional to e^(-rate ||b||), as doubles."""
     norm = sum(_draw_exponential(source) for _ in range(size)) / rate
-    pairs = [
-        (math.sqrt(2 * _draw_exponential(source)), 2 * math.pi * _draw_uniform(source) / _WHOLE)
-        for _ in range((size + 1) // 2)
-    ]
-    normals = np.array([part for r, angle in pairs for part in (r * math.cos(angle), r * math.sin(angle))])
-    direction = normals[:size]
+    normals = [part for _ in range((size + 1) // 2) for part in _draw_normal_pair(source)]
+    direction = np.array(normals[:size])
     return direction * (norm / float(np.linalg.norm(direction)))
+
+
+def _draw_normal_pair(source: RandomSource) -> tuple[float, float]:
+    """Return two independent normal numbers (Box and Muller 1958).
+
+    The octant of the angle decides signs and order exactly, because a cosine near zero would lose precision.
+    """
+    radius = math.sqrt(2 * _draw_exponential(source))
+    octant, rest = divmod(_draw_uniform(source), _OCTANT)
+    angle = math.pi / 4 * ((rest + 1) / _OCTANT)
+    one, other = radius * math.cos(angle), radius * math.sin(angle)
+    if octant & 1:
+        one, other = other, one
+    return (-one if octant & 2 else one), (-other if octant & 4 else other)
 
 
 def _draw_uniform(source: RandomSource) -> int:

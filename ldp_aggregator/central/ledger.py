@@ -16,6 +16,10 @@ FORMAT = "ldp-bayes central ledger"
 VERSION = 1
 
 
+LEAST_DELTA_CAP = Fraction(1, 10**9)
+"""The total delta that a new ledger allows at least, so that linear models need no statement of it."""
+
+
 class LedgerError(CentralError):
     """A ledger that cannot be used, or a training that it does not allow; nothing is released."""
 
@@ -78,8 +82,8 @@ class Ledger:
     adjacency : str
     rows_per_person : int
         Amounts add up for these neighbours only, so all trainings share them.
-    cap : Fraction
-        The total epsilon that may be spent.
+    cap, delta_cap : Fraction
+        The total epsilon and the total delta that may be spent.
     entries : tuple of Entry
     """
 
@@ -87,6 +91,7 @@ class Ledger:
     adjacency: str
     rows_per_person: int
     cap: Fraction
+    delta_cap: Fraction
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -122,6 +127,7 @@ class Ledger:
             "adjacency": self.adjacency,
             "rows_per_person": self.rows_per_person,
             "cap": str(self.cap),
+            "delta_cap": str(self.delta_cap),
             "entries": [entry.as_dict() for entry in self.entries],
         }
         return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
@@ -140,6 +146,7 @@ class Ledger:
             content["adjacency"],
             content["rows_per_person"],
             Fraction(content["cap"]),
+            Fraction(content["delta_cap"]),
             entries,
         )
 

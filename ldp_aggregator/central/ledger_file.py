@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.central.ledger import Entry, Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, Request
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"
@@ -41,7 +41,11 @@ class LedgerTerms:
     adjacency : str
     rows_per_person : int
     cap : Fraction, optional
-        A new total. Without it the total stays; that of a new ledger is the epsilon of its first training.
+        A new total epsilon. Without it the total stays; that of a new ledger is the epsilon of its first
+        training.
+    delta_cap : Fraction, optional
+        A new total delta. Without it the total stays; that of a new ledger is the delta of its first
+        training, and at least LEAST_DELTA_CAP.
     rows_changed : bool
         Whether the rows may differ from those of the earlier trainings. Their amounts still count.
     """
@@ -50,6 +54,7 @@ class LedgerTerms:
     adjacency: str
     rows_per_person: int
     cap: Fraction | None = None
+    delta_cap: Fraction | None = None
     rows_changed: bool = False
 
 
@@ -89,7 +94,7 @@ def train_once(
     ------
     LedgerError
         If the ledger is damaged, lost, read-only, in use or of other rows, if another ledger in the folder is
-        of the same rows, or if the amount exceeds the cap.
+        of the same rows, or if the amount exceeds a cap.
     """
     with _lock(path) as lock:
         found = _read(path)
@@ -98,27 +103,56 @@ def train_once(
                 f"{path}: the ledger is lost, because {path.name}{LOCK_SUFFIX} states that there was one. "
                 "Restore it; without it, nobody knows what was spent"
             )
-        ledger = found or Ledger(
-            terms.name, terms.adjacency, terms.rows_per_person, terms.cap or request.epsilon
-        )
+        ledger = found or _make_ledger(terms, request)
         _check_terms(path, ledger, terms, request)
         finished = ledger.find_model(request)
         if finished is not None:
             return finished, ledger
         _refuse_same_rows(path, request)
-        ledger = replace(ledger, cap=terms.cap or ledger.cap).add(Entry(request))
-        if ledger.spent > ledger.cap:
-            before = ledger.spent - request.epsilon
-            raise LedgerError(
-                f"{path}: epsilon {before} of {ledger.cap} is spent, and this training would spend "
-                f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
-            )
+        ledger = _state_caps(ledger, terms).add(Entry(request))
+        _check_caps(path, ledger, request)
         _write(path, ledger)  # 1. the amount, before anything is drawn
+        _undo_if_same_rows(path, request, found)
         _mark(path, lock)
         model = make_model()  # 2.
         ledger = ledger.finish(model)
         _write(path, ledger)  # 3. the model, before it is released
         return model, ledger  # 4.
+
+
+def _make_ledger(terms: LedgerTerms, request: Request) -> Ledger:
+    return Ledger(
+        name=terms.name,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        cap=request.epsilon,
+        delta_cap=max(request.delta, LEAST_DELTA_CAP),
+    )
+
+
+def _state_caps(ledger: Ledger, terms: LedgerTerms) -> Ledger:
+    return replace(
+        ledger,
+        cap=ledger.cap if terms.cap is None else terms.cap,
+        delta_cap=ledger.delta_cap if terms.delta_cap is None else terms.delta_cap,
+    )
+
+
+def _check_caps(path: Path, ledger: Ledger, request: Request) -> None:
+    """Raise LedgerError if the amounts, with those of the last entry, exceed a cap."""
+    if ledger.spent > ledger.cap:
+        before = ledger.spent - request.epsilon
+        raise LedgerError(
+            f"{path}: epsilon {before} of {ledger.cap} is spent, and this training would spend "
+            f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
+        )
+    if ledger.spent_delta > ledger.delta_cap:
+        before = ledger.spent_delta - request.delta
+        raise LedgerError(
+            f"{path}: delta {float(before):.3g} of {float(ledger.delta_cap):.3g} is spent, and this training "
+            f"would spend {float(request.delta):.3g} more. A larger --cap-delta weakens the promise to the "
+            "people in the rows"
+        )
 
 
 def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Request) -> None:
@@ -148,6 +182,22 @@ def _refuse_same_rows(path: Path, request: Request) -> None:
                     f"{path}: the same rows have the ledger {other.name}, whose amounts count too. "
                     "Give the file and the --name that belong to it"
                 )
+
+
+def _undo_if_same_rows(path: Path, request: Request, found: Ledger | None) -> None:
+    """Look again for other ledgers of the same rows, and undo the last commit if there is one.
+
+    Two first trainings under two names may each have found no other ledger. Each looks again after its
+    commit, so at least one of them finds the other's. Nothing has been drawn, so nothing is spent.
+    """
+    try:
+        _refuse_same_rows(path, request)
+    except LedgerError:
+        if found is None:
+            path.unlink()
+        else:
+            _write(path, found)
+        raise
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.ball_noise import TAIL_PER_NUMBER, add_cover_noise, draw_ball_noise
+from ldp_aggregator.central.ball_noise import add_cover_noise, bound_tail_delta, draw_ball_noise
 from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
 from ldp_aggregator.central.design import Design
@@ -73,7 +73,8 @@ def fit_linear(
     Raises
     ------
     CentralError
-        If the solver did not converge, or floats are not precise enough; nothing may then be released.
+        If the solver did not converge, or floats are not precise enough; nothing may then be released. Both
+        depend on the rows, so the error must not be published, nor that there was one.
     """
     cover = COVER_SHARE * epsilon
     of_noise = epsilon - cover
@@ -85,10 +86,14 @@ def fit_linear(
     weights = minimise(objective)
     error = covered_error(expected_rows, epsilon)
     if bound_error(objective, weights) > error:
-        raise CentralError("there are too many rows for the precision of floats; nothing is released")
+        raise CentralError(
+            "there are too many rows for the precision of floats, which is that of the expected number of "
+            f"rows, {expected_rows}; nothing is released. State a larger public number of `users`, or the "
+            "learner tree or nb"
+        )
     released = add_cover_noise(weights.ravel(), error, cover, source).reshape(weights.shape)
     spendings = [
-        Spending("noise in the objective", of_noise, size * TAIL_PER_NUMBER),
+        Spending("noise in the objective", of_noise, bound_tail_delta(size, epsilon)),
         Spending("cover of rounding errors", cover),
     ]
     return LinearModel(rows.features, rows.k, released), spendings

@@ -34,10 +34,14 @@ class SoftMoments(ClassMoments):
         Shares of all rows: E[x 1(c)], E[x^2 1(c)], P(missing, c) and P(c).
     covariance : (4, 4, k) array
         The covariance of `sums`, from noise and sampling.
+    spread : (4, k) array
+        A sample of rows has the covariance -spread[i, c] spread[j, d] between source i of a class c and
+        source j of another class d.
     """
 
     sums: FloatArray = field(default_factory=lambda: np.zeros((4, 0)))
     covariance: FloatArray = field(default_factory=lambda: np.zeros((4, 4, 0)))
+    spread: FloatArray = field(default_factory=lambda: np.zeros((4, 0)))
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
@@ -50,7 +54,7 @@ class SoftMoments(ClassMoments):
         centring = np.eye(cells) - 1 / cells
         noise = table.variance * centring + classes.variance / cells**2
         noise = sources @ noise @ sources.T / classes.rows**2
-        sampling = _sampling_covariance(sums, noise, classes.rows, can_be_missing)
+        sampling, spread = _sampling_covariance(sums, noise, classes.rows, can_be_missing)
         return cls(
             mean_question=None,
             square_question=None,
@@ -58,7 +62,13 @@ class SoftMoments(ClassMoments):
             can_be_missing=can_be_missing,
             sums=sums,
             covariance=noise[:, :, None] + sampling,
+            spread=spread,
         )
+
+    @property
+    def class_factors(self) -> tuple[FloatArray, FloatArray]:
+        """The factor of the sampling of rows; the noise of different classes is independent."""
+        return self.spread[None], np.array([-1.0])
 
     @cached_property
     def noise(self) -> FloatArray:
@@ -91,10 +101,11 @@ class SoftMoments(ClassMoments):
 
 def _sampling_covariance(
     sums: FloatArray, noise: FloatArray, rows: float, can_be_missing: bool
-) -> FloatArray:
+) -> tuple[FloatArray, FloatArray]:
     """Return the covariance of the sums over a sample of people, (4, 4, k), at a likely population.
 
-    Third and fourth moments are those of normal distributions.
+    The second array, (4, k), is :attr:`SoftMoments.spread`. Third and fourth moments are those of normal
+    distributions.
     """
     first, second, missing, share = sums
     size = float(second.sum())
@@ -112,5 +123,5 @@ def _sampling_covariance(
             [people.first, people.second, absent, people.present + absent],
         ]
     )
-    covariance: FloatArray = (products - expected[:, None] * expected[None, :]) / rows
-    return covariance
+    spread: FloatArray = expected / np.sqrt(rows)
+    return products / rows - spread[:, None] * spread[None, :], spread

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from encoders.exact import draw_bernoulli_exp, draw_laplace
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import BoolArray, IntArray
+from ldp_aggregator.central.coded_rows import CentralError
 
 _MAX_NUMERATOR = 1 << 50
 """A scale with a larger numerator is drawn number by number: its bounds could exceed 64 bits."""
@@ -22,6 +23,10 @@ _MAX_RATE = 60.0
 """Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
 _STEPS_OF_RHO = 1 << 20
 _MAX_SECURITY_ORDER = 1e7
+_DELTA_TOO_SMALL = (
+    "the delta is too small for Gaussian noise at this epsilon: state a larger --delta, or none, which gives "
+    "Laplace noise"
+)
 
 
 def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> IntArray:
@@ -120,7 +125,14 @@ def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     The bound is that of Canonne, Kamath and Steinke (2020), corollary 13; the result is the largest multiple
     of epsilon / 2^20 at which it holds.
+
+    Raises
+    ------
+    CentralError
+        If the delta is too small for floats, or for a multiple above zero.
     """
+    if not float(delta):
+        raise CentralError(_DELTA_TOO_SMALL)
     low, high = 0, _STEPS_OF_RHO  # rho < epsilon, or the bound never holds
     target = math.log(delta) - 1e-9  # margin for the rounding of floats
     while high - low > 1:
@@ -130,7 +142,7 @@ def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         else:
             high = middle
     if low == 0:
-        raise ValueError("delta is too small for a Gaussian mechanism")
+        raise CentralError(_DELTA_TOO_SMALL)
     return epsilon * low / _STEPS_OF_RHO
 
 

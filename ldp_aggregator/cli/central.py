@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
 import click
 
+from encoders.errors import LdpError
 from encoders.survey import read_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
-from ldp_aggregator.central.learner import AUTO, LEARNERS
-from ldp_aggregator.central.ledger_file import LOCK_SUFFIX, LedgerTerms, find_ledger, train_once
+from ldp_aggregator.central.learner import AUTO, LEARNERS, NAIVE_BAYES
+from ldp_aggregator.central.ledger import Ledger
+from ldp_aggregator.central.ledger_file import (
+    LOCK_SUFFIX,
+    SUFFIX,
+    LedgerTerms,
+    find_ledger,
+    train_once,
+)
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.models.central_estimates import build_central_table
+from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
+from ldp_aggregator.models.model_document import parse_content
+from ldp_aggregator.results.csv_file import dump_csv
 
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
 _AMOUNT = re.compile(r"\+?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -63,7 +77,7 @@ def main() -> None:
     metavar="NUMBER",
     default="0",
     show_default=True,
-    help="With --learner nb: the probability with which epsilon may fail. The noise is then Gaussian.",
+    help="Only with --learner nb: the probability with which epsilon may fail. The noise is then Gaussian.",
 )
 @click.option(
     "--learner",
@@ -89,9 +103,22 @@ def main() -> None:
     metavar="TOTAL",
     help="The total epsilon that may be spent on these rows. By default it stays; at first it is --epsilon.",
 )
+@click.option(
+    "--cap-delta",
+    callback=_amount_parser(Fraction(0), Fraction(1, 1000)),
+    metavar="TOTAL",
+    help="The total delta that may be spent on these rows. By default it stays; at first it is --delta, and "
+    "at least 1e-9 for the tails of linear models.",
+)
 @click.option("--name", help="Your name for the rows, which names the ledger; by default the file's name.")
 @click.option("--rows-changed", is_flag=True, help="The rows were edited since the last training.")
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=OutputFile(),
+    help="With --learner nb: write all estimates as a table too (CSV). It spends nothing more.",
+)
 def train(
     survey: Path,
     rows: Path,
@@ -102,33 +129,70 @@ def train(
     rows_per_person: int,
     person: str | None,
     cap: Fraction | None,
+    cap_delta: Fraction | None,
     name: str | None,
     rows_changed: bool,
     output: Path,
+    csv_file: Path | None,
 ) -> None:
     """Train a model on ROWS (a .csv file) of SURVEY (a .toml file), and record what it spends.
 
     The ledger, ROWS.ledger or NAME.ledger beside ROWS, adds up what all trainings spend, and refuses one that
-    exceeds --cap. It also keeps the finished models: the same command again writes the same model, and spends
-    nothing. Protect it like the rows. A training that fails or is killed has spent its epsilon.
+    exceeds --cap or --cap-delta. It also keeps the finished models: the same command again writes the same
+    model, and spends nothing. Protect it like the rows. A training that fails or is killed has spent its
+    epsilon.
 
-    Errors describe the rows: they are for you, not for publication.
+    Errors may describe the rows. They are for you: do not publish them, nor that a training failed.
     """
-    require_no_input(output, [survey, rows])
+    _check_outputs({"--output": output, "--csv": csv_file}, survey, rows)
+    if csv_file and learner != NAIVE_BAYES:
+        raise click.UsageError("--csv: only Naive Bayes has a table of estimates; add --learner nb")
     with print_errors():
         ledger_path, full_name = find_ledger(rows, name)
-        lock = ledger_path.with_name(ledger_path.name + LOCK_SUFFIX)
-        if output.resolve() in (ledger_path, lock):
-            raise click.UsageError(f"{output} is the ledger of the rows; give another output file")
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
-        data = read_curator_rows(read_survey(read_survey_text(survey)), rows, rows_per_person, person)
+        parsed = read_survey(read_survey_text(survey))
+    with _print_private_errors():
+        data = read_curator_rows(parsed, rows, rows_per_person, person)
         training = CuratorTraining(data, promise, learner)
-        terms = LedgerTerms(full_name, adjacency, rows_per_person, cap, rows_changed)
+        terms = LedgerTerms(
+            name=full_name,
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            cap=cap,
+            delta_cap=cap_delta,
+            rows_changed=rows_changed,
+        )
         model, ledger = train_once(ledger_path, terms, training.request, training.run)
+    with print_errors():
         write_atomically(output, model)
-    spent = f"epsilon {_show(ledger.spent)} of {_show(ledger.cap)} is spent"
-    click.echo(f"wrote {output}; {spent} ({ledger_path.name})")
+        if csv_file:
+            content = read_central_content(parse_content(model, str(output)), str(output))
+            write_atomically(csv_file, dump_csv(build_central_table(content)).encode())
+    written = f"{output} and {csv_file}" if csv_file else output
+    click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
 
 
-def _show(amount: Fraction) -> str:
-    return f"{float(amount):g}"
+def _check_outputs(outputs: dict[str, Path | None], survey: Path, rows: Path) -> None:
+    """Raise UsageError if an output would replace an input or a ledger, which must never be lost."""
+    require_distinct(outputs)
+    for output in filter(None, outputs.values()):
+        require_no_input(output, [survey, rows])
+        if output.name.lower().endswith((SUFFIX, SUFFIX + LOCK_SUFFIX)):
+            raise click.UsageError(
+                f"{output}: only ledgers end in {SUFFIX} or {SUFFIX}{LOCK_SUFFIX}; give another output file"
+            )
+
+
+@contextmanager
+def _print_private_errors() -> Iterator[None]:
+    """Return a context that prints errors, and that they must not be published."""
+    try:
+        yield
+    except (LdpError, OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{error}\n{_PRIVATE}") from error
+
+
+def _format_spent(ledger: Ledger) -> str:
+    amounts = (ledger.spent, ledger.cap, ledger.spent_delta, ledger.delta_cap)
+    epsilon, cap, delta, delta_cap = (f"{float(amount):g}" for amount in amounts)
+    return f"epsilon {epsilon} of {cap} and delta {delta} of {delta_cap} are spent"

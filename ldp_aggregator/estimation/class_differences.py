@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 
 LEVEL = 0.05
 """Probability, at most, that equal classes of one feature are called different in anything."""
@@ -154,7 +154,7 @@ def _minimise(contrasts: Contrasts, estimate: FloatArray, error: FloatArray) -> 
 # -- discrete features ----------------------------------------------------------------------------
 
 
-def find_differing_values(frequencies: Frequencies, k: int) -> BoolArray:
+def find_differing_values(frequencies: TableEstimate, k: int) -> BoolArray:
     """Return for which values, (A,), P(value | class) differs significantly between any of the k classes.
 
     The level holds for all values together (Bonferroni). Two values are one test, because their shares add
@@ -167,7 +167,7 @@ def find_differing_values(frequencies: Frequencies, k: int) -> BoolArray:
     return detect_differences(value_contrasts(frequencies, k), LEVEL / tests)
 
 
-def value_contrasts(frequencies: Frequencies, k: int) -> Contrasts:
+def value_contrasts(frequencies: TableEstimate, k: int) -> Contrasts:
     """Return the contrasts F[a, c] - r G[c], with a row for each value a.
 
     If r is the true P(a | c) in all classes, the mean of a contrast is 0. So of the covariance of F, see

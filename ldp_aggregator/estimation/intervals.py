@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, TableEstimate
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
@@ -121,7 +121,7 @@ def estimate_joint_intervals(frequencies: Frequencies, k: int) -> IntervalEstima
     return IntervalEstimate(value, frequencies.stderr.reshape(-1, k), *intervals)
 
 
-def estimate_conditional_intervals(frequencies: Frequencies, k: int) -> IntervalEstimate:
+def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
     """Return P(value | label) of a coupled question, (A, k), with its intervals.
 
     The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before negatives are

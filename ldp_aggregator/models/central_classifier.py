@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.losses import SHARPNESS
 from ldp_aggregator.central.tree import DecisionTree
+from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.table_input import Columns
 from ldp_aggregator.results.central_card import CentralDescription
+from ldp_aggregator.results.data_frame import build_frame
 from ldp_aggregator.rows.encode_table import encode_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class CentralClassifier(SurveyClassifier):
@@ -52,6 +58,7 @@ class CentralClassifier(SurveyClassifier):
     model_: LogProbabilities | LinearModel | DecisionTree
     selected_: tuple[int, ...] | None
     _order: NDArray[np.intp]
+    _content: CentralModelFile
 
     def __init__(self, survey: Survey | Plan | None = None) -> None:
         self.survey = survey
@@ -71,6 +78,7 @@ class CentralClassifier(SurveyClassifier):
         else:
             model.model_, model.selected_ = content.model, None
         model.privacy_ = content.privacy
+        model._content = content
         return model
 
     def fit(self, X: Any, y: Any) -> NoReturn:
@@ -87,6 +95,21 @@ class CentralClassifier(SurveyClassifier):
         else:
             scores = self.model_.scores(codes)
         return scores[:, self._order]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the estimates of Naive Bayes as a DataFrame: one row per class and quantity.
+
+        docs/central.md describes them. They were released with the model and cost no more epsilon.
+
+        Raises
+        ------
+        ModelError
+            If the model is not Naive Bayes.
+        MissingExtraError
+            If pandas is not installed.
+        """
+        check_is_fitted(self, "model_")
+        return build_frame(build_central_table(self._content))
 
     def _describe(self) -> CentralDescription:
         return CentralDescription(

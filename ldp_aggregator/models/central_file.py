@@ -1,4 +1,6 @@
-"""Model files of a trusted curator: version 3 of the format, with another privacy statement and no estimates.
+"""Model files of a trusted curator: version 3 of the format, with another privacy statement.
+
+Instead of estimates, the file of Naive Bayes has the noisy counts that estimates are computed from.
 
 Everything in the file is public, or was computed from what the training released. There is no digest of the
 rows, no exact number of rows and no time.
@@ -15,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import SurveyError
-from encoders.survey import Plan
+from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE
+from ldp_aggregator.central.count_tables import NoisyTable
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.soft_cells import SOFT_UNIT, soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import ClassConditional
@@ -37,6 +41,7 @@ from ldp_aggregator.models.model_document import (
 
 CENTRAL = "central"
 """The trust that the privacy statement names: the curator has the rows."""
+_MAX_CELL = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,14 @@ class Conditionals:
     tables : tuple of (A_i, k) arrays and Gaussians
     selected : tuple of int
         Indices of the features that were measured; the others do not distinguish labels.
+    counts : tuple of NoisyTable
+        The noisy counts of the selected features, from which everything else was computed.
     """
 
     prior: FloatArray
     tables: tuple[ClassConditional, ...]
     selected: tuple[int, ...]
+    counts: tuple[NoisyTable, ...]
 
 
 CentralScorer = Conditionals | LinearModel | DecisionTree
@@ -126,7 +134,14 @@ def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict
     if isinstance(model, DecisionTree):
         splits = [[split.feature, split.low, split.high] for split in model.splits]
         return {"splits": splits, "leaves": model.leaves.tolist()}
-    return {**dump_classifier(model.prior, model.conditionals), "selected": list(model.selected)}
+    return {
+        **dump_classifier(model.prior, model.conditionals),
+        "selected": list(model.selected),
+        "counts": [
+            {"cells": table.cells.tolist(), "unit": table.unit, "variance": table.cell_variance}
+            for table in model.tables
+        ],
+    }
 
 
 def read_central_content(content: dict[str, Any], name: str) -> CentralModelFile:
@@ -185,7 +200,26 @@ def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Condit
     selected = tuple(document["selected"])
     if any(type(place) is not int or not 0 <= place < len(tables) for place in selected):
         raise ValueError("a selected feature is not in the plan")
-    return Conditionals(prior, tables, selected)
+    counts = tuple(
+        _read_counts(entry, plan.features[place], k)
+        for place, entry in zip(selected, document["counts"], strict=True)
+    )
+    if not counts:
+        raise ValueError("no feature was selected")
+    return Conditionals(prior, tables, selected, counts)
+
+
+def _read_counts(entry: Mapping[str, Any], feature: Feature, k: int) -> NoisyTable:
+    cells, unit, variance = entry["cells"], entry["unit"], entry["variance"]
+    is_number = isinstance(feature, NumericFeature)
+    size = soft_cells(feature.missing == "category").shape[1] if is_number else feature.size
+    if any(type(cell) is not int or abs(cell) >= _MAX_CELL for row in cells for cell in row):
+        raise ValueError(f"a count of {feature.name} is no whole number")
+    if [len(row) for row in cells] != [k] * size or unit != (SOFT_UNIT if is_number else 1):
+        raise ValueError(f"the counts of {feature.name} need the shape {(size, k)}, in units of the feature")
+    if type(variance) is not float or not 0 < variance < _MAX_CELL**2:
+        raise ValueError(f"the variance of the counts of {feature.name} is invalid")
+    return NoisyTable(np.array(cells, dtype=np.int64), unit, variance)
 
 
 def _read_tree(document: Mapping[str, Any], plan: Plan, k: int) -> DecisionTree:

@@ -11,7 +11,7 @@ from encoders.errors import RowError
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
-from ldp_aggregator.central.ball_noise import TAIL_PER_NUMBER
+from ldp_aggregator.central.ball_noise import bound_tail_delta
 from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
@@ -23,7 +23,7 @@ from ldp_aggregator.central.person_rows import require_rows_per_person
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import dump_central_model
 from ldp_aggregator.models.class_labels import encode_any_labels
-from ldp_aggregator.rows.csv_rows import read_text_columns, read_typed_columns
+from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_aggregator.rows.encode_table import encode_table
 
 MAX_TAIL_DELTA = Fraction(1, 10**9)
@@ -53,7 +53,7 @@ class CuratorRows:
 def read_curator_rows(
     survey: Survey, path: Path, rows_per_person: int = 1, person: str | None = None
 ) -> CuratorRows:
-    """Read and code the rows of a CSV file.
+    """Read and code the rows of a CSV file. It is read once, so all of it is of one moment.
 
     The file must have at least one row, and each row must fit the survey. Nothing else about the rows is
     checked: a refusal of rows of one class only would reveal that somebody of another class is among them.
@@ -76,22 +76,22 @@ def read_curator_rows(
     """
     refuse_validation(survey)
     plan = survey.compile()
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    columns = read_typed_columns(path, survey.entries)
+    data = read_table_file(path)
+    texts = parse_text_columns(data, path)
+    columns = parse_typed_columns(texts, survey.entries)
     label = plan.label.name
     if label not in columns:
         raise RowError(label, "the table has no such column, which is the label")
     if not len(columns[label]):
         raise CentralError(f"{path}: there are no rows, so nothing is trained")
     if person is not None:
-        people = read_text_columns(path)
-        if person not in people:
+        if person not in texts:
             raise CentralError(f"{path}: there is no column {person!r}, which --person names")
-        require_rows_per_person(people[person], rows_per_person, person)
+        require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
-    return CuratorRows(plan, survey.users, rows, digest)
+    return CuratorRows(plan, survey.users, rows, hashlib.sha256(data).hexdigest())
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,14 @@ class CuratorTraining:
                 "epsilon is too large for a linear model with these neighbours: its delta "
                 "would not be negligible. State a smaller epsilon, or the learner tree or nb"
             )
-        if self.learner != NAIVE_BAYES or not self.promise.delta:
+        if not self.promise.delta:
             return
+        if self.learner != NAIVE_BAYES:
+            raise CentralError(
+                f"--delta is only for --learner nb: {self.learner} would not use it, so state no delta"
+            )
         share = (1 - COUNT_SHARE) * (1 - SELECTION_SHARE)
-        try:
-            find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
-        except ValueError as error:
-            raise CentralError(f"{error}: state a larger one, or none") from error
+        find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
 
     @property
     def request(self) -> Request:
@@ -147,7 +148,7 @@ class CuratorTraining:
             return Fraction(0)
         rows = self.data.rows
         weights = Design.from_features(rows.features).columns * (rows.k - 1)
-        return weights * TAIL_PER_NUMBER * self.promise.delta_growth
+        return bound_tail_delta(weights, self.promise.row_epsilon) * self.promise.delta_growth
 
     def run(self, source: RandomSource | None = None) -> bytes:
         """Train, and return the bytes of the model file.

@@ -15,13 +15,16 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 
+COUNT = "count"
 CLASS_PRIOR = "P(class)"
 CONDITIONAL = "P(value | class)"
 MEAN = "mean"
 DEVIATION = "standard deviation"
 MISSING = "P(missing | class)"
 
-Statistic = Literal["P(class)", "P(value | class)", "mean", "standard deviation", "P(missing | class)"]
+Statistic = Literal[
+    "count", "P(class)", "P(value | class)", "mean", "standard deviation", "P(missing | class)"
+]
 Json = Mapping[str, Any]
 
 Row = TypedDict(
@@ -45,8 +48,8 @@ Row = TypedDict(
 )
 """One row of the table; None where something is unknown or does not apply.
 
-feature : the feature's name; the label's name for P(class)
-statistic : which quantity is estimated
+feature : the feature's name; the label's name for count and P(class)
+statistic : which quantity is estimated; only a curator's model has count, the number of rows of a class
 value : the feature's value, for P(value | class)
 class : the value of the label
 estimate : the consistent estimate: probabilities are distributions, moments are in their possible range
@@ -54,8 +57,9 @@ stderr : the standard error of `raw`
 low, high : the 95% interval
 simultaneous_low, simultaneous_high : 95% intervals that all hold at once
 raw : the unbiased estimate, which may be outside the possible range
-n : the number of reports
-mechanism : the mechanisms of the questions, joined by " + "; None for P(class), which all questions estimate
+n : the number of reports, or the noisy number of a curator's rows
+mechanism : the mechanisms of the questions, joined by " + "; None for count and P(class), which all questions
+    estimate
 distinguishable : whether the classes are distinguishable in this quantity; for P(class), from 1/k
 """
 
@@ -89,7 +93,7 @@ def _build_prior_rows(estimates: Json) -> Iterator[Row]:
     marks = _entry(label, "non_uniform", "uneven") or [None] * len(label["values"])
     consistent = _project_columns(_to_array(label["prior"]["value"])[:, None])[:, 0]
     for index, name in enumerate(label["values"]):
-        yield _make_row(
+        yield make_row(
             label["prior"],
             (index,),
             float(consistent[index]),
@@ -106,7 +110,7 @@ def _build_conditional_rows(feature: Json, classes: Sequence[str]) -> Iterator[R
     consistent = _project_columns(_to_array(feature["conditionals"]["value"]))
     for place, value in enumerate(feature["values"]):
         for index, name in enumerate(classes):
-            yield _make_row(
+            yield make_row(
                 feature["conditionals"],
                 (place, index),
                 float(consistent[place, index]),
@@ -135,7 +139,7 @@ def _build_number_rows(feature: Json, classes: Sequence[str]) -> Iterator[Row]:
             continue  # the number cannot be missing
         consistent = _cut_to_range(feature, key)
         for index, name in enumerate(classes):
-            yield _make_row(
+            yield make_row(
                 feature[key],
                 (index,),
                 float(consistent[index]),
@@ -147,7 +151,7 @@ def _build_number_rows(feature: Json, classes: Sequence[str]) -> Iterator[Row]:
             )
 
 
-def _make_row(
+def make_row(
     estimate: Json,
     place: tuple[int, ...],
     consistent: float,

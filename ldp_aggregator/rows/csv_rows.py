@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
@@ -45,7 +46,14 @@ def read_typed_columns(
         If a cell is not a number but should be one; names the feature and the row, counted from 1.
         `problems` contains one error for each such feature.
     """
-    columns: dict[str, Sequence[object]] = dict(read_text_columns(path))
+    return parse_typed_columns(read_text_columns(path), features)
+
+
+def parse_typed_columns(
+    texts: Mapping[str, Sequence[str]], features: Iterable[Feature]
+) -> dict[str, Sequence[object]]:
+    """Return columns of text as what `features` expect, see :func:`read_typed_columns`."""
+    columns: dict[str, Sequence[object]] = dict(texts)
     known = [feature for feature in features if feature.name in columns]
     parsed = map_collecting_errors(lambda feature: _parse_cells(feature, columns[feature.name]), known)
     columns |= {feature.name: column for feature, column in zip(known, parsed, strict=True)}
@@ -71,11 +79,23 @@ def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
         If the file cannot be read, has no header, names a column twice, has a row of another length
         than the header, or seems to have another separator than commas.
     """
+    return parse_text_columns(read_table_file(path), path)
+
+
+def read_table_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file; raise TableError if it cannot be read."""
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            header, *records = [*csv.reader(file, strict=True)] or [[]]
+        with open(path, "rb") as file:
+            return file.read()
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_text_columns(data: bytes, path: str | os.PathLike[str]) -> dict[str, list[str]]:
+    """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
+    try:
+        text = data.decode("utf-8-sig")
+        header, *records = [*csv.reader(StringIO(text, newline=""), strict=True)] or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path}: is not a UTF-8 CSV file") from error
     if not header:

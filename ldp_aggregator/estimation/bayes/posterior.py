@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
 from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights
-from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
@@ -25,25 +24,6 @@ CONCENTRATIONS = 2.0 ** np.arange(10)
 PSEUDO_COUNT = 0.5
 """Number of features added at every concentration (Jeffreys' prior of their frequencies)."""
 _MIN_VARIANCE = 1e-12
-
-
-class TableEstimate(Protocol):
-    """Noisy frequencies of the cells (value, label) of a feature, from reports or from a curator's counts."""
-
-    @property
-    def n(self) -> int:
-        """Number of people."""
-        ...
-
-    @property
-    def raw(self) -> FloatArray:
-        """Unbiased frequencies, (A k,)."""
-        ...
-
-    @property
-    def covariance(self) -> FrequencyCovariance:
-        """The covariance of `raw`."""
-        ...
 
 
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:

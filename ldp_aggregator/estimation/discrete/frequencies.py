@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -108,6 +109,25 @@ class FrequencyCovariance:
             own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - mass**2 / self.n
         )
         return cell_with_class, class_variance
+
+
+class TableEstimate(Protocol):
+    """Noisy frequencies of the cells (value, label) of a feature, from reports or from a curator's counts."""
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        ...
+
+    @property
+    def raw(self) -> FloatArray:
+        """Unbiased frequencies, (A k,)."""
+        ...
+
+    @property
+    def covariance(self) -> FrequencyCovariance:
+        """The covariance of `raw`."""
+        ...
 
 
 @dataclass(frozen=True)

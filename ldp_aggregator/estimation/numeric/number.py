@@ -66,6 +66,14 @@ class ClassMoments:
         return len(self.prior.estimate.value)
 
     @property
+    def class_factors(self) -> tuple[FloatArray, FloatArray] | None:
+        """Factors of the covariance of different classes, if the sources are not those of two questions.
+
+        See :func:`number_differences.class_factors`.
+        """
+        return None
+
+    @property
     def questions(self) -> list[Moments]:
         """The moments of the questions that have reports."""
         return [each for each in (self.mean_question, self.square_question) if each is not None]

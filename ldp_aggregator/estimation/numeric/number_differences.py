@@ -102,13 +102,17 @@ def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contr
 
 
 def class_factors(number: ClassMoments) -> tuple[FloatArray, FloatArray]:
-    """Return factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of different classes.
+    """Return factors u and their signs, of the covariance of sources of different classes.
+
+    Those of two questions have the shapes (4, 7, k) and (4,).
 
     Source i of class c and source j of another class d covary as the sum over f of
     signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
     other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
     is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
     """
+    if number.class_factors is not None:
+        return number.class_factors
     rest, factors = number.prior.between, np.zeros((4, SOURCES, number.k))
     for factor, place, moments in ((0, 0, number.mean_question), (1, 3, number.square_question)):
         if moments is not None:

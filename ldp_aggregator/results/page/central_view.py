@@ -16,15 +16,17 @@ from ldp_aggregator.central.losses import choose_loss
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.results.central_card import CENTRAL_LIMITS, UNVALIDATED, CentralDescription
 from ldp_aggregator.results.page.numbers import format_percent, format_plain
 from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.results.page.tables import build_feature_tables, build_prior_table
 
 _MAX_NODES = 31
 _NOTES = {
-    "nb": "The shares are estimates from noisy counts, moved towards each other where the noise is large. "
-    "They have no intervals. Features that are not listed do not change a prediction.",
+    "nb": "The model predicts with these shares. They are estimates from noisy counts, moved towards each "
+    "other where the noise is large. Features that are not listed do not change a prediction.",
     "linear": "The score of a class is the sum of the numbers in its column, one for each feature of a row. "
     "The class with the greatest score is predicted. A number has a score between those at its bounds.",
     "tree": "A row starts at node 1 and follows the answers. The end of a path has the probability of each "
@@ -54,12 +56,21 @@ def build_central_view(model: CentralModelFile) -> dict[str, Any]:
             rows=description.list_steps(),
             numeric={1, 2},
         ),
+        **_build_estimates(model),
         "note": _NOTES[model.learner],
         "tables": list(_build_tables(model)),
         "unvalidated": UNVALIDATED,
         "limits": CENTRAL_LIMITS,
         "citation": description.cite(),
     }
+
+
+def _build_estimates(model: CentralModelFile) -> dict[str, Any]:
+    """Return the tables with intervals: of the classes, and of each feature. Only Naive Bayes has them."""
+    if not isinstance(model.model, Conditionals):
+        return {"prior": None, "features": {}}
+    rows = build_central_table(model)
+    return {"prior": build_prior_table(rows), "features": build_feature_tables(rows, model.plan)}
 
 
 def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:

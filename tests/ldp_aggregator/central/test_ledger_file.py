@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ldp_aggregator.central import ledger_file
 from ldp_aggregator.central.ledger import Ledger, LedgerError, Request
 from ldp_aggregator.central.ledger_file import LedgerTerms, find_ledger, train_once
 
@@ -21,9 +22,10 @@ def request_of(command: str, epsilon: str = "1", rows: str = "rows") -> Request:
     return Request(rows, command, Fraction(epsilon), Fraction(0))
 
 
-def terms(cap: str | None = None, **changes: object) -> LedgerTerms:
+def terms(cap: str | None = None, delta_cap: str | None = None, **changes: object) -> LedgerTerms:
     values = {"name": "rows.csv", "adjacency": "add-remove", "rows_per_person": 1, **changes}
-    return LedgerTerms(**values, cap=None if cap is None else Fraction(cap))
+    caps = [None if each is None else Fraction(each) for each in (cap, delta_cap)]
+    return LedgerTerms(**values, cap=caps[0], delta_cap=caps[1])
 
 
 def fail() -> bytes:
@@ -99,6 +101,29 @@ def test_the_cap_stays_until_another_is_stated(path: Path) -> None:
         train_once(path, terms("1"), request_of("third"), fail)
 
 
+def with_delta(command: str, delta: str) -> Request:
+    return Request("rows", command, Fraction(1), Fraction(delta))
+
+
+def test_deltas_add_up_exactly_to_their_own_cap(path: Path) -> None:
+    train_once(path, terms("9"), with_delta("first", "1e-7"), lambda: b"model")
+    assert read(path).delta_cap == Fraction(1, 10**7)
+    with pytest.raises(LedgerError, match=r"delta 1e-07 of 1e-07 is spent, and .* would spend 1e-30 more"):
+        train_once(path, TERMS, with_delta("second", "1e-30"), fail)
+    train_once(path, TERMS, with_delta("third", "0"), lambda: b"model")
+    train_once(path, terms(delta_cap="2e-7"), with_delta("fourth", "1e-7"), lambda: b"model")
+    assert read(path).spent_delta == read(path).delta_cap == Fraction(2, 10**7)
+    with pytest.raises(LedgerError, match="--cap-delta"):
+        train_once(path, terms(delta_cap="0"), with_delta("fifth", "0"), fail)
+
+
+def test_a_first_training_without_delta_allows_the_tails_of_linear_models(ledger: Path) -> None:
+    assert read(ledger).delta_cap == Fraction(1, 10**9)
+    train_once(ledger, terms("2"), with_delta("linear", "1e-100"), lambda: b"model")
+    with pytest.raises(LedgerError, match="would spend 1e-09 more"):
+        train_once(ledger, terms("9"), with_delta("nb", "1e-9"), fail)
+
+
 def test_a_refused_training_leaves_the_cap_unchanged(ledger: Path) -> None:
     with pytest.raises(LedgerError):
         train_once(ledger, terms("1.5"), request_of("second"), fail)
@@ -151,6 +176,47 @@ def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, ledger: Pa
     train_once(other, terms("9", name="else"), request_of("second", rows="others"), lambda: b"model")
     with pytest.raises(LedgerError, match="the same rows"):
         train_once(other, terms("9", name="else", rows_changed=True), REQUEST, fail)
+
+
+def test_of_two_first_trainings_of_the_same_rows_at_once_the_later_is_undone(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other ledger is committed after the first look at the folder, and before the second one."""
+    other, write = tmp_path / "else.ledger", ledger_file._write
+    started: list[Path] = []
+
+    def write_both(target: Path, content: Ledger) -> None:
+        if not started:
+            started.append(other)
+            train_once(other, terms("9", name="else"), REQUEST, lambda: b"other")
+        write(target, content)
+
+    monkeypatch.setattr(ledger_file, "_write", write_both)
+    with pytest.raises(LedgerError, match=r"the same rows have the ledger else\.ledger"):
+        train_once(path, TERMS, REQUEST, fail)
+    assert not path.exists()
+    assert read(other).spent == 1
+    with pytest.raises(LedgerError, match=r"the same rows have the ledger else\.ledger"):
+        train_once(path, TERMS, REQUEST, fail)
+
+
+def test_an_undone_commit_leaves_earlier_amounts(
+    tmp_path: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, other, edited = ledger.read_bytes(), tmp_path / "else.ledger", request_of("second", rows="edited")
+    write = ledger_file._write
+    started: list[Path] = []
+
+    def write_both(target: Path, content: Ledger) -> None:
+        if not started:
+            started.append(other)
+            train_once(other, terms("9", name="else"), edited, lambda: b"other")
+        write(target, content)
+
+    monkeypatch.setattr(ledger_file, "_write", write_both)
+    with pytest.raises(LedgerError, match=r"the same rows have the ledger else\.ledger"):
+        train_once(ledger, terms("9", rows_changed=True), edited, fail)
+    assert ledger.read_bytes() == before
 
 
 def cut(data: bytes) -> bytes:

@@ -12,7 +12,12 @@ from scipy import stats
 
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import ball_noise, linear, solver
-from ldp_aggregator.central.ball_noise import GRID_BITS, add_cover_noise, draw_ball_noise
+from ldp_aggregator.central.ball_noise import (
+    GRID_BITS,
+    add_cover_noise,
+    bound_tail_delta,
+    draw_ball_noise,
+)
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import bound_error, choose_constants, covered_error, fit_linear
@@ -320,11 +325,65 @@ def test_exponentials_keep_their_precision_at_both_ends() -> None:
         def take(self, count: int) -> bytes:
             return self.number.to_bytes(count, "little")
 
-    whole = 1 << 192
+    whole = 1 << 512
     assert ball_noise._draw_exponential(Fixed(whole - 1)) == 0
     near_one = ball_noise._draw_exponential(Fixed(whole - 1 - (1 << 100)))
-    assert near_one == pytest.approx(2.0 ** (100 - 192), rel=1e-14)
-    assert ball_noise._draw_exponential(Fixed(0)) == pytest.approx(192 * math.log(2))
+    assert near_one == pytest.approx(2.0 ** (100 - 512), rel=1e-14)
+    assert ball_noise._draw_exponential(Fixed(0)) == pytest.approx(512 * math.log(2))
+
+
+def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equally_likely() -> None:
+    class Fixed:
+        def __init__(self, octant: int, place: int) -> None:
+            self.words = [1 << 511, (octant << 509) + place]
+
+        def take(self, count: int) -> bytes:
+            return self.words.pop(0).to_bytes(count, "little")
+
+    size = math.sqrt(2 * math.log(2))
+    found = set()
+    for octant in range(8):
+        pair = ball_noise._draw_normal_pair(Fixed(octant, (1 << 100) - 1))
+        small, large = sorted(pair, key=abs)
+        assert abs(small) == pytest.approx(size * math.pi / 4 * 2.0 ** (100 - 509), rel=1e-14)
+        assert abs(large) == pytest.approx(size, rel=1e-14)
+        found.add((pair[0] is large, *(part > 0 for part in pair)))
+    assert len(found) == 8
+    ends = [ball_noise._draw_normal_pair(Fixed(0, place)) for place in (0, (1 << 509) - 1)]
+    assert ends[1][0] == pytest.approx(ends[1][1], rel=1e-14)
+    assert ends[0][1] == pytest.approx(size * math.pi / 4 * 2.0**-509, rel=1e-14)
+
+
+def test_the_sign_of_one_coordinate_is_exactly_uniform() -> None:
+    source = FastStream(11)
+    positive = sum(ball_noise.draw_ball_noise(1, 1.0, source)[0] > 0 for _ in range(4000))
+    assert stats.binomtest(positive, 4000).pvalue > ALARM
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(12), Fraction(60), Fraction(200)])
+@pytest.mark.parametrize("size", [1, 500])
+def test_the_delta_of_the_tail_is_one_plus_e_to_the_epsilon_times_its_probability(
+    epsilon: Fraction, size: int
+) -> None:
+    tail = 4 * 2.0 ** (53 - 509)
+    ratio = float(bound_tail_delta(size, epsilon)) / (size * tail * (1 + math.exp(epsilon)))
+    assert 1 <= ratio <= 2 ** (1 + 0.001 * float(epsilon))
+
+
+def test_the_delta_of_the_tail_is_at_most_one() -> None:
+    assert bound_tail_delta(10, Fraction(1000)) == 1
+
+
+def test_a_cut_tail_can_cost_e_to_the_epsilon_times_its_probability() -> None:
+    """A pair of laws that realises the bound, so that a delta of t alone would be too small."""
+    t, epsilon = 1e-3, 3.0
+    ideal = {"a": 1 - 1 / (1 + math.exp(epsilon)), "b": 1 / (1 + math.exp(epsilon))}
+    neighbour = {"a": ideal["b"], "b": ideal["a"]}
+    # of each, a part of probability t moves from one outcome to the other
+    one = {"a": ideal["a"] + t, "b": ideal["b"] - t}
+    other = {"a": neighbour["a"] - t, "b": neighbour["b"] + t}
+    realised = one["a"] - math.exp(epsilon) * other["a"]
+    assert realised == pytest.approx((1 + math.exp(epsilon)) * t)
 
 
 def test_a_large_epsilon_gives_the_model_without_privacy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from ldp_aggregator.central import solver
 from ldp_aggregator.central.ledger import Ledger
 from ldp_aggregator.cli.central import main
 from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.models import central_training
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from tests.support.central_surveys import HEADER, make_csv, survey_text
 
@@ -53,7 +55,10 @@ def test_a_model_of_each_learner_predicts_rows(
 ) -> None:
     result = run("--learner", learner)
     assert result.exit_code == 0, result.output
-    assert result.stdout == f"wrote {folder}/model.json; epsilon 1 of 1 is spent (rows.csv.ledger)\n"
+    delta = f"{float(read_ledger(folder).spent_delta):g}"
+    assert (delta == "0") == (learner in ("nb", "tree"))
+    spent = f"epsilon 1 of 1 and delta {delta} of 1e-09 are spent (rows.csv.ledger)"
+    assert result.stdout == f"wrote {folder}/model.json; {spent}\n"
     model = load_model(folder / "model.json")
     columns = read_typed_columns(folder / "rows.csv", model.plan_.entries)
     assert model.score(columns, columns["tired"]) > 0.85  # always "no" has .6
@@ -157,6 +162,7 @@ def test_bad_rows_are_refused_before_anything_is_spent(
     result = run()
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr
+    assert "do not publish it" in result.stderr
     assert "mate" not in result.stderr
     assert_nothing_spent(folder)
 
@@ -190,11 +196,11 @@ def test_a_decimal_is_read_exactly_in_every_common_spelling(
 
 
 @pytest.mark.parametrize("learner", ["auto", "linear"])
-@pytest.mark.parametrize("options", [("--adjacency", "replace"), ("--rows-per-person", 10)])
+@pytest.mark.parametrize("options", [(), ("--adjacency", "replace"), ("--rows-per-person", 10)])
 def test_an_epsilon_whose_delta_is_not_negligible_is_refused(
     run: Callable[..., Result], folder: Path, learner: str, options: tuple
 ) -> None:
-    for epsilon in (160, 1000):
+    for epsilon in (600, 1000):
         result = run("--learner", learner, *options, epsilon=epsilon)
         assert result.exit_code == 1
         assert "epsilon is too large for a" in result.stderr
@@ -207,6 +213,53 @@ def test_an_epsilon_whose_delta_is_not_negligible_is_refused(
 def test_an_invalid_delta_is_refused(run: Callable[..., Result], folder: Path, delta: str) -> None:
     assert run("--learner", "nb", "--delta", delta).exit_code in (1, 2)
     assert_nothing_spent(folder)
+
+
+@pytest.mark.parametrize(("delta", "epsilon"), [("1e-999", 1), ("1e-300", "1e-6")])
+def test_a_delta_that_is_too_small_is_refused_with_the_option_and_the_fix(
+    run: Callable[..., Result], folder: Path, delta: str, epsilon: object
+) -> None:
+    refused = run("--learner", "nb", "--delta", delta, epsilon=epsilon)
+    assert refused.exit_code == 1
+    assert "state a larger --delta, or none, which gives Laplace noise" in refused.stderr
+    assert_nothing_spent(folder)
+
+
+@pytest.mark.parametrize("learner", ["auto", "linear", "tree"])
+def test_a_delta_that_a_learner_would_not_use_is_refused(
+    run: Callable[..., Result], folder: Path, learner: str
+) -> None:
+    refused = run("--learner", learner, "--delta", "1e-6")
+    assert refused.exit_code == 1
+    assert "--delta is only for --learner nb" in refused.stderr
+    assert_nothing_spent(folder)
+
+
+def test_deltas_add_up_to_a_total_that_is_printed(run: Callable[..., Result], folder: Path) -> None:
+    options = ("--learner", "nb", "--delta", "1e-6", "--cap", 9)
+    assert "delta 1e-06 of 1e-06 are spent" in run(*options).stdout
+    refused = run(*options, epsilon=2, output="second.json")
+    assert refused.exit_code == 1
+    assert "delta 1e-06 of 1e-06 is spent, and this training would spend 1e-06 more" in refused.stderr
+    assert read_ledger(folder).spent == 1
+    allowed = run(*options, "--cap-delta", "2e-6", epsilon=2, output="second.json")
+    assert "epsilon 3 of 9 and delta 2e-06 of 2e-06 are spent" in allowed.stdout
+
+
+def test_a_cap_of_zero_delta_refuses_a_linear_model(run: Callable[..., Result], folder: Path) -> None:
+    refused = run("--learner", "linear", "--cap-delta", 0)
+    assert refused.exit_code == 1
+    assert "A larger --cap-delta weakens the promise" in refused.stderr
+    assert_nothing_spent(folder)
+    assert "delta 0 of 0 are spent" in run("--learner", "tree", "--cap-delta", 0).stdout
+
+
+def test_linear_models_after_a_tree_need_no_statement_of_delta(
+    run: Callable[..., Result], folder: Path
+) -> None:
+    assert run("--learner", "tree", "--cap", 2).exit_code == 0
+    assert run("--learner", "linear", output="second.json").exit_code == 0
+    assert read_ledger(folder).delta_cap == Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize("labels", ["yes", "no"])
@@ -255,6 +308,7 @@ def test_a_solver_that_does_not_converge_releases_nothing_and_stays_spent(
     result = run("--learner", "linear")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "did not converge" in result.stderr
+    assert "do not publish it, nor that the training failed" in result.stderr
     assert not (folder / "model.json").exists()
     assert read_ledger(folder).spent == 1
 
@@ -282,11 +336,31 @@ def test_other_rows_under_the_same_name_are_refused(run: Callable[..., Result], 
 
 
 def test_the_output_is_neither_an_input_nor_the_ledger(run: Callable[..., Result], folder: Path) -> None:
-    for name in ("rows.csv", "survey.toml", "rows.csv.ledger", "rows.csv.ledger.lock"):
-        result = run(output=name)
-        assert result.exit_code == 2
+    names = ["rows.csv", "survey.toml", "rows.csv.ledger", "rows.csv.ledger.lock"]
+    names += ["other.ledger", "other.ledger.lock", "OTHER.Ledger"]
+    (folder / "link.csv").hardlink_to(folder / "rows.csv")
+    for name in [*names, "link.csv"]:
+        assert run(output=name).exit_code == 2
+        assert run("--learner", "nb", "--csv", folder / name).exit_code == 2
+    assert run("--learner", "nb", "--csv", folder / "model.json").exit_code == 2
     assert_nothing_spent(folder)
     assert (folder / "rows.csv").read_text() == ROWS
+
+
+def test_rows_are_read_once(
+    run: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is replaced while it is read is coded as it was, and its digest is of the same bytes."""
+    read = central_training.read_table_file
+
+    def read_and_replace(path: Path) -> bytes:
+        data = read(path)
+        path.write_text(f"{HEADER}\n1,mate,5,3,yes\n1,mate,5,3,yes\n")
+        return data
+
+    monkeypatch.setattr(central_training, "read_table_file", read_and_replace)
+    assert run("--person", "id").exit_code == 0
+    assert read_ledger(folder).entries[0].request.rows == hashlib.sha256(ROWS.encode()).hexdigest()
 
 
 def test_a_compiled_plan_is_refused(run: Callable[..., Result], folder: Path) -> None:

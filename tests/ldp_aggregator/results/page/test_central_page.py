@@ -66,6 +66,19 @@ def test_the_page_shows_what_each_learner_learnt(tmp_path: Path) -> None:
     assert tree[0][2] == "node 3"
 
 
+def test_the_page_of_naive_bayes_shows_estimates_with_intervals(tmp_path: Path) -> None:
+    results = read_results(make_model(tmp_path, "nb"))
+    page = parse_page(render_page(results))
+    shares = page.table("Share of each class").rows()
+    low, high = (float(part.rstrip("%")) for part in shares[0][3].replace("%", "").split(" to "))
+    assert low < 40 < high
+    assert high - low < 8
+    for caption in ("Mean: hours", "Standard deviation: hours", "Share of each value in each class: tea"):
+        assert page.table(caption).rows()
+    for learner in ("linear", "tree"):
+        assert b'id="estimates"' not in render_page(read_results(make_model(tmp_path, learner)))
+
+
 def test_linear_tables_add_up_to_the_scores(tmp_path: Path) -> None:
     results = read_results(make_model(tmp_path, "linear"))
     page = parse_page(render_page(results))

@@ -1,0 +1,105 @@
+"""Estimates with intervals from the noisy counts in a curator's model file, as the table of a local survey.
+
+They are computed from what the training released, so they cost no epsilon. The intervals contain the noise,
+and the error of a sample: the people in the rows stand for others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.central.count_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.central.moments import SoftMoments
+from ldp_aggregator.estimation.class_differences import find_differing_values
+from ldp_aggregator.estimation.intervals import (
+    IntervalEstimate,
+    detect_non_uniform_classes,
+    estimate_conditional_intervals,
+)
+from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
+from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
+from ldp_aggregator.models.model_document import ModelError
+from ldp_aggregator.results.table import COUNT, Row, build_table, make_row
+
+LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
+
+
+def build_central_table(content: CentralModelFile) -> list[Row]:
+    """Return the table of estimates of Naive Bayes: the counts of the classes, then as :func:`build_table`.
+
+    Raises
+    ------
+    ModelError
+        If the model is not Naive Bayes.
+    """
+    if not isinstance(content.model, Conditionals):
+        raise ModelError(
+            f"a {content.learner} model has no table of estimates: train with --learner nb for one"
+        )
+    classes = ClassCounts.from_tables(content.model.counts)
+    return [*_build_count_rows(content, classes), *build_table(_estimate(content, content.model, classes))]
+
+
+def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[Row]:
+    """Yield the number of rows of each class. The rows are given, so noise is the only error."""
+    stderr = np.full(len(classes.counts), math.sqrt(classes.variance))
+    counts = IntervalEstimate.from_stderr(classes.counts, stderr, (0.0, math.inf)).as_dict()
+    label = content.plan.label
+    for index, name in enumerate(label.values):
+        yield make_row(
+            counts,
+            (index,),
+            max(float(classes.counts[index]), 0.0),
+            feature=label.name,
+            statistic=COUNT,
+            class_name=name,
+            n=round(classes.rows),
+        )
+
+
+def _estimate(content: CentralModelFile, model: Conditionals, classes: ClassCounts) -> dict[str, Any]:
+    """Return the estimates in the JSON form of a local survey, as far as :func:`build_table` reads it."""
+    shares, label = classes.shares, content.plan.label
+    mechanism = LAPLACE if content.privacy["delta"] == "0" else GAUSSIAN
+    return {
+        "estimator": "default",
+        "reports": round(classes.rows),
+        "label": {
+            "name": label.name,
+            "values": list(label.values),
+            "n": None,
+            "prior": shares.as_dict(),
+            "non_uniform": detect_non_uniform_classes(shares).tolist(),
+        },
+        "features": [
+            _estimate_feature(content.plan.features[place], table, model.tables[place], classes, mechanism)
+            for place, table in zip(model.selected, model.counts, strict=True)
+        ],
+    }
+
+
+def _estimate_feature(
+    feature: Feature, table: NoisyTable, smoothed: Any, classes: ClassCounts, mechanism: str
+) -> dict[str, Any]:
+    rows, k = round(classes.rows), len(classes.counts)
+    if isinstance(feature, NumericFeature):
+        assert isinstance(smoothed, Gaussian)
+        # one table measures means and squares
+        questions = QuestionSummary(mechanism, rows), QuestionSummary(None, 0)
+        moments = SoftMoments.from_table(table, classes)
+        return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior).as_dict()
+    frequencies = CellFrequencies.from_table(table, classes.rows)
+    return {
+        "name": feature.name,
+        "values": list(feature.texts),
+        "n": rows,
+        "mechanism": mechanism,
+        "conditionals": estimate_conditional_intervals(frequencies, k).as_dict(),
+        "distinguishable_entries": find_differing_values(frequencies, k).tolist(),
+    }

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import LdpError
+from encoders.mechanisms.soft_cells import STEPS as STEPS
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
-
-STEPS = 1 << 10
-"""Steps of the grid on which learners place a number of a survey, between its bounds."""
 
 
 class CentralError(LdpError):

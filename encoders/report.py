@@ -18,6 +18,8 @@ from encoders.errors import Reason, ReportError
 FORMAT = 1
 MEDIA_TYPE = "application/vnd.msgpack"
 MAX_REPORT_BYTES = 4096
+MAX_MESSAGE_BYTES = 65_536
+"""Most bytes of a report of a silo, which is a message of many counts."""
 ID_BYTES = 16
 DIGEST_BYTES = 32
 SHORTEST_REPORT = 58
@@ -54,18 +56,24 @@ def pack(report: Report) -> bytes:
     return packed
 
 
-def unpack(data: bytes) -> Report:
+def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
     """Read one report strictly.
+
+    Parameters
+    ----------
+    data : bytes
+    max_bytes : int
+        The most bytes of a report of the plan: MAX_REPORT_BYTES, or MAX_MESSAGE_BYTES for a silo's.
 
     Raises
     ------
     ReportError
-        ``too-large`` above 4 KiB; ``malformed`` for anything that `pack` does not write.
+        ``too-large`` above `max_bytes`; ``malformed`` for anything that `pack` does not write.
     """
-    if len(data) > MAX_REPORT_BYTES:
-        raise ReportError(Reason.TOO_LARGE, f"a report has at most {MAX_REPORT_BYTES} bytes")
+    if len(data) > max_bytes:
+        raise ReportError(Reason.TOO_LARGE, f"a report has at most {max_bytes} bytes")
     try:
-        fields = msgpack.unpackb(data, **_STRICT)
+        fields = msgpack.unpackb(data, max_bin_len=max_bytes, **_STRICT)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise ReportError(Reason.MALFORMED, "not one msgpack object") from error
     if not (isinstance(fields, list) and [type(field) for field in fields] == _TYPES):
@@ -120,7 +128,6 @@ _STRICT = {
     "max_map_len": 0,
     "max_ext_len": 0,
     "max_str_len": 0,
-    "max_bin_len": MAX_REPORT_BYTES,
 }
 _ARRAY_OF_FIVE = 0x95
 _TYPES = [int, bytes, int, bytes, bytes]

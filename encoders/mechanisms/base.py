@@ -25,30 +25,91 @@ from encoders.randomness import RandomSource
 Number = TypeVar("Number", float, "FloatArray")
 
 
-class Mechanism(ABC):
-    """A mechanism: randomises answers, checks and counts payloads, and computes exact likelihoods.
+class CountedMechanism(ABC):
+    """What a collector and a trainer use of a mechanism: it checks payloads and adds them to counters.
 
     Attributes
     ----------
     name : str
-        As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers.
+        As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers;
+        count_table for the message of a silo.
+    cells : int
+        Number of counters that a report adds to.
+    payload_bytes : int
+        Exact length of a payload.
+    """
+
+    name: ClassVar[str]
+    cells: int
+    payload_bytes: int
+
+    def check(self, payload: bytes) -> None:
+        """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
+        if len(payload) != self.payload_bytes:
+            raise ReportError(Reason.BAD_PAYLOAD, f"{self.name} payloads have {self.payload_bytes} bytes")
+        if not self._is_valid(payload):
+            raise ReportError(Reason.BAD_PAYLOAD, self.refusal)
+
+    @property
+    def refusal(self) -> str:
+        """Why a payload of the right length is refused, without anything from the payload."""
+        return f"no {self.name} device sends this"
+
+    @abstractmethod
+    def _is_valid(self, payload: bytes) -> bool:
+        """Return whether a payload of the right length can occur."""
+
+    @abstractmethod
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        """Return whether each of the payloads, shape (m, payload_bytes), can occur; shape (m,)."""
+
+    @abstractmethod
+    def tally(self, payloads: ByteArray) -> IntArray:
+        """Return what checked payloads, shape (m, payload_bytes), add to the counters; shape (cells,)."""
+
+    @abstractmethod
+    def contribution(self, payload: bytes) -> list[int]:
+        """Return what one checked payload adds to the counters: its tally, without numpy."""
+
+    @property
+    def support_counters(self) -> SupportCounters | None:
+        """Describes the support counters of a payload of bits; None for other payloads."""
+        return None
+
+    @abstractmethod
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the greatest amount that one payload can add to weighted sums of counters.
+
+        This is the effect of a dishonest device, whose payload must pass `check`: exact and in closed form.
+
+        Parameters
+        ----------
+        weights : float array, shape (..., cells)
+            Weights of the counters in each sum.
+
+        Returns
+        -------
+        least, most : float arrays, shape (...)
+        """
+
+
+class Mechanism(CountedMechanism):
+    """A mechanism of people's answers: randomises one answer, and computes exact likelihoods.
+
+    Attributes
+    ----------
     multivariate : bool
         Whether a value is a tuple with one entry for each of several numbers.
     parameters : Mapping[str, object]
         The integers of the mechanism's tables, as decimal strings, as the plan stores them.
-    cells : int
-        Number of counters that a report adds to.
-    payload_bytes, random_bytes : int
-        Exact length of a payload, and of the randomness that one `perturb` takes.
+    random_bytes : int
+        Exact length of the randomness that one `perturb` takes.
     ratio : Fraction
         Exact worst likelihood ratio over all inputs and outputs: e^(realised epsilon).
     """
 
-    name: ClassVar[str]
     multivariate: ClassVar[bool] = False
     parameters: MechanismParameters
-    cells: int
-    payload_bytes: int
     random_bytes: int
     ratio: Fraction
 
@@ -100,52 +161,6 @@ class Mechanism(ABC):
         Returns
         -------
         uint8 array, shape (m, payload_bytes)
-        """
-
-    # -- the collector ---------------------------------------------------------------------
-
-    def check(self, payload: bytes) -> None:
-        """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
-        if len(payload) != self.payload_bytes:
-            raise ReportError(Reason.BAD_PAYLOAD, f"{self.name} payloads have {self.payload_bytes} bytes")
-        if not self._is_valid(payload):
-            raise ReportError(Reason.BAD_PAYLOAD, f"no {self.name} device sends this")
-
-    @abstractmethod
-    def _is_valid(self, payload: bytes) -> bool:
-        """Return whether a payload of the right length can occur."""
-
-    @abstractmethod
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return whether each of the payloads, shape (m, payload_bytes), can occur; shape (m,)."""
-
-    @abstractmethod
-    def tally(self, payloads: ByteArray) -> IntArray:
-        """Return what checked payloads, shape (m, payload_bytes), add to the counters; shape (cells,)."""
-
-    @abstractmethod
-    def contribution(self, payload: bytes) -> list[int]:
-        """Return what one checked payload adds to the counters: its tally, without numpy."""
-
-    @property
-    def support_counters(self) -> SupportCounters | None:
-        """Describes the support counters of a payload of bits; None for other payloads."""
-        return None
-
-    @abstractmethod
-    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest amount that one payload can add to weighted sums of counters.
-
-        This is the effect of a dishonest device, whose payload must pass `check`: exact and in closed form.
-
-        Parameters
-        ----------
-        weights : float array, shape (..., cells)
-            Weights of the counters in each sum.
-
-        Returns
-        -------
-        least, most : float arrays, shape (...)
         """
 
     # -- the auditor -----------------------------------------------------------------------

@@ -17,8 +17,8 @@ import hashlib
 from encoders.errors import TokenError
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES
+from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, QuestionT
 from encoders.survey.plan import Plan
-from encoders.survey.questions import Question
 from encoders.survey.report_id import INDEX_BYTES, draw_report_id
 
 HASH_BYTES = 16
@@ -34,12 +34,12 @@ def draw_invitation(plan: Plan, rng: RandomSource) -> str:
     return format_token(plan, draw_report_id(plan, plan.draw(rng), rng))
 
 
-def format_token(plan: Plan, token_id: bytes) -> str:
+def format_token(plan: AnyPlan, token_id: bytes) -> str:
     """Return a token of a plan as text for a person: 32 letters and digits."""
     return base64.b32encode(token_id + _check_bytes(plan, token_id)).decode().lower()
 
 
-def read_invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | None:
+def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[QuestionT, bytes] | None:
     """Return the question and the report id in a token; None if the survey needs no invitation.
 
     Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
@@ -59,7 +59,7 @@ def read_invitation(plan: Plan, token: str | None) -> tuple[Question, bytes] | N
     return _parse_token(plan, token if isinstance(token, str) else "")
 
 
-def _parse_token(plan: Plan, text: str) -> tuple[Question, bytes]:
+def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
     try:
         data = base64.b32decode(text.translate(_IGNORED_CHARACTERS).encode("ascii").upper())
     except ValueError:
@@ -73,10 +73,10 @@ def _parse_token(plan: Plan, text: str) -> tuple[Question, bytes]:
     return plan.questions[index], token_id
 
 
-def hash_token(plan: Plan, token_id: bytes) -> bytes:
+def hash_token(plan: AnyPlan, token_id: bytes) -> bytes:
     """Return a token's hash, 16 bytes, which a collector stores; nobody can answer with the hash."""
     return hashlib.sha256(_HASH_PREFIX + plan.digest_bytes + token_id).digest()[:HASH_BYTES]
 
 
-def _check_bytes(plan: Plan, token_id: bytes) -> bytes:
+def _check_bytes(plan: AnyPlan, token_id: bytes) -> bytes:
     return hashlib.sha256(_CHECK_PREFIX + plan.digest_bytes + token_id).digest()[:_CHECK_BYTES]

@@ -5,107 +5,48 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.survey.compiled_plan import FORMAT, MAX_PLAN_BYTES, CompiledPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import (
-    ENROLMENTS,
-    OPEN,
-    TOKEN,
-    check_plan,
-    check_validation,
-    is_sha256,
-    is_survey_id,
-)
+from encoders.survey.plan_checks import SILO, SILO_REFUSAL, check_plan, check_validation
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.validation_round import Validation
 
-if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
-
-FORMAT = 1
-MAX_PLAN_BYTES = 1 << 20
 MAX_HTML_QUESTIONS = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
-    """A compiled survey.
+class Plan(CompiledPlan[Question]):
+    """A compiled survey that people answer.
 
     Attributes
     ----------
-    id : str
-        The survey's id.
-    epsilon : Decimal
-        Nominal privacy budget of one report; no question spends more.
-    label : Label
-    features : tuple of Feature
-    questions : tuple of Question
-        The questions with a positive weight.
     projection : Projection or None
         Computes some of the features from other numbers of the row.
-    family : str
-        Id of the first of several rounds. A device answers at most one survey of a family. By default the
-        survey's own id.
-    enrolment : str
-        "open": anybody may answer. "token": people with an invitation, see :mod:`encoders.survey.invitation`.
     validation : Validation or None
         A model that devices validate. Label and features are then whether its predictions are right.
-    texts_digest : str
-        SHA-256 of the survey's texts, in hexadecimal; empty if it has none.
-    texts : SurveyTexts or None
-        The survey's texts, if they are at hand: a plan that is read alone has only their digest.
-    json : bytes
-        Canonical form; its SHA-256 is the digest in every report.
     """
 
-    id: str
-    epsilon: Decimal
-    label: Label
-    features: tuple[Feature, ...]
-    questions: tuple[Question, ...]
     projection: Projection | None = None
-    family: str = ""
-    enrolment: str = OPEN
     validation: Validation | None = None
-    texts_digest: str = ""
-    texts: SurveyTexts | None = field(default=None, repr=False)
-    json: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "family", self.family or self.id)
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
-        if not is_survey_id(self.family):
-            raise SurveyError("needs a survey's id", "family")
-        if self.enrolment not in ENROLMENTS:
-            raise SurveyError("is open or token", "enrolment")
-        if self.texts_digest != "" and not is_sha256(self.texts_digest):
-            raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
-        if self.texts and self.texts.digest != self.texts_digest:
-            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
-        object.__setattr__(self, "json", dump_canonical_json(_as_dict(self)))
-        if len(self.json) > MAX_PLAN_BYTES:
-            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.json == other.json
-
-    def __hash__(self) -> int:
-        return hash(self.json)
+        self._check_publication()
+        self._set_json(dump_canonical_json(_as_dict(self)))
 
     def _repr_html_(self) -> str:
         from encoders.notebook_html import table_html
@@ -120,16 +61,6 @@ class Plan:
         if len(self.questions) > MAX_HTML_QUESTIONS:
             rows.append(("questions", f"{len(self.questions) - MAX_HTML_QUESTIONS} more"))
         return table_html(f"survey {self.id}", rows)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the canonical form, in hexadecimal."""
-        return hashlib.sha256(self.json).hexdigest()
-
-    @cached_property
-    def digest_bytes(self) -> bytes:
-        """The plan's digest in the form that reports contain, 32 bytes."""
-        return bytes.fromhex(self.digest)
 
     @classmethod
     def from_json(cls, data: bytes) -> Plan:
@@ -150,6 +81,8 @@ class Plan:
         document = load_canonical_json(data)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        if document.get("kind") == SILO:
+            raise SurveyError(SILO_REFUSAL, "kind")
         try:
             plan = cls(**parse_plan_fields(document))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
@@ -157,27 +90,6 @@ class Plan:
         if plan.json != data:
             raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
         return plan
-
-    def with_texts(self, data: bytes) -> Plan:
-        """Return this plan with its texts, read from the bytes of their file.
-
-        Raises
-        ------
-        SurveyError
-            If the plan has no texts, or these are not its texts.
-        """
-        from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
-
-        if not self.texts_digest:
-            raise SurveyError("the survey has no texts", "texts")
-        plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
-        object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
-        return plan
-
-    @property
-    def by_invitation(self) -> bool:
-        """Whether only people with an invitation may answer."""
-        return self.enrolment == TOKEN
 
     @property
     def row_schema(self) -> Plan | Validation:
@@ -253,15 +165,11 @@ class Plan:
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:
-    more: dict[str, Any] = {"projection": plan.projection.as_dict()} if plan.projection else {}
-    if plan.family != plan.id:
-        more["family"] = plan.family
-    if plan.enrolment != OPEN:
-        more["enrolment"] = plan.enrolment
+    more: dict[str, Any] = dict(plan._publication_entries())
+    if plan.projection:
+        more["projection"] = plan.projection.as_dict()
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
-    if plan.texts_digest:
-        more["texts"] = plan.texts_digest
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}

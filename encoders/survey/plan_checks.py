@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
@@ -24,6 +24,13 @@ MAX_WEIGHT = 10**6
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
 """Who may answer: anybody, or people with an invitation."""
+SILO = "silo"
+"""The kind of a survey that organisations with many rows answer; a survey of people has no kind."""
+SILO_REFUSAL = (
+    "this survey is for organisations that each send one message of counts, not for answers of people: "
+    "`ldp-survey check` prints its noise, `ldp-collector serve` collects its messages, `ldp-silo report` "
+    "sends one, and `ldp-train` computes estimates"
+)
 MAX_TEXT = 200
 _TEXT = f"printable and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -57,11 +64,9 @@ def check_plan(
     PrivacyError
         If a question's tables spend more than epsilon.
     """
-    if not is_survey_id(survey):
-        raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
-    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
-        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
-    _check_form(label, features, projection)
+    check_id(survey)
+    check_epsilon(epsilon)
+    check_row_schema(label, features, projection)
     _check_questions(questions, features)
     map_collecting_errors(_check_size, questions)
     for question in questions:
@@ -72,7 +77,7 @@ def check_validation(
     validation: Validation, label: Label, features: Sequence[Feature], questions: Sequence[Question]
 ) -> None:
     """Raise SurveyError unless a model is valid and the plan asks about all of its outcomes."""
-    _check_form(validation.label, validation.features, validation.projection)
+    check_row_schema(validation.label, validation.features, validation.projection)
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
         raise SurveyError("the label and the features of a validation must be its outcomes", "validation")
@@ -80,8 +85,14 @@ def check_validation(
         raise SurveyError("a validation must ask about each of its top k", "questions")
 
 
-def _check_form(label: Label, features: Sequence[Feature], projection: Projection | None) -> None:
-    """Check the label, features and projection that code rows."""
+def check_id(survey: object) -> None:
+    """Raise SurveyError unless a value can be a survey's id."""
+    if not is_survey_id(survey):
+        raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
+
+
+def check_row_schema(label: Label, features: Sequence[Feature], projection: Projection | None = None) -> None:
+    """Raise SurveyError unless a label, features and a projection can code rows."""
     if len(label.values) < 2:
         raise SurveyError("needs at least two values", "label")
     inputs = projection.inputs if projection else ()

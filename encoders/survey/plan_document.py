@@ -58,8 +58,8 @@ class _RowSchema(NamedTuple):
 def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
     """Read the label, features and projection of a plan, or of the model that it validates."""
     return _RowSchema(
-        label=Label(document["label"]["name"], tuple(document["label"]["values"])),
-        features=tuple(_feature(entry) for entry in document["features"]),
+        label=read_label(document["label"]),
+        features=tuple(read_feature(entry) for entry in document["features"]),
         projection=Projection.from_dict(document["projection"]) if "projection" in document else None,
     )
 
@@ -104,7 +104,13 @@ def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def _feature(entry: dict[str, Any]) -> Feature:
+def read_label(entry: Mapping[str, Any]) -> Label:
+    """Read the label of a plan's document."""
+    return Label(entry["name"], tuple(entry["values"]))
+
+
+def read_feature(entry: Mapping[str, Any]) -> Feature:
+    """Read one feature of a plan's document."""
     if entry["kind"] == CategoricalFeature.kind:
         return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == BinnedFeature.kind:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
-from encoders.survey.survey import Survey
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import TOML_ONLY, read_survey
+
+PlanT = TypeVar("PlanT", bound=AnyPlan)
 
 
 def load_plan_file(path: Path) -> Plan:
@@ -23,11 +27,17 @@ def load_plan_file(path: Path) -> Plan:
         If the file cannot be read or is neither, or if the texts beside it are not the plan's. Each line of
         the message begins with the file's name.
     """
+    return load_file(path, _compile, Plan.from_json)
+
+
+def load_file(path: Path, compile_text: Callable[[str], PlanT], read_plan: Callable[[bytes], PlanT]) -> PlanT:
+    """Load a plan: compile an authored text, or read a compiled plan, with its texts if found."""
     with _named_errors(path):
         text = _read(path)
         if not text.lstrip().startswith("{"):
-            return _compile(text)
-        plan = _read_plan(text)
+            return compile_text(text)
+        _require_whole_plan(text)
+        plan = read_plan(text.strip().encode())
     beside = texts_path(path)
     if not (plan.texts_digest and beside.exists()):
         return plan
@@ -82,25 +92,31 @@ def _read(path: Path) -> str:
         raise SurveyError("cannot be read: not a UTF-8 text") from error
 
 
-def _read_plan(text: str) -> Plan:
+def _require_whole_plan(text: str) -> None:
     if '"format"' not in text:
         raise SurveyError(
             f"is JSON, but not a whole compiled plan: {TOML_ONLY}. A .json file must be the plan that "
             "`ldp-survey compile SURVEY.toml -o PLAN.json` writes"
         )
-    return Plan.from_json(text.strip().encode())
 
 
 def _compile(text: str) -> Plan:
     survey = read_survey(text)
-    try:
+    with named_lines(text, survey.features):
         return survey.compile()
+
+
+@contextmanager
+def named_lines(text: str, features: Sequence[Feature]) -> Iterator[None]:
+    """Add the line of its entry in `text` to each problem of a SurveyError."""
+    try:
+        yield
     except SurveyError as error:
-        raise combine_errors([_with_line(problem, text, survey) for problem in error.problems]) from error
+        raise combine_errors([_with_line(each, text, features) for each in error.problems]) from error
 
 
-def _with_line(error: SurveyError, text: str, survey: Survey) -> SurveyError:
+def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> SurveyError:
     name = error.field.removeprefix("features.")
-    known = name in [feature.name for feature in survey.features]
+    known = name in [feature.name for feature in features]
     line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))
     return type(error)(error.why, error.field, line)

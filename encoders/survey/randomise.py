@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
 from encoders.report import Report, pack, unpack
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
@@ -95,7 +96,7 @@ def randomise_coded(
     return RandomisedReport(question, truth, payload, report)
 
 
-def read_report(plan: Plan, data: bytes) -> Report:
+def read_report(plan: AnyPlan, data: bytes) -> Report:
     """Unpack a report and check that it can be a report for this plan.
 
     Raises
@@ -104,7 +105,7 @@ def read_report(plan: Plan, data: bytes) -> Report:
         With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question``, ``bad-payload`` or
         ``not-enrolled``: no token for the question can have this id.
     """
-    report = unpack(data)
+    report = unpack(data, plan.max_report_bytes)
     if report.plan_digest != plan.digest_bytes:
         raise ReportError(Reason.WRONG_PLAN, "the report answers another plan; fetch the survey's plan again")
     if report.question >= len(plan.questions):

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES
-from encoders.survey.plan import Plan
-from encoders.survey.questions import Question
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 
 INDEX_BYTES = 2
 
 
-def report_id_prefix(plan: Plan, question: Question) -> bytes:
+def report_id_prefix(plan: AnyPlan, question: CountedQuestion) -> bytes:
     """Return the bytes with which all report ids of a question begin; none without invitations."""
     return question.index.to_bytes(INDEX_BYTES, "big") if plan.by_invitation else b""
 
 
-def draw_report_id(plan: Plan, question: Question, rng: RandomSource) -> bytes:
+def draw_report_id(plan: AnyPlan, question: CountedQuestion, rng: RandomSource) -> bytes:
     """Draw the id of a report or an invitation; takes 16 random bytes, or 14 in a survey by invitation."""
     prefix = report_id_prefix(plan, question)
     return prefix + rng.take(ID_BYTES - len(prefix))

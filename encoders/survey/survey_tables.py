@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
-from encoders.survey.decimals import decimal_text, equal_width_edges, parse_decimal
-from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
-from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
+from encoders.survey.decimals import decimal_text, parse_decimal
+from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Component, Projection
+from encoders.survey.schema_tables import SchemaReader
 from encoders.survey.survey import Survey
-from encoders.survey.table_entries import EntryReader, Mistake, Path, Table
+from encoders.survey.table_entries import Mistake, Path, Table
 from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
-
-MAX_USERS = 10**11
-MAX_BINS = 1000
+    pass
 
 _TABLE_KEYS = {
     "survey": {"id", "epsilon", "family", "enrolment", "users"},
@@ -32,9 +25,7 @@ _TABLE_KEYS = {
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
 }
-_FEATURE_KEYS = {"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
 _INPUT_KEYS = {"range", "missing"}
-_ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
 
 
 def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
@@ -43,12 +34,8 @@ def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
     return reader.read_survey(), reader.mistakes
 
 
-class _SurveyReader(EntryReader):
+class _SurveyReader(SchemaReader):
     """Reads the tables in order; a default replaces a mistaken entry, so that reading continues."""
-
-    def __init__(self, document: Table) -> None:
-        super().__init__()
-        self.document = document
 
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
@@ -82,62 +69,7 @@ class _SurveyReader(EntryReader):
         validation = self.read_validation(tables["validation"], survey)
         return survey.with_validation(validation) if validation else survey
 
-    def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
-        from encoders.survey.text_tables import read_texts  # late: devices seldom read survey files
-
-        return read_texts(self, self.document, label, features)
-
-    def read_table(self, name: str) -> dict[str, Any]:
-        entry = self.document.get(name, {})
-        if not isinstance(entry, dict):
-            self.note((name,), f"must be a table: [{name}]")
-            return {}
-        return entry
-
-    # -- [survey], [label] and [mechanism] -------------------------------------------------
-
-    def read_id(self, table: Table) -> str:
-        value = table.get("id")
-        if not is_survey_id(value):
-            self.note(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
-        return str(value)
-
-    def read_family(self, table: Table) -> str:
-        value = table.get("family", "")
-        if "family" in table and not is_survey_id(value):
-            self.note(("survey", "family"), "needs the id of the first survey of its family")
-        return str(value)
-
-    def read_enrolment(self, table: Table) -> str:
-        value = table.get("enrolment", OPEN)
-        if value not in ENROLMENTS:
-            self.note(("survey", "enrolment"), 'must be "open" (anybody answers) or "token" (by invitation)')
-            return OPEN
-        return str(value)
-
-    def read_users(self, table: Table) -> int | None:
-        value = table.get("users")
-        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
-            return value
-        self.note(("survey", "users"), "needs the number of people expected to answer, a whole number from 1")
-        return None
-
-    def read_epsilon(self, table: Table) -> Decimal:
-        value = parse_decimal(table.get("epsilon"))
-        if value is None or not MIN_EPSILON <= value <= MAX_EPSILON:
-            self.note(
-                ("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
-            )
-            return Decimal(1)
-        return value
-
-    def read_label(self, table: Table) -> Label:
-        name = table.get("name")
-        if not (isinstance(name, str) and name):
-            self.note(("label", "name"), "needs the name of the label's column")
-        elif why := text_fault(name):
-            self.note(("label", "name"), f"needs another name: this one {why}")
-        return Label(str(name), self.read_values(table.get("values"), ("label", "values"), 2))
+    # -- [mechanism] -------------------------------------------------
 
     def read_mechanism(self, table: Table, key: str, check: Callable[[str], str]) -> str:
         name = table.get(key, "auto")
@@ -146,50 +78,6 @@ class _SurveyReader(EntryReader):
         except SurveyError as error:
             self.note(("mechanism", key), error.why)
             return "auto"
-
-    # -- [features.NAME] -------------------------------------------------------------------
-
-    def read_features(self, tables: Table) -> tuple[Feature, ...]:
-        features = [self.read_feature(name, entry, ("features", name)) for name, entry in tables.items()]
-        if not features:
-            self.note(("features",), "add at least one table [features.NAME]")
-        return tuple(feature for feature in features if feature)
-
-    def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:
-        self.check_name(name, path)
-        if not isinstance(entry, dict):
-            self.note(path, f"must be a table: [features.{name}]")
-            return None
-        self.check_keys(entry, _FEATURE_KEYS, path)
-        missing = self.read_missing(entry, path)
-        kinds = [key for key in ("values", "range", "edges") if key in entry]
-        if len(kinds) != 1:
-            self.note(path, _ONE_KIND)
-            return None
-        if "bins" in entry and kinds != ["range"]:
-            self.note((*path, "bins"), "is only for range = [low, high]")
-        if kinds == ["values"]:
-            values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
-            if MISSING_TEXT in values:
-                self.note(
-                    (*path, "values"),
-                    f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead',
-                    MISSING_TEXT,
-                )
-            return CategoricalFeature(name, values, missing)
-        if kinds == ["edges"]:
-            edges = self.read_edges(entry["edges"], path)
-            return BinnedFeature(name, edges, missing) if edges else None
-        bounds = self.read_bounds(entry, path)
-        if "bins" not in entry:
-            return NumericFeature(name, *bounds, missing) if bounds else None
-        bins = entry["bins"]
-        if not (type(bins) is int and 2 <= bins <= MAX_BINS):
-            self.note((*path, "bins"), f"needs a whole number of bins from 2 to {MAX_BINS}")
-            return None
-        if not bounds:
-            return None
-        return BinnedFeature(name, equal_width_edges(Decimal(bounds[0]), Decimal(bounds[1]), bins), missing)
 
     # -- [projection] ----------------------------------------------------------------------
 

@@ -14,13 +14,16 @@ Path = tuple[str, ...]
 Table = Mapping[str, Any]
 _ORDERED_HINT = "the order of values is not used; if the steps are numbers, range = [low, high] uses it"
 _MULTIPLE_HINT = "for several answers, write one feature for each answer, with values = [true, false]"
-_HINTS = {
+HINTS = {
     ("features", "ordered"): _ORDERED_HINT,
     ("features", "ordinal"): _ORDERED_HINT,
     ("features", "scale"): _ORDERED_HINT,
     ("features", "multiple"): _MULTIPLE_HINT,
     ("features", "multi"): _MULTIPLE_HINT,
     ("features", "several"): _MULTIPLE_HINT,
+    ("survey", "kind"): 'it is only for silos, as kind = "silo"',
+    ("survey", "rows"): 'it is only for kind = "silo"',
+    ("survey", "rows_per_person"): 'it is only for kind = "silo"',
     ("label", "missing"): 'add a value such as "unknown", which becomes a class',
 }
 """What to write instead of an unknown key, by the first table of its path and its name."""
@@ -37,6 +40,8 @@ class Mistake(NamedTuple):
 class EntryReader:
     """Reads entries that occur in several tables, such as names and bounds, and notes every mistake."""
 
+    hints: Mapping[tuple[str, str], str] = HINTS
+
     def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
 
@@ -48,7 +53,7 @@ class EntryReader:
         """Note every unknown key of a table."""
         for key in table:
             if key not in known:
-                hint = _HINTS.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
+                hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
     def check_name(self, name: str, path: Path) -> None:

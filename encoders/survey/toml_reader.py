@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from encoders.errors import SurveyError, combine_errors
+from encoders.survey.plan_checks import SILO, SILO_REFUSAL
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
+from encoders.survey.table_entries import Mistake
 from encoders.survey.toml_lines import find_line
 
 TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
 
 def read_survey(text: str) -> Survey:
-    """Read an authored survey.
+    """Read an authored survey of people; :func:`any_survey.read_any_survey` reads those of silos too.
 
     Parameters
     ----------
@@ -26,20 +30,37 @@ def read_survey(text: str) -> Survey:
     SurveyError
         With `field` and `line`. If several entries are wrong, the message and `problems` have all of them.
     """
+    document = parse_survey_file(text)
+    if is_silo_document(document):
+        raise SurveyError(SILO_REFUSAL, "survey.kind", find_line(text, ("survey", "kind")))
+    survey, mistakes = read_tables(document)
+    raise_mistakes(mistakes, text)
+    return survey
+
+
+def parse_survey_file(text: str) -> dict[str, Any]:
+    """Parse TOML; raise SurveyError, with a line, for anything else."""
     import tomllib  # not on devices, which read compiled plans
 
     text = text.removeprefix("\ufeff")
     try:
-        document = tomllib.loads(text, parse_float=Decimal)
+        return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise SurveyError(_explain_syntax(str(error), text), "", _line_in(str(error))) from error
-    survey, mistakes = read_tables(document)
-    if mistakes:
-        errors = [
-            SurveyError(why, ".".join(path), find_line(text, path, value)) for path, why, value in mistakes
-        ]
+
+
+def is_silo_document(document: Mapping[str, Any]) -> bool:
+    """Return whether a parsed survey file is one of silos."""
+    table = document.get("survey")
+    return isinstance(table, dict) and table.get("kind") == SILO
+
+
+def raise_mistakes(mistakes: Sequence[Mistake], text: str) -> None:
+    """Raise one SurveyError for all mistakes, in the order of the file; do nothing if there are none."""
+    text = text.removeprefix("\ufeff")
+    errors = [SurveyError(why, ".".join(path), find_line(text, path, value)) for path, why, value in mistakes]
+    if errors:
         raise combine_errors(sorted(errors, key=lambda error: error.line or 0))
-    return survey
 
 
 def _explain_syntax(message: str, text: str) -> str:

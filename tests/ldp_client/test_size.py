@@ -15,7 +15,23 @@ from tests.ldp_client.conftest import ROW
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
-FOR_DESKS = {("encoders", "progress.py"), ("explain", "nonresponse.py")}
+FOR_DESKS = {
+    ("encoders", "exact.py"),
+    ("encoders", "progress.py"),
+    ("explain", "nonresponse.py"),
+    ("mechanisms", "count_table.py"),
+    ("mechanisms", "count_table_range.py"),
+    ("mechanisms", "counted_table.py"),
+    ("mechanisms", "soft_cells.py"),
+    ("reduction", "class_means.py"),
+    ("reduction", "dca.py"),
+    ("reduction", "fit.py"),
+    ("reduction", "pca.py"),
+    ("reduction", "publish.py"),
+    ("survey", "any_survey.py"),
+    ("survey", "silo_plan.py"),
+    ("survey", "silo_survey.py"),
+}
 """Modules for commands of servers, authors and auditors; tests/test_layering.py keeps them off devices."""
 MOST_BYTES = 3 << 20
 A_REPORT = """

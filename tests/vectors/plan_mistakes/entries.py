@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.vectors.plan_mistakes.honest import edited, question, text_of
+from tests.vectors.plan_mistakes.honest import edited, question, silo_text, text_of
 
 ENTRIES: dict[str, tuple[str, Any]] = {
     "format 2": ("format", 2),
@@ -150,6 +150,9 @@ def entries() -> Iterator[tuple[str, str]]:
         "the last category named as the missing one, with none missing",
         edited("features/0/missing", "error", named),
     )
+    yield "a survey of silos", silo_text()
+    yield "a kind of survey, silo", edited("kind", "silo")
+    yield "a kind of survey, person", edited("kind", "person")
     listed = json.loads(text_of())["questions"]
     yield "questions in another order", edited("questions", [*listed[1:], listed[0]])
     yield "the square before the mean", edited("questions", [*listed[:3], listed[4], listed[3]])

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from encoders.survey import canonical, read_survey
+from encoders.survey.any_survey import read_any_survey
 
 SURVEY = """
 [survey]
@@ -35,6 +36,13 @@ Document = dict[str, Any]
 def text_of(frequency: str = "DE", numeric: str = "sign", epsilon: str = "1", projection: str = "") -> str:
     filled = SURVEY.format(frequency=frequency, numeric=numeric, epsilon=epsilon, projection=projection)
     return read_survey(filled).compile().json.decode()
+
+
+def silo_text() -> str:
+    """Return a plan for organisations, which no client of people may take."""
+    head = '[survey]\nid = "plans"\nkind = "silo"\nepsilon = 1\nrows = 1000\n'
+    body = '[label]\nname = "rested"\nvalues = ["yes", "no"]\n[features.age]\nvalues = ["young", "old"]\n'
+    return read_any_survey(head + body).compile().json.decode()
 
 
 def edited(path: str, value: Any, base: str = "") -> str:

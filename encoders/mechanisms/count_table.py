@@ -1,0 +1,181 @@
+"""The mechanism of silos: exact discrete Laplace noise in every cell of the tables (value, label).
+
+A silo is an organisation that holds many rows. Its message has one table of counts for each feature. A row
+adds one unit to the cells of its label in each table: to one cell, or to three soft cells of a number, see
+:mod:`encoders.mechanisms.soft_cells`. So F tables change by F units in all, and by F R units with the R rows
+of one person. Noise of scale F R / epsilon in every cell makes the message epsilon-differentially private;
+neighbours are all rows of one person, added or removed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar
+
+from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
+from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
+from encoders.exact import draw_laplace
+from encoders.mechanisms.base import CountedMechanism
+from encoders.mechanisms.counted_table import FALSE_ALARM, CountedTable, bound_sum
+from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.randomness import RandomSource
+
+CELL_BYTES = 8
+CLAMP_SCALES = 64
+"""A cell is clamped this many scales of its noise beyond its possible counts: noise exceeds e^-64 seldom."""
+MAX_CELL = 1 << 53
+"""No cell of a message exceeds it: at least 1,024 messages add up within 64 bits."""
+
+
+class CountTable(CountedMechanism):
+    """Randomises tables of counts, and checks, adds and bounds the messages.
+
+    Parameters
+    ----------
+    shapes : sequence of (int, int)
+        For each feature its number of values, or of soft cells, and its unit.
+    labels : int
+        Number of labels, k.
+    rows : int
+        The most rows that one message may count.
+    rows_per_person : int
+        The most rows of one person among them.
+    scale : Fraction
+        Scale of the noise, in rows.
+
+    Raises
+    ------
+    SurveyError
+        If the cells would be too large to be added.
+    """
+
+    name: ClassVar[str] = "count_table"
+
+    def __init__(
+        self, shapes: Sequence[tuple[int, int]], labels: int, rows: int, rows_per_person: int, scale: Fraction
+    ) -> None:
+        self.rows, self.rows_per_person, self.scale = rows, rows_per_person, scale
+        tables: list[CountedTable] = []
+        for values, unit in shapes:
+            noise = scale * unit
+            reach = ceil(CLAMP_SCALES * noise)
+            error = bound_sum(values * labels, float(noise), FALSE_ALARM / len(shapes))
+            tables.append(
+                CountedTable(
+                    start=tables[-1].end if tables else 0,
+                    values=values,
+                    labels=labels,
+                    unit=unit,
+                    scale=noise,
+                    clamp=(-reach, rows * unit + reach),
+                    total_error=ceil(error) * (SOFT_UNIT // unit),
+                )
+            )
+        self.tables = tuple(tables)
+        self.cells = tables[-1].end
+        self.payload_bytes = CELL_BYTES * self.cells
+        if self.largest_cell > MAX_CELL:
+            raise SurveyError(
+                f"its cells could reach {self.largest_cell}, and {MAX_CELL} is the limit: use fewer rows, "
+                "fewer rows_per_person or a larger epsilon",
+                "rows",
+            )
+
+    @property
+    def largest_cell(self) -> int:
+        """The largest value of any cell, after clamping."""
+        return max(table.clamp[1] for table in self.tables)
+
+    @property
+    def safe_messages(self) -> int:
+        """The number of messages that surely add up within 64 bits."""
+        return ((1 << 63) - 1) // self.largest_cell
+
+    def prove(self, epsilon: Decimal) -> None:
+        """Raise PrivacyError unless the message is epsilon-differentially private; exact arithmetic."""
+        most = len(self.tables) * self.rows_per_person
+        if most > self.scale * Fraction(epsilon):
+            raise PrivacyError(
+                f"the noise of this message spends {float(most / self.scale):.6g}, more than epsilon = "
+                f"{epsilon}",
+                "questions.0.scale",
+            )
+
+    # -- the silo ----------------------------------------------------------------------------
+
+    def perturb(self, counts: Sequence[int], rng: RandomSource) -> bytes:
+        """Add noise to each cell, clamp it, and pack the message.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            The exact counts of all tables, in parts of a unit; `cells` long.
+        rng : RandomSource
+        """
+        if len(counts) != self.cells:
+            raise ValueError(f"needs {self.cells} counts, not {len(counts)}")
+        noisy: list[int] = []
+        for table in self.tables:
+            low, high = table.clamp
+            for count in counts[table.start : table.end]:
+                noisy.append(min(max(count + draw_laplace(table.scale, rng), low), high))
+        return struct.pack(f"<{self.cells}q", *noisy)
+
+    # -- the collector -----------------------------------------------------------------------
+
+    @property
+    def refusal(self) -> str:
+        """Why a message of the right length is refused, without a number of the message."""
+        return (
+            "the cells contradict the survey or one another: all tables of a message count the same rows, "
+            "at most as many as the survey allows"
+        )
+
+    def _is_valid(self, payload: bytes) -> bool:
+        """Return whether every cell is within its clamp, and one number of rows explains all totals."""
+        message = self.contribution(payload)
+        least, most = 0, self.rows * SOFT_UNIT
+        for table in self.tables:
+            cells = message[table.start : table.end]
+            low, high = table.clamp
+            if min(cells) < low or max(cells) > high:
+                return False
+            total = sum(cells) * (SOFT_UNIT // table.unit)
+            least = max(least, total - table.total_error)
+            most = min(most, total + table.total_error)
+        return least <= most
+
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        """Return which payloads can occur; see :meth:`CountedMechanism.are_valid`."""
+        return np.array([self._is_valid(payload.tobytes()) for payload in payloads], dtype=bool)
+
+    def tally(self, payloads: ByteArray) -> IntArray:
+        """Return the sums of the cells; see :meth:`CountedMechanism.tally`.
+
+        Raises
+        ------
+        ReportError
+            If a sum exceeds 64 bits, which only a flood of false messages reaches.
+        """
+        messages = np.ascontiguousarray(payloads).view("<i8").astype(np.int64, copy=False)
+        sums = messages.sum(axis=0, dtype=np.int64)
+        if len(messages) > self.safe_messages and (messages.astype(object).sum(axis=0) != sums).any():
+            raise ReportError(Reason.BAD_PAYLOAD, "these messages add up to more than 64 bits")
+        return np.asarray(sums)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Return the cells as a list; see :meth:`CountedMechanism.contribution`."""
+        return list(struct.unpack(f"<{self.cells}q", payload))
+
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the greatest amount; see :meth:`CountedMechanism.contribution_range`."""
+        from encoders.mechanisms.count_table_range import greatest_amount  # late: only analysts need it
+
+        weights = np.asarray(weights, dtype=float)
+        return -greatest_amount(self.tables, self.rows, -weights), greatest_amount(
+            self.tables, self.rows, weights
+        )

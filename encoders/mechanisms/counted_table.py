@@ -1,0 +1,66 @@
+"""One table of a silo's message, and a bound on the noise of its total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import expm1, log
+
+FALSE_ALARM = 1e-6
+"""Largest probability that all checks of totals together refuse an honest message."""
+_BOUND_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class CountedTable:
+    """One table of a message: its place, and what a row adds to it.
+
+    Attributes
+    ----------
+    start : int
+        Index of its first cell in the message; the cell of value a and label c is start + a k + c.
+    values : int
+        Number of values of the feature, or of soft cells of a number.
+    labels : int
+        Number of labels, k.
+    unit : int
+        What a row adds to the cells of its label in total: 1, or SOFT_UNIT for a number.
+    scale : Fraction
+        Scale of the noise in a cell, in parts of a unit.
+    clamp : tuple of int
+        The least and the greatest value of a cell.
+    total_error : int
+        The table's total differs from its true total by more with a probability of at most FALSE_ALARM
+        divided by the number of tables. It is in parts SOFT_UNIT of a row, also for units of 1.
+    """
+
+    start: int
+    values: int
+    labels: int
+    unit: int
+    scale: Fraction
+    clamp: tuple[int, int]
+    total_error: int
+
+    @property
+    def end(self) -> int:
+        """Index after its last cell in the message."""
+        return self.start + self.values * self.labels
+
+
+@lru_cache(maxsize=1024)
+def bound_sum(count: int, scale: float, probability: float) -> float:
+    """Return a bound that the absolute sum of discrete Laplace noises exceeds with at most this probability.
+
+    It is the Chernoff bound with the exact moment generating function of P[z] ~ e^(-|z| / scale), which is
+    (1 - a)^2 / ((1 - a e^t)(1 - a e^-t)) with a = e^(-1 / scale). Every t in (0, 1 / scale) gives a valid
+    bound; the least of a grid of them is returned.
+    """
+    base = 2 * log(-expm1(-1 / scale))
+    bounds = []
+    for step in range(1, _BOUND_STEPS):
+        share = step / _BOUND_STEPS  # t = share / scale
+        moments = base - log(-expm1((share - 1) / scale)) - log(-expm1(-(share + 1) / scale))
+        bounds.append((count * moments + log(2 / probability)) * scale / share)
+    return min(bounds) * (1 + 1e-9)

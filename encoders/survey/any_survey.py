@@ -1,0 +1,59 @@
+"""Reads surveys and plans of either kind, of people or of silos: for collectors, trainers and authors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan import Plan
+from encoders.survey.plan_checks import SILO
+from encoders.survey.plan_files import load_file, named_lines
+from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
+from encoders.survey.survey import Survey
+from encoders.survey.toml_reader import is_silo_document, parse_survey_file, raise_mistakes, read_survey
+
+
+def read_any_survey(text: str) -> Survey | SiloSurvey:
+    """Read an authored survey of either kind; see :func:`~encoders.survey.toml_reader.read_survey`."""
+    document = parse_survey_file(text)
+    if not is_silo_document(document):
+        return read_survey(text)
+    survey, mistakes = read_silo_tables(document)
+    raise_mistakes(mistakes, text)
+    return survey
+
+
+def read_any_plan(data: bytes) -> Plan | SiloPlan:
+    """Read a plan of either kind and check everything in it.
+
+    Raises
+    ------
+    SurveyError, PrivacyError
+        As for `Plan.from_json` and `SiloPlan.from_json`.
+    """
+    return SiloPlan.from_json(data) if _is_silo_plan(data) else Plan.from_json(data)
+
+
+def load_any_plan_file(path: Path) -> Plan | SiloPlan:
+    """Load a plan of either kind; see :func:`~encoders.survey.plan_files.load_plan_file`."""
+    return load_file(path, _compile_text, read_any_plan)
+
+
+def _compile_text(text: str) -> Plan | SiloPlan:
+    survey = read_any_survey(text)
+    with named_lines(text, survey.features):
+        return survey.compile()
+
+
+def _is_silo_plan(data: bytes) -> bool:
+    """Return whether a document calls itself a silo's; the reader of that kind then checks all of it."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("kind") == SILO
+
+
+__all__ = ["AnyPlan", "load_any_plan_file", "read_any_plan", "read_any_survey"]

@@ -1,0 +1,160 @@
+"""What every compiled survey has, whether people or silos answer it: one form, one digest, its questions."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import copy
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+
+from encoders.errors import SurveyError
+from encoders.mechanisms.base import CountedMechanism
+from encoders.report import MAX_REPORT_BYTES
+from encoders.survey.features import Feature, Label
+from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_survey_id
+
+if TYPE_CHECKING:
+    from encoders.survey.texts import SurveyTexts
+
+FORMAT = 1
+MAX_PLAN_BYTES = 1 << 20
+
+
+class CountedQuestion(Protocol):
+    """What a collector uses of a question, see :class:`~encoders.survey.questions.Question`."""
+
+    @property
+    def index(self) -> int: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def support_key(self) -> str: ...  # noqa: D102
+    @property
+    def cells(self) -> int: ...  # noqa: D102
+    @property
+    def mechanism(self) -> CountedMechanism: ...  # noqa: D102
+
+
+QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompiledPlan(Generic[QuestionT]):
+    """A compiled survey; :class:`~encoders.survey.plan.Plan` is that of people.
+
+    Attributes
+    ----------
+    id : str
+        The survey's id.
+    epsilon : Decimal
+        Nominal privacy budget of one report.
+    label : Label
+    features : tuple of Feature
+    questions : tuple of questions
+    family : str
+        Id of the first of several rounds. By default the survey's own id.
+    enrolment : str
+        "open": anybody may answer. "token": those with an invitation, see :mod:`encoders.survey.invitation`.
+    texts_digest : str
+        SHA-256 of the survey's texts, in hexadecimal; empty if it has none.
+    texts : SurveyTexts or None
+        The survey's texts, if they are at hand: a plan that is read alone has only their digest.
+    json : bytes
+        Canonical form; its SHA-256 is the digest in every report.
+    """
+
+    max_report_bytes: ClassVar[int] = MAX_REPORT_BYTES
+
+    id: str
+    epsilon: Decimal
+    label: Label
+    features: tuple[Feature, ...]
+    questions: tuple[QuestionT, ...]
+    family: str = ""
+    enrolment: str = OPEN
+    texts_digest: str = ""
+    texts: SurveyTexts | None = field(default=None, repr=False)
+    json: bytes = field(init=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.json == other.json
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    def _check_publication(self) -> None:
+        """Check the family, the enrolment and the texts."""
+        object.__setattr__(self, "family", self.family or self.id)
+        if not is_survey_id(self.family):
+            raise SurveyError("needs a survey's id", "family")
+        if self.enrolment not in ENROLMENTS:
+            raise SurveyError("is open or token", "enrolment")
+        if self.texts_digest != "" and not is_sha256(self.texts_digest):
+            raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
+        if self.texts and self.texts.digest != self.texts_digest:
+            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
+
+    def _set_json(self, data: bytes) -> None:
+        object.__setattr__(self, "json", data)
+        if len(data) > MAX_PLAN_BYTES:
+            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form, in hexadecimal."""
+        return hashlib.sha256(self.json).hexdigest()
+
+    @cached_property
+    def digest_bytes(self) -> bytes:
+        """The plan's digest in the form that reports contain, 32 bytes."""
+        return bytes.fromhex(self.digest)
+
+    @property
+    def by_invitation(self) -> bool:
+        """Whether only those with an invitation may answer."""
+        return self.enrolment == TOKEN
+
+    @property
+    def entries(self) -> tuple[Feature, ...]:
+        """The entries that a row must have."""
+        return self.features
+
+    @property
+    def row_label(self) -> Label:
+        """The label that codes a row's label."""
+        return self.label
+
+    def with_texts(self, data: bytes) -> Self:
+        """Return this plan with its texts, read from the bytes of their file.
+
+        Raises
+        ------
+        SurveyError
+            If the plan has no texts, or these are not its texts.
+        """
+        from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
+
+        if not self.texts_digest:
+            raise SurveyError("the survey has no texts", "texts")
+        plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
+        object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
+        return plan
+
+    def _publication_entries(self) -> dict[str, str]:
+        """Return the optional entries of the plan's document: those that differ from their defaults."""
+        more = {}
+        if self.family != self.id:
+            more["family"] = self.family
+        if self.enrolment != OPEN:
+            more["enrolment"] = self.enrolment
+        if self.texts_digest:
+            more["texts"] = self.texts_digest
+        return more
+
+
+AnyPlan = CompiledPlan[CountedQuestion]
+"""A plan of people or of silos, as a collector uses it."""

@@ -1,0 +1,244 @@
+"""The plan of a silo survey: organisations that hold many rows each send one message of noisy counts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from encoders.epsilon_proof import check_epsilon
+from encoders.errors import SurveyError
+from encoders.mechanisms.count_table import CountTable
+from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
+from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
+from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.survey.compiled_plan import FORMAT, MAX_PLAN_BYTES, CompiledPlan
+from encoders.survey.decimals import decimal_text
+from encoders.survey.features import Feature, Label
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.plan_checks import OPEN, SILO, check_id, check_row_schema
+from encoders.survey.plan_document import read_feature, read_label
+
+MAX_ROWS = 10**9
+_MAX_SCALE = 1 << 128
+_CANONICAL_INTEGER = re.compile(r"[1-9][0-9]{0,38}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloQuestion:
+    """The one question of a silo survey: the counts of every feature's values with the label.
+
+    Attributes
+    ----------
+    label : Label
+    asked_features : tuple of Feature
+    mechanism : CountTable
+    """
+
+    index: ClassVar[int] = 0
+    name: ClassVar[str] = "counts"
+
+    label: Label
+    asked_features: tuple[Feature, ...]
+    mechanism: CountTable
+
+    @property
+    def cells(self) -> int:
+        """Number of counters."""
+        return self.mechanism.cells
+
+    @property
+    def support_key(self) -> str:
+        """Name of a total of support counters, which this question does not have."""
+        return f"{self.key}:support"
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of what is counted and of the noise; counters with equal keys may be added."""
+        counted = {
+            "feature": [feature.as_dict() for feature in self.asked_features],
+            "label": self.label.as_dict(),
+            "mechanism": self.mechanism.name,
+            "scale": _scale_texts(self.mechanism.scale),
+        }
+        return hashlib.sha256(dump_canonical_json(counted)).hexdigest()[:16]
+
+    def row_parts(self, codes: Sequence[int], label_code: int) -> Iterator[tuple[int, int]]:
+        """Yield each cell that a row adds to, with what it adds: one unit in each table.
+
+        Parameters
+        ----------
+        codes : sequence of int
+            The codes of the row's features.
+        label_code : int
+        """
+        k = len(self.label.values)
+        for feature, table, code in zip(self.asked_features, self.mechanism.tables, codes, strict=True):
+            if not isinstance(feature, NumericFeature):
+                yield table.start + code * k + label_code, table.unit
+                continue
+            parts = soft_parts(place_code(code), feature.missing == "category")
+            for cell, part in enumerate(parts):
+                yield table.start + cell * k + label_code, part
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SiloPlan(CompiledPlan[SiloQuestion]):
+    """A compiled survey that silos answer; it is no :class:`~encoders.survey.plan.Plan` of people.
+
+    Attributes
+    ----------
+    rows : int
+        The most rows that one message may count.
+    rows_per_person : int
+        The most rows of one person among them.
+    scale : Fraction
+        Scale of the noise, in rows; by default the least that is epsilon-differentially private.
+    """
+
+    max_report_bytes: ClassVar[int] = MAX_MESSAGE_BYTES
+
+    rows: int
+    rows_per_person: int = 1
+    scale: Fraction = Fraction(0)
+    questions: tuple[SiloQuestion, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_id(self.id)
+        check_epsilon(self.epsilon)
+        check_row_schema(self.label, self.features)
+        if not self.features:
+            raise SurveyError("a silo survey needs at least one feature", "features")
+        if not (type(self.rows) is int and 1 <= self.rows <= MAX_ROWS):
+            raise SurveyError(f"needs a whole number of rows from 1 to {MAX_ROWS:,}", "rows")
+        if not (type(self.rows_per_person) is int and 1 <= self.rows_per_person <= self.rows):
+            raise SurveyError("needs a whole number from 1 to rows", "rows_per_person")
+        self._check_publication()
+        if not self.scale:
+            needed = Fraction(len(self.features) * self.rows_per_person) / Fraction(self.epsilon)
+            object.__setattr__(self, "scale", needed)
+        object.__setattr__(self, "questions", (self._make_question(),))
+        self._set_json(dump_canonical_json(self._as_dict()))
+
+    def _make_question(self) -> SiloQuestion:
+        shapes = [_shape(feature) for feature in self.features]
+        labels = len(self.label.values)
+        cells, most = sum(values for values, _ in shapes) * labels, _MAX_CELLS
+        if cells > most:
+            raise SurveyError(
+                f"a message of {cells:,} cells is longer than {MAX_MESSAGE_BYTES:,} bytes, and {most:,} "
+                "cells fit: use fewer values or features",
+                "features",
+            )
+        mechanism = CountTable(shapes, labels, self.rows, self.rows_per_person, self.scale)
+        mechanism.prove(self.epsilon)
+        return SiloQuestion(label=self.label, asked_features=self.features, mechanism=mechanism)
+
+    @property
+    def question(self) -> SiloQuestion:
+        """The one question."""
+        return self.questions[0]
+
+    @property
+    def mechanism(self) -> CountTable:
+        """The mechanism of the one question."""
+        return self.question.mechanism
+
+    @property
+    def message_bytes(self) -> int:
+        """Length of a message in bytes, at most; a few bytes less for short ones."""
+        return self.mechanism.payload_bytes + OVERHEAD_BYTES
+
+    @classmethod
+    def from_json(cls, data: bytes) -> SiloPlan:
+        """Read a plan of silos and check everything in it.
+
+        Raises
+        ------
+        SurveyError
+            If the bytes are not a plan of this format and kind, or inconsistent.
+        PrivacyError
+            If the noise is too small for epsilon.
+        """
+        if len(data) > MAX_PLAN_BYTES:
+            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
+        document = load_canonical_json(data)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        if document.get("kind") != SILO:
+            raise SurveyError("this plan is for answers of people, not for messages of silos", "kind")
+        try:
+            plan = cls(**_parse_fields(document))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+            raise SurveyError("the plan lacks an entry, or an entry has the wrong type") from error
+        if plan.json != data:
+            raise SurveyError("the plan contradicts itself: it is not written as its entries require")
+        return plan
+
+    def _as_dict(self) -> dict[str, Any]:
+        return self._publication_entries() | {
+            "epsilon": decimal_text(self.epsilon),
+            "features": [feature.as_dict() for feature in self.features],
+            "format": FORMAT,
+            "id": self.id,
+            "kind": SILO,
+            "label": self.label.as_dict(),
+            "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
+            "rows": self.rows,
+            "rows_per_person": self.rows_per_person,
+        }
+
+
+_MAX_CELLS = (MAX_MESSAGE_BYTES - OVERHEAD_BYTES) // 8
+
+
+def _shape(feature: Feature) -> tuple[int, int]:
+    """Return the number of values or soft cells of a feature's table, and its unit."""
+    if isinstance(feature, NumericFeature):
+        return SOFT_CELLS + (feature.missing == "category"), SOFT_UNIT
+    return feature.size, 1
+
+
+def _scale_texts(scale: Fraction) -> list[str]:
+    return [str(scale.numerator), str(scale.denominator)]
+
+
+def _parse_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    questions = document["questions"]
+    if not (isinstance(questions, list) and len(questions) == 1):
+        raise SurveyError("a silo survey has one question", "questions")
+    if questions[0]["mechanism"] != CountTable.name:
+        raise SurveyError(f"a silo survey needs {CountTable.name}", "questions.0.mechanism")
+    return {
+        "id": document["id"],
+        "epsilon": Decimal(document["epsilon"]),
+        "label": read_label(document["label"]),
+        "features": tuple(read_feature(entry) for entry in document["features"]),
+        "rows": document["rows"],
+        "rows_per_person": document["rows_per_person"],
+        "scale": _read_scale(questions[0]["scale"]),
+        "family": document.get("family", ""),
+        "enrolment": document.get("enrolment", OPEN),
+        "texts_digest": document.get("texts", ""),
+    }
+
+
+def _read_scale(texts: object) -> Fraction:
+    integers = [
+        int(text)
+        for text in (texts if isinstance(texts, list) else ())
+        if isinstance(text, str) and _CANONICAL_INTEGER.fullmatch(text) and int(text) <= _MAX_SCALE
+    ]
+    if len(integers) != 2 or not isinstance(texts, list) or len(texts) != 2:
+        raise SurveyError(
+            "needs numerator and denominator as decimal strings, from 1 to 2^128", "questions.0.scale"
+        )
+    scale = Fraction(*integers)
+    if _scale_texts(scale) != texts:
+        raise SurveyError("must be in lowest terms", "questions.0.scale")
+    return scale

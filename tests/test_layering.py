@@ -66,10 +66,11 @@ LAYERS = {
         {"cli"},
     ],
     "ldp_aggregator.estimation": [
-        {"discrete", "numeric.delta_method", "numeric.variance_floor"},
+        {"discrete", "numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
         {"class_differences", "intervals", "numeric.moments"},
         {"bayes", "class_prior"},
         {"numeric.number"},
+        {"tables"},
         {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"discriminative", "estimators", "relevance"},
         {"feature_result", "number_result", "validation_result"},

@@ -13,13 +13,14 @@ from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.count_tables import CellFrequencies, ClassCounts, NoisyTable, measure_tables
-from ldp_aggregator.central.moments import SoftMoments
+from ldp_aggregator.central.count_tables import measure_tables
 from ldp_aggregator.central.selection import feature_count, select_features
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian, smooth_numbers
 from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 
 SELECTION_SHARE = Fraction(3, 10)
 """The share of epsilon that the selection of features spends."""
@@ -90,7 +91,7 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
     numbers = [place for place in tables if isinstance(rows.features[place], NumericFeature)]
     discrete = [place for place in tables if place not in numbers]
     smoothed = smooth_tables(
-        [CellFrequencies.from_table(tables[place], classes.rows) for place in discrete],
+        [CellFrequencies.from_table(tables[place], classes) for place in discrete],
         [rows.features[place].size for place in discrete],
         classes.prior,
     )

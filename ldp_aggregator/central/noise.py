@@ -19,8 +19,6 @@ from ldp_aggregator.central.coded_rows import CentralError
 
 _MAX_NUMERATOR = 1 << 50
 """A scale with a larger numerator is drawn number by number: its bounds could exceed 64 bits."""
-_MAX_RATE = 60.0
-"""Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
 _STEPS_OF_RHO = 1 << 20
 _MAX_SECURITY_ORDER = 1e7
 _DELTA_TOO_SMALL = (
@@ -94,12 +92,6 @@ def _draw_below_array(bounds: IntArray, source: RandomSource) -> IntArray:
 
 def _draw_words(count: int, source: RandomSource) -> NDArray[np.uint64]:
     return np.frombuffer(source.take(8 * count), dtype="<u8").astype(np.uint64)
-
-
-def laplace_variance(scale: Fraction) -> float:
-    """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
-    rate = min(float(1 / scale), _MAX_RATE)
-    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 
 def draw_gaussian(variance: Fraction, source: RandomSource) -> int:

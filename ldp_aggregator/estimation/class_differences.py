@@ -19,7 +19,8 @@ from functools import lru_cache
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 LEVEL = 0.05
 """Probability, at most, that equal classes of one feature are called different in anything."""
@@ -49,6 +50,8 @@ class Contrasts:
         1 or -1.
     informative : (rows, k) bool array
         Which classes are compared.
+    kurtosis : float
+        Excess kurtosis of the contrasts, at most.
     """
 
     top: FloatArray
@@ -59,6 +62,7 @@ class Contrasts:
     bottom_factors: FloatArray
     signs: FloatArray
     informative: BoolArray
+    kurtosis: float = 0.0
 
     def select(self, rows: BoolArray | slice) -> Contrasts:
         """Return some of the rows."""
@@ -71,6 +75,7 @@ class Contrasts:
             bottom_factors=self.bottom_factors[rows],
             signs=self.signs,
             informative=self.informative[rows],
+            kurtosis=self.kurtosis,
         )
 
     def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -113,7 +118,9 @@ def detect_differences(contrasts: Contrasts, level: float) -> BoolArray:
         parts = [slice(first, first + block) for first in range(0, rows, block)]
         found = [detect_differences(contrasts.select(part), level) for part in parts]
         return np.concatenate(found)
-    limits = _limits(contrasts.informative.sum(axis=1), level)
+    # heavy tails of the noise move the critical value as they move a quantile of one contrast
+    growth = float(find_quantiles(level, contrasts.kurtosis) / find_quantiles(level, 0.0))
+    limits = growth**2 * _limits(contrasts.informative.sum(axis=1), level)
     total = contrasts.bottom.sum(axis=1)
     start = contrasts.top.sum(axis=1) / np.where(total > 0, total, 1.0)
     length, estimate, error = _fit(contrasts, start[:, None])
@@ -187,6 +194,7 @@ def value_contrasts(frequencies: TableEstimate, k: int) -> Contrasts:
         bottom_factors=np.full(one, shared * len(table)),
         signs=np.array([math.copysign(1.0, covariance.shared)]),
         informative=np.ones(shape, dtype=bool),
+        kurtosis=float(covariance.fourth / covariance.floor**2) if covariance.fourth else 0.0,
     )
 
 

@@ -68,7 +68,7 @@ class LabelShares:
             value=frequencies.raw.reshape(-1, k).sum(axis=0),
             variance=np.maximum(covariance.class_covariances(k)[1], 0.0),
             between=ClassCovariance(
-                covariance.shared * values**2, covariance.slope * values, 1 / frequencies.n
+                covariance.shared * values**2, covariance.slope * values, covariance.product
             ),
         )
 

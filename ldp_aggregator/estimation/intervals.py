@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
@@ -106,7 +107,7 @@ def to_json_list(array: FloatArray) -> Any:
 # -- intervals of frequencies and of ratios -------------------------------------------------------
 
 
-def estimate_joint_intervals(frequencies: Frequencies, k: int) -> IntervalEstimate:
+def estimate_joint_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
     """Return P(value, label) of a coupled question, (A, k), with its intervals.
 
     The interval is Wilson's, with the noise of the mechanism: all f for which F is within 1.96 standard
@@ -117,8 +118,11 @@ def estimate_joint_intervals(frequencies: Frequencies, k: int) -> IntervalEstima
         return IntervalEstimate.unknown(value.shape)
     coefficients = frequencies.covariance.cell_variance_coefficients()
     constant, linear, quadratic = (np.full_like(value, each) for each in coefficients)
-    intervals = ratio_intervals(value, np.ones_like(value), constant, linear, quadratic, value.size)
-    return IntervalEstimate(value, frequencies.stderr.reshape(-1, k), *intervals)
+    kurtosis = frequencies.covariance.kurtosis.reshape(-1, k)
+    intervals = ratio_intervals(
+        value, np.ones_like(value), constant, linear, quadratic, value.size, kurtosis=kurtosis
+    )
+    return IntervalEstimate(value, np.sqrt(frequencies.covariance.variance).reshape(-1, k), *intervals)
 
 
 def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
@@ -141,7 +145,8 @@ def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> Interv
     residual = covariance.variance.reshape(-1, k) - 2 * ratio * with_class + ratio**2 * class_variance
     stderr = np.sqrt(np.maximum(residual, 0.0)) / np.where(known, class_share, 1.0)
     coefficients = covariance.ratio_variance_coefficients(np.clip(class_share, 0.0, 1.0), len(joint))
-    intervals = ratio_intervals(joint, class_share, *coefficients, joint.size)
+    kurtosis = covariance.ratio_kurtosis(np.where(known, ratio, 0.0), coefficients, len(joint))
+    intervals = ratio_intervals(joint, class_share, *coefficients, joint.size, kurtosis=kurtosis)
     return IntervalEstimate(ratio, np.where(known, stderr, math.inf), *intervals)
 
 
@@ -153,15 +158,18 @@ def ratio_intervals(
     quadratic: FloatArray,
     count: int,
     bounds: Bounds = PROBABILITY,
+    kurtosis: FloatArray | float = 0.0,
 ) -> Intervals:
     """Return Fieller's intervals {r : (top - r bottom)^2 <= z^2 Var(top - r bottom)}, cut to `bounds`.
 
     The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
     ratios. Where the top is unknown (NaN), or the bottom is not distinguishable from zero, the set is
-    unbounded and is cut to `bounds`.
+    unbounded and is cut to `bounds`. z follows from the excess kurtosis of top - r bottom, see
+    :mod:`tail_quantiles`.
     """
     # both intervals at once, along the first axis: the single one, then the simultaneous one
-    z2 = np.array([Z95**2, simultaneous_z(count) ** 2]).reshape(2, *(1,) * top.ndim)
+    errors = SIMULTANEOUS_ERROR, SIMULTANEOUS_ERROR / max(count, 1)
+    z2 = np.stack([np.broadcast_to(find_quantiles(error, kurtosis), top.shape) for error in errors]) ** 2
     square = bottom**2 - z2 * quadratic
     middle = top * bottom + z2 * linear / 2
     rest = top**2 - z2 * constant

@@ -16,7 +16,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import Interaction
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
@@ -92,7 +92,7 @@ def _phi_square(table: FloatArray, prior: FloatArray) -> float:
     return float((squares * prior).sum())
 
 
-def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray) -> Relevance:
+def estimate_table_relevance(frequencies: TableEstimate | None, prior: FloatArray) -> Relevance:
     """Return a discrete feature's relevance, computed from its raw estimates.
 
     The value may be below 0; it is unbiased except for its estimated divisors P(x) and P(c). The interval is
@@ -110,7 +110,8 @@ def estimate_table_relevance(frequencies: Frequencies | None, prior: FloatArray)
     shared = (weights.mean() / 2 - weights) / size
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
     variance = frequencies.covariance.independent_variance.reshape(-1, k)
-    square = _unbiased_square(table, variance, weights, shared, across @ across.T)
+    fourth = frequencies.covariance.fourth
+    square = _unbiased_square(table, variance, weights, shared, across @ across.T, fourth)
     maximum = (min(size, k) - 1) / (k - 1)
     estimate = _ratio_estimate(square, 1.0, 0.0, maximum=maximum, scale=k - 1)
     return Relevance(estimate, square.expected_noise / (k - 1), maximum)
@@ -220,12 +221,18 @@ class _UnbiasedSquare(NamedTuple):
 
 
 def _unbiased_square(
-    value: FloatArray, variance: FloatArray, weights: FloatArray, shared: FloatArray, columns: FloatArray
+    value: FloatArray,
+    variance: FloatArray,
+    weights: FloatArray,
+    shared: FloatArray,
+    columns: FloatArray,
+    fourth: float = 0.0,
 ) -> _UnbiasedSquare:
     """Estimate v'(rows x columns)v at the true v, where rows = diag(weights) + shared 1' + 1 shared'.
 
     The cells of v, (A, k), are unbiased and independent with the given variances; the mean of their noise is
-    subtracted. The slope is computed from the gradient at v.
+    subtracted. The slope is computed from the gradient at v. `fourth` is the fourth cumulant of each cell's
+    noise, which is 0 if the noise is normal.
     """
     applied = (weights[:, None] * value + np.outer(shared, value.sum(axis=0)) + shared @ value) @ columns
     total = float((value * applied).sum())
@@ -236,6 +243,7 @@ def _unbiased_square(
     squared = squared + shared**2 @ variance
     squared += (diagonal**2 - 4 * shared**2)[:, None] * variance
     noise = 2 * float((variance * (squared @ columns**2)).sum())
+    noise += fourth * float((np.outer(diagonal, np.diag(columns)) ** 2).sum())
     slope = 4 * float((variance * applied**2).sum()) / total if total > 0 else 0.0
     return _UnbiasedSquare(total - expected_noise, expected_noise, noise, slope)
 

@@ -112,7 +112,7 @@ def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
     )
     gain, expected = (float(each[1, 0] - each[0, 1]) for each in (raw, likely))
     # variance that all cells share cancels in a difference
-    return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - expected**2 / frequencies.n))
+    return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - covariance.product * expected**2))
 
 
 def mask_unselected_features(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature
-from ldp_aggregator.central.count_tables import CellFrequencies, ClassCounts, NoisyTable
-from ldp_aggregator.central.moments import SoftMoments
 from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
@@ -23,6 +22,8 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.results.table import COUNT, Row, build_table, make_row
@@ -42,8 +43,11 @@ def build_central_table(content: CentralModelFile) -> list[Row]:
         raise ModelError(
             f"a {content.learner} model has no table of estimates: train with --learner nb for one"
         )
-    classes = ClassCounts.from_tables(content.model.counts)
-    return [*_build_count_rows(content, classes), *build_table(_estimate(content, content.model, classes))]
+    model = content.model
+    if content.privacy["delta"] != "0":
+        model = replace(model, counts=tuple(replace(each, terms=math.inf) for each in model.counts))
+    classes = ClassCounts.from_tables(model.counts)
+    return [*_build_count_rows(content, classes), *build_table(_estimate(content, model, classes))]
 
 
 def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[Row]:
@@ -94,7 +98,7 @@ def _estimate_feature(
         questions = QuestionSummary(mechanism, rows), QuestionSummary(None, 0)
         moments = SoftMoments.from_table(table, classes)
         return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior).as_dict()
-    frequencies = CellFrequencies.from_table(table, classes.rows)
+    frequencies = CellFrequencies.from_table(table, classes)
     return {
         "name": feature.name,
         "values": list(feature.texts),

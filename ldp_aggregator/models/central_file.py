@@ -20,7 +20,6 @@ from encoders.errors import SurveyError
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE
-from ldp_aggregator.central.count_tables import NoisyTable
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
@@ -29,6 +28,7 @@ from ldp_aggregator.central.soft_cells import SOFT_UNIT, soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.models.file_content import dump_classifier, read_conditional, read_probabilities
 from ldp_aggregator.models.model_document import (
     CENTRAL_VERSION,

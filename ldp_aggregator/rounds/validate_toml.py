@@ -22,7 +22,7 @@ from ldp_aggregator.authoring.toml_edit import (
     read_editable_survey,
     rename_survey,
 )
-from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.results.unlabelled_text import is_fitted

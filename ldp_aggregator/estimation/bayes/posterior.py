@@ -16,7 +16,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
 from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights
-from ldp_aggregator.estimation.discrete.frequencies import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
 CONCENTRATIONS = 2.0 ** np.arange(10)
@@ -110,7 +110,7 @@ class Interaction:
         table = _centre(frequencies.raw.reshape(-1, k), prior)
         likely = _centre(covariance.distribution.reshape(-1, k), prior)
         independent = covariance.independent_variance.reshape(-1, k)
-        variance = _centred_variance(independent, prior) - likely**2 / covariance.n
+        variance = _centred_variance(independent, prior) - covariance.product * likely**2
         noise = np.sqrt(np.maximum(variance, _MIN_VARIANCE)) / prior
         return cls(shares, shares[:, None] + table / prior, noise)
 
@@ -123,7 +123,9 @@ def _value_shares(frequencies: TableEstimate, k: int) -> tuple[FloatArray, float
     likely = covariance.distribution.reshape(-1, k).sum(axis=1)
     shares = table.sum(axis=1) + (1 - table.sum()) / size
     variance = (
-        (1 - 2 / size) * independent + independent.sum() / size**2 - (likely - 1 / size) ** 2 / covariance.n
+        (1 - 2 / size) * independent
+        + independent.sum() / size**2
+        - covariance.product * (likely - 1 / size) ** 2
     )
     return shares, float(np.maximum(variance, _MIN_VARIANCE).mean())
 

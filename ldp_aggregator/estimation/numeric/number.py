@@ -8,13 +8,14 @@ the error of the prior.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.intervals import (
     PROBABILITY,
@@ -64,14 +65,6 @@ class ClassMoments:
     def k(self) -> int:
         """Number of classes."""
         return len(self.prior.estimate.value)
-
-    @property
-    def class_factors(self) -> tuple[FloatArray, FloatArray] | None:
-        """Factors of the covariance of different classes, if the sources are not those of two questions.
-
-        See :func:`number_differences.class_factors`.
-        """
-        return None
 
     @property
     def questions(self) -> list[Moments]:
@@ -221,8 +214,20 @@ class ClassMoments:
             quadratic=bottom.variance(self.noise),
             count=self.k * (3 if self.can_be_missing else 2),
             bounds=bounds,
+            kurtosis=self.ratio_kurtosis(top, bottom),
         )
         return IntervalEstimate(value, np.sqrt(variance), *intervals)
+
+    def fourth_cumulant(self, quantity: Quantity) -> FloatArray | float:
+        """Return the fourth cumulant of a quantity's noise, (k,), at most; 0 if the noise is normal."""
+        return 0.0
+
+    def ratio_kurtosis(self, top: Quantity, bottom: Quantity) -> FloatArray | float:
+        """Return the excess kurtosis of top - r bottom at the estimated ratio r, (k,)."""
+        ratio = np.divide(top.value, bottom.value, out=np.zeros(self.k), where=bottom.value > 0)
+        contrast = top - bottom.times(ratio)
+        variance = contrast.variance(self.noise)
+        return self.fourth_cumulant(contrast) / np.where(variance > 0, variance, np.inf) ** 2
 
     def likely_population(self) -> Population:
         """Return the population that these estimates describe; without a prior, the uniform one.
@@ -249,6 +254,28 @@ class ClassMoments:
             for each in (self.mean_question, self.square_question)
         )
         return replace(self, mean_question=mean, square_question=square)
+
+    def class_factors(self) -> tuple[FloatArray, FloatArray]:
+        """Return factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of two classes.
+
+        Source i of class c and source j of another class d covary as the sum over f of
+        signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
+        other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
+        is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
+        """
+        rest, factors = self.prior.between, np.zeros((4, SOURCES, self.k))
+        for factor, place, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
+            if moments is not None:
+                factors[factor, place : place + 3] = moments.class_factor
+                own = ClassCovariance.from_offset(moments.class_offset, moments.n)
+                rest += own.times(-(self.weight_of(moments) ** 2))
+        constant = 0.0
+        if rest.product > 0:
+            root = math.sqrt(rest.product)
+            factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
+            constant = rest.constant + rest.linear**2 / rest.product
+            factors[3, 6] = math.sqrt(abs(constant))
+        return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
 
     def _relative_error(self) -> float:
         """Return the standard error of E[x^2] divided by E[x^2], at most 1."""

@@ -6,7 +6,6 @@ Each of them is a ratio, which has the same value in all classes if the classes 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,8 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_differences import LEVEL, Contrasts, detect_differences
-from ldp_aggregator.estimation.class_prior import ClassCovariance
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.number import SOURCES, ClassMoments
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
 
 def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contrasts:
     """Return the contrasts top - r bottom, with a row for each of the ratios."""
-    factors, signs = class_factors(number)
+    factors, signs = number.class_factors()
     own_noise = number.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
     known = np.array([each.informative for each in ratios])
     extra = np.where(known, [each.extra for each in ratios], 0.0)
@@ -98,31 +96,5 @@ def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contr
         bottom_factors=bottom_factors,
         signs=signs,
         informative=known,
+        kurtosis=max(float(np.max(number.ratio_kurtosis(each.top, each.bottom))) for each in ratios),
     )
-
-
-def class_factors(number: ClassMoments) -> tuple[FloatArray, FloatArray]:
-    """Return factors u and their signs, of the covariance of sources of different classes.
-
-    Those of two questions have the shapes (4, 7, k) and (4,).
-
-    Source i of class c and source j of another class d covary as the sum over f of
-    signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
-    other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
-    is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
-    """
-    if number.class_factors is not None:
-        return number.class_factors
-    rest, factors = number.prior.between, np.zeros((4, SOURCES, number.k))
-    for factor, place, moments in ((0, 0, number.mean_question), (1, 3, number.square_question)):
-        if moments is not None:
-            factors[factor, place : place + 3] = moments.class_factor
-            own = ClassCovariance.from_offset(moments.class_offset, moments.n)
-            rest += own.times(-(number.weight_of(moments) ** 2))
-    constant = 0.0
-    if rest.product > 0:
-        root = math.sqrt(rest.product)
-        factors[2, 6] = root * np.clip(number.prior.estimate.value, 0.0, 1.0) - rest.linear / root
-        constant = rest.constant + rest.linear**2 / rest.product
-        factors[3, 6] = math.sqrt(abs(constant))
-    return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])

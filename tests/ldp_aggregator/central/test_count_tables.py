@@ -12,14 +12,9 @@ import pytest
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import count_tables
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
-from ldp_aggregator.central.count_tables import (
-    CellFrequencies,
-    ClassCounts,
-    NoisyTable,
-    exact_tables,
-    measure_tables,
-)
+from ldp_aggregator.central.count_tables import exact_tables, measure_tables
 from ldp_aggregator.central.naive_bayes import fit_naive_bayes
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts
 from tests.ldp_aggregator.central.small_rows import (
     BINS,
     GAPS,
@@ -144,28 +139,12 @@ def test_gaussian_noise_has_the_variance_that_rho_needs() -> None:
     assert 0.2 < np.concatenate([each.ravel() for each in squares]).mean() / float(expected) < 3
 
 
-def test_class_counts_are_pooled_by_inverse_variance() -> None:
-    tables = [
-        NoisyTable(np.array([[10, 0], [0, 20]]), 1, 3.0),
-        NoisyTable(np.array([[8, 11], [1, 1], [1, 4]]), 1, 3.0),
-    ]
-    classes = ClassCounts.from_tables(tables)
-    assert classes.counts == pytest.approx([10, (20 * 3 + 16 * 2) / 5])
-    assert classes.variance == pytest.approx(1 / (1 / 6 + 1 / 9))
-    assert classes.rows == pytest.approx(28.4)
-
-
-def test_noise_can_not_make_the_number_of_rows_too_small() -> None:
-    classes = ClassCounts.from_tables([NoisyTable(np.array([[-50, -3, 2]]), 1, 900.0)])
-    assert classes.rows == 6
-    assert (classes.prior > 0).all()
-
-
 @pytest.mark.slow
 def test_frequencies_and_their_errors_match_many_measurements() -> None:
     rows = random_rows((THREE, TWO), 2, 400)
     source = FastStream(2)
-    found = [CellFrequencies.from_table(measure_tables(rows, EPSILON, source)[0], 400.0) for _ in range(1500)]
+    measured = [measure_tables(rows, EPSILON, source) for _ in range(1500)]
+    found = [CellFrequencies.from_table(each[0], ClassCounts.from_tables(each)) for each in measured]
     raw = np.stack([each.raw for each in found])
     exact = exact_tables(rows)[0][0].ravel() / 400
     sampling = exact * (1 - exact) / 400  # the rows are fixed here, so only noise varies

@@ -17,8 +17,8 @@ from ldp_aggregator.central.noise import (
     draw_gaussian_array,
     draw_laplace_array,
     find_rho,
-    laplace_variance,
 )
+from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
 
 ALARM = 1e-8
 

@@ -24,7 +24,8 @@ from ldp_aggregator.estimation.class_differences import (
     find_differing_values,
     value_contrasts,
 )
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.numeric.number_differences import (
     compared_ratios,
     find_differing_statistics,

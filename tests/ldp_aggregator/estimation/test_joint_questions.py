@@ -16,7 +16,7 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.discrete.frequencies import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.poisoning.influence import conditional_influence, frequency_influence
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary

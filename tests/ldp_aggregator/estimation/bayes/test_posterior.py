@@ -21,7 +21,8 @@ from ldp_aggregator.estimation.bayes.posterior import (
     _cell_posteriors,
     smooth_prior,
 )
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, FrequencyCovariance
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimates import NaiveBayesParameters
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.simulated_population import simulate_reports

@@ -12,12 +12,12 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.central.coded_rows import STEPS, CodedRows, place_on_grid
-from ldp_aggregator.central.count_tables import ClassCounts, NoisyTable, exact_tables, measure_tables
-from ldp_aggregator.central.moments import SoftMoments
+from ldp_aggregator.central.count_tables import exact_tables, measure_tables
 from ldp_aggregator.central.naive_bayes import fit_naive_bayes
-from ldp_aggregator.central.noise import laplace_variance
 from ldp_aggregator.central.soft_cells import SOFT_UNIT, soft_cells
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, laplace_variance
+from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.rows.encode_columns import encode_columns
 from tests.ldp_aggregator.central.small_rows import GAPS, NUMBER
 
@@ -74,11 +74,11 @@ def test_noise_has_the_variances_of_the_formulas() -> None:
     variance = laplace_variance(features / epsilon * SOFT_UNIT) / SOFT_UNIT**2
     table = NoisyTable(np.zeros((3, 2), dtype=np.int64), SOFT_UNIT, variance * SOFT_UNIT**2)
     moments = SoftMoments.from_table(table, ClassCounts(np.array([n / 2, n / 2]), 0.0))
-    noise = moments.covariance[:, :, 0] * n**2
+    noise = moments.noise[:, :, 0] * n**2
     sampling = SoftMoments.from_table(
         NoisyTable(table.cells, SOFT_UNIT, 1e-30), ClassCounts(np.array([n / 2, n / 2]), 0.0)
     )
-    noise -= sampling.covariance[:, :, 0] * n**2
+    noise -= sampling.noise[:, :, 0] * n**2
     unit = features**2 / float(epsilon) ** 2
     # sampling of 1e12 rows is subtracted in floats
     assert noise[0, 0] == pytest.approx(4 * unit, rel=0.2)

@@ -1,0 +1,238 @@
+"""Frequencies and class shares from noisy tables of counts (value, label), with their errors.
+
+Each feature has one table, and every row is counted once in each. The standard errors cover two things: the
+noise in the cells, and the sampling of the rows from a population, as if each row was another person. The
+number of rows N is not known either: it is the sum of the noisy counts. So with V the variance of the noise
+in a class count, shares X / N have the additional error -(X / N) dN / N. A table with the noise variance v
+in each of its A k cells has
+
+    N^2 Cov(f, g) = v 1(same cell) - (f + g) V / A + k V f g.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from encoders.survey import Feature
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation.bayes.posterior import smooth_prior
+from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
+from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
+from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS
+
+COUNT_TABLE = "count_table"
+"""The name of the mechanism that releases tables."""
+TABLES = 0
+"""The tables as a source of the prior, see :attr:`PooledPrior.weights`."""
+_MIN_ROWS_PER_CLASS = 2
+_MAX_RATE = 60.0
+"""Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
+
+
+def laplace_variance(scale: Fraction) -> float:
+    """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
+    rate = min(float(1 / scale), _MAX_RATE)
+    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """The counts of one feature's cells with noise.
+
+    Attributes
+    ----------
+    cells : (A, k) int array
+        Counts in parts of a row.
+    unit : int
+        What a row adds to the cells of its label: 1, or SOFT_UNIT for a number.
+    cell_variance : float
+        The variance of the noise in a cell, in parts of a row squared.
+    terms : float
+        Number of independent Laplace noises in each cell: the number of messages. Infinite if the noise is
+        normal.
+    """
+
+    cells: IntArray
+    unit: int
+    cell_variance: float
+    terms: float = 1
+
+    @property
+    def counts(self) -> FloatArray:
+        """The counts in rows, (A, k); they may be negative."""
+        return self.cells / self.unit
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise in a count."""
+        return self.cell_variance / self.unit**2
+
+    @property
+    def fourth(self) -> float:
+        """The fourth cumulant of the noise in a count."""
+        return LAPLACE_KURTOSIS / self.terms * self.variance**2
+
+    @property
+    def total_variance(self) -> float:
+        """The variance of the noise in a class count, the sum of a column."""
+        return len(self.cells) * self.variance
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """The numbers of rows per class, pooled over all tables by inverse variance.
+
+    Attributes
+    ----------
+    counts : (k,) array
+        Unbiased, so possibly negative.
+    variance : float
+        The variance of the noise in each.
+    fourth : float
+        The fourth cumulant of this noise.
+    """
+
+    counts: FloatArray
+    variance: float
+    fourth: float = 0.0
+
+    @classmethod
+    def from_tables(cls, tables: Sequence[NoisyTable]) -> ClassCounts:
+        """Pool the column sums of tables."""
+        weights = np.array([1 / table.total_variance for table in tables])
+        weights /= weights.sum()
+        totals = np.stack([table.counts.sum(axis=0) for table in tables])
+        variances = np.array([table.total_variance for table in tables])
+        fourths = np.array([len(table.cells) * table.fourth for table in tables])
+        return cls(
+            counts=weights @ totals,
+            variance=float(weights**2 @ variances),
+            fourth=float(weights**4 @ fourths),
+        )
+
+    @property
+    def rows(self) -> float:
+        """The number of rows, at least two per class."""
+        return max(float(self.counts.sum()), float(_MIN_ROWS_PER_CLASS * len(self.counts)))
+
+    @property
+    def total_variance(self) -> float:
+        """The variance of the noise in the number of rows."""
+        return len(self.counts) * self.variance
+
+    @property
+    def between(self) -> ClassCovariance:
+        """The covariance of the shares of two different classes."""
+        _, _, quadratic = self.share_variance
+        return ClassCovariance(linear=-self.variance / self.rows**2, product=-quadratic)
+
+    @property
+    def share_variance(self) -> tuple[float, float, float]:
+        """The coefficients c0, c1, c2 of Var(share) = c0 + c1 p + c2 p^2, with p the true share."""
+        noise = self.variance / self.rows**2
+        return noise, 1 / self.rows - 2 * noise, len(self.counts) * noise - 1 / self.rows
+
+    @cached_property
+    def shares(self) -> IntervalEstimate:
+        """Raw estimates of P(label), (k,), with the standard error of noise and sampling.
+
+        The intervals are Wilson's, see :func:`estimate_shares`.
+        """
+        return estimate_shares(
+            self.counts / self.rows, self.rows, self.share_variance, self.fourth / self.rows**4
+        )
+
+    @property
+    def pooled_prior(self) -> PooledPrior:
+        """The shares as the prior of a survey."""
+        return PooledPrior(self.shares, {TABLES: 1.0}, self.between)
+
+    @cached_property
+    def prior(self) -> FloatArray:
+        """The posterior mean of P(label), (k,)."""
+        return smooth_prior(self.shares)
+
+
+def estimate_shares(
+    value: FloatArray, n: float, coefficients: tuple[float | FloatArray, float, float], fourth: float
+) -> IntervalEstimate:
+    """Return raw estimates of shares with Wilson's intervals, which hold for rare classes too.
+
+    Parameters
+    ----------
+    value : (k,) array
+    n : float
+        Number of people. The standard error is evaluated as if each class had at least half a person.
+    coefficients : triple
+        c0, c1, c2 of Var(share) = c0 + c1 p + c2 p^2, with p the true share.
+    fourth : float
+        The fourth cumulant of the noise of a class count, divided by n^4.
+    """
+    least = min(0.5 / n, 0.5)
+    likely = np.clip(value, least, 1 - least)
+    constant, linear, quadratic = (np.broadcast_to(each, value.shape) for each in coefficients)
+    variance = np.maximum(constant + linear * likely + quadratic * likely**2, 0.0)
+    # a share changes by (1 - p) of its own count's noise, and by p of that of every other class
+    cumulant = fourth * ((1 - likely) ** 4 + (value.size - 1) * likely**4)
+    kurtosis = cumulant / np.where(variance > 0, variance, np.inf) ** 2
+    ones = np.ones_like(value)
+    intervals = ratio_intervals(value, ones, constant, linear, quadratic, value.size, kurtosis=kurtosis)
+    return IntervalEstimate(value, np.sqrt(variance), *intervals)
+
+
+@dataclass(frozen=True)
+class CellFrequencies:
+    """Raw frequencies of a table's cells, with their covariance.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    raw : (A k,) array
+    covariance : FrequencyCovariance
+    """
+
+    n: int
+    raw: FloatArray
+    covariance: FrequencyCovariance
+
+    @classmethod
+    def from_table(cls, table: NoisyTable, classes: ClassCounts) -> CellFrequencies:
+        """Return counts / rows; noise and sampling are evaluated at likely frequencies, as for reports."""
+        rows = classes.rows
+        raw = (table.counts / rows).ravel()
+        floor = table.variance / rows**2
+        covariance = FrequencyCovariance.from_coefficients(
+            find_likely_frequencies(raw, math.sqrt(floor)),
+            round(rows),
+            floor=floor,
+            growth=1 / rows,
+            shared=0.0,
+            slope=-classes.variance / (len(table.cells) * rows**2),
+            product=1 / rows - classes.total_variance / rows**2,
+            fourth=table.fourth / rows**4,
+        )
+        return cls(round(rows), raw, covariance)
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+        return COUNT_TABLE
+
+    @property
+    def asked_features(self) -> tuple[Feature, ...]:
+        """None: a message about all features is no reason to name them."""
+        return ()
+
+    @property
+    def stderr(self) -> FloatArray:
+        """Standard errors of `raw`."""
+        return np.sqrt(self.covariance.variance)

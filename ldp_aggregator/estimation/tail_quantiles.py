@@ -1,0 +1,72 @@
+"""Quantiles of estimates whose noise has heavier tails than a normal distribution.
+
+The noise of a silo's count is discrete Laplace. Its excess kurtosis is 3, that of a sum of m such noises 3/m.
+So intervals from few silos need more standard errors than those from many reports. An estimate with excess
+kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole numbers of them; with
+K = 0 they are those of a normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+from ldp_aggregator.arrays import FloatArray
+
+LAPLACE_KURTOSIS = 3.0
+"""The excess kurtosis of Laplace noise."""
+_TERMS = (32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
+"""Numbers of noises whose quantiles are computed; below 3/32 the quantiles are nearly linear in K."""
+
+
+def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
+    """Return the z for which an estimate is more than z standard errors wrong with probability `error`.
+
+    Parameters
+    ----------
+    error : float
+        The probability, of both sides together.
+    kurtosis : array or float
+        Excess kurtosis; below 0 counts as 0, above 3 as 3.
+    """
+    return np.asarray(np.interp(kurtosis, *_quantile_table(error)))
+
+
+@lru_cache(maxsize=512)
+def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
+    """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""
+    kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
+    quantiles = [NormalDist().inv_cdf(1 - error / 2), *(_laplace_quantile(error, each) for each in _TERMS)]
+    return np.array(kurtosis), np.array(quantiles)
+
+
+def _laplace_quantile(error: float, terms: int) -> float:
+    """Return the quantile of a standardised sum of Laplace noises, by bisection."""
+    low, high = 0.0, 1.0
+    while laplace_tail(high, terms) > error:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if laplace_tail(middle, terms) > error else (low, middle)
+    return high
+
+
+def laplace_tail(z: float, terms: int) -> float:
+    """Return the probability that a standardised sum of Laplace noises exceeds z in absolute value.
+
+    The density of a sum of m noises of scale 1 is e^-|x| times a polynomial of |x|, whose integral is a sum
+    of incomplete gamma functions of whole order. All terms are positive.
+    """
+    x = z * math.sqrt(2 * terms)
+    total = 0.0
+    for j in range(terms):
+        order = terms - j
+        log_weight = math.lgamma(terms + j) - math.lgamma(order) - math.lgamma(j + 1) - j * math.log(2)
+        powers = sum(
+            math.exp(i * math.log(x) - math.lgamma(i + 1)) if x > 0 else i == 0 for i in range(order)
+        )
+        total += math.exp(log_weight + math.lgamma(order) - x) * powers
+    return 2 * total * math.exp(-math.lgamma(terms) - terms * math.log(2))

@@ -35,10 +35,13 @@ class TrainingData(NamedTuple):
         The sum of all rounds.
     validation : Snapshot or None
         The sum of the snapshots of the validation round, if a source has one.
+    second_validation : Snapshot or None
+        The same of a round that validates another model; only if two models are allowed.
     """
 
     snapshot: Snapshot
-    validation: Snapshot | None
+    validation: Snapshot | None = None
+    second_validation: Snapshot | None = None
 
 
 class SourceError(LdpError):
@@ -54,6 +57,7 @@ def read_training_data(
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
     show: ShowProgress = hide_progress,
+    two_models: bool = False,
 ) -> TrainingData:
     """Read all sources and add up their snapshots.
 
@@ -76,12 +80,14 @@ def read_training_data(
         Address of a Dask cluster to spread archives over, or "local".
     show : callable
         Shows the progress, see :data:`~encoders.progress.ShowProgress`.
+    two_models : bool
+        Whether the sources may contain validation rounds of two models, one round of each.
 
     Raises
     ------
     SourceError
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        the sources validate several models, or contain only a validation round.
+        the sources validate more models than are allowed, or contain only a validation round.
     SnapshotError
         If a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of one
         survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
@@ -110,11 +116,11 @@ def read_training_data(
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given; only raw reports need one")
-    return _separate_validation(snapshots)
+    return _separate_validation(snapshots, two_models)
 
 
-def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
-    """Return the sum of the rounds that train a model and, separately, the sum of validation rounds."""
+def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> TrainingData:
+    """Return the sum of the rounds that train a model and, separately, the sums of validation rounds."""
     rounds = [each for each in snapshots if not each.plan.validation]
     validations = [each for each in snapshots if each.plan.validation]
     if not rounds:
@@ -122,12 +128,21 @@ def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
             f"{validations[0].plan.id} validates a model, and cannot train one: name the rounds that the "
             "model was made from, too"
         )
-    for each in validations:
-        if each.plan.validation != validations[0].plan.validation:
-            raise SourceError(
-                f"{validations[0].plan.id} and {each.plan.id} validate two models: name one of them"
-            )
-    return TrainingData(sum_snapshots(rounds), sum_snapshots(validations) if validations else None)
+    by_model: dict[str, list[Snapshot]] = {}
+    for each in sorted(validations, key=lambda snapshot: snapshot.plan.id):
+        assert each.plan.validation is not None
+        by_model.setdefault(each.plan.validation.digest, []).append(each)
+    ids = [each[0].plan.id for each in by_model.values()]
+    if len(ids) > 2:
+        raise SourceError(
+            f"{', '.join(ids[:-1])} and {ids[-1]} validate {len(ids)} models: name the rounds of one of them"
+        )
+    if len(ids) == 2 and not two_models:
+        raise SourceError(
+            f"{ids[0]} and {ids[1]} validate two models: name one of them; only a training with rows without "
+            "labels (--unlabelled) compares two models"
+        )
+    return TrainingData(sum_snapshots(rounds), *(sum_snapshots(each) for each in by_model.values()))
 
 
 def _is_archive(source: str) -> bool:

@@ -19,20 +19,28 @@ pytestmark = pytest.mark.slow
 PEOPLE = 6000
 
 
+NAMES = np.array(["yes", "no"])
+BATCH = 1000
+
+
+def let_people_report(url: str, count: int, seed: int) -> None:
+    """Let new people send one report each, as their devices make it."""
+    plan = load_plan(url)
+    codes, labels = draw_people(count, seed)
+    columns = to_columns(codes)
+    people = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    reports = [make_report(plan, row, NAMES[label]) for row, label in zip(people, labels, strict=True)]
+    for start in range(0, count, BATCH):
+        assert post_reports(url, b"".join(reports[start : start + BATCH]))["recorded"] == BATCH
+
+
 def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
-    codes, labels = draw_people(PEOPLE, 1)
     rows, truth = draw_people(2000, 2)
     (tmp_path / "rows.csv").write_text(to_csv(rows))
-    names = np.array(["yes", "no"])
     with collector([tmp_path / "survey.toml"], f"sqlite:///{tmp_path}/ldp.db", workers=2) as (base, _):
         url = f"{base}/v1/surveys/overlapping"
-        plan = load_plan(url)
-        columns = to_columns(codes)
-        people = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-        reports = [make_report(plan, row, names[label]) for row, label in zip(people, labels, strict=True)]
-        for start in range(0, PEOPLE, 1000):
-            assert post_reports(url, b"".join(reports[start : start + 1000]))["recorded"] == 1000
+        let_people_report(url, PEOPLE, 1)
         run_command("ldp-train", url, "-o", tmp_path / "plain.json", LDP_OPERATOR_TOKEN=TOKEN)
         printed = run_program(
             "ldp-train",
@@ -51,7 +59,7 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path)
     for name in ("plain.json", "model.json"):
         lines = run_command("ldp-predict", tmp_path / name, tmp_path / "rows.csv").splitlines()
         predicted = list(csv.DictReader(lines))
-        correct[name] = np.mean([row["tired"] for row in predicted] == names[truth])
+        correct[name] = np.mean([row["tired"] for row in predicted] == NAMES[truth])
     assert correct["model.json"] > correct["plain.json"] + 0.03
 
     plain, fitted = (json.loads((tmp_path / name).read_bytes()) for name in ("plain.json", "model.json"))
@@ -65,3 +73,42 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path)
     _, probabilities = session.run(None, feeds)
     expected = load_model(tmp_path / "model.json").predict_proba(to_columns(rows))
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
+
+
+def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path: Path) -> None:
+    survey, store = tmp_path / "survey.toml", f"sqlite:///{tmp_path}/ldp.db"
+    survey.write_text(SURVEY)
+    (tmp_path / "rows.csv").write_text(to_csv(draw_people(500, 2)[0]))
+    with_rows = ["--unlabelled", tmp_path / "rows.csv"]
+    token = {"LDP_OPERATOR_TOKEN": TOKEN}
+    with collector([survey], store) as (base, _):
+        url = f"{base}/v1/surveys/overlapping"
+        let_people_report(url, PEOPLE, 1)
+        for name, options in (("plain", []), ("fitted", with_rows)):
+            run_command("ldp-train", url, "-o", tmp_path / f"{name}.json", *options, **token)
+            model = ["--model", tmp_path / f"{name}.json"]
+            (tmp_path / f"{name}.toml").write_text(run_command("ldp-survey", "validate", *model, survey))
+    with collector([survey, tmp_path / "plain.toml", tmp_path / "fitted.toml"], store) as (base, _):
+        urls = [f"{base}/v1/surveys/overlapping{end}" for end in ("", "-validation", "-validation-fitted")]
+        for seed, url in enumerate(urls[1:], 3):
+            let_people_report(url, 2000, seed)
+        printed = run_command("ldp-train", *urls, *with_rows, "-o", tmp_path / "model.json", **token)
+    assert "Two validation rounds measured an accuracy of" in " ".join(printed.split())
+
+    content = json.loads((tmp_path / "model.json").read_bytes())
+    description = content["unlabelled"]
+    fitted, plain = (description["compared"][kind] for kind in ("logistic regression", "naive bayes"))
+    assert (fitted["survey"], fitted["reports"]) == ("overlapping-validation-fitted", 2000)
+    assert (plain["survey"], plain["reports"]) == ("overlapping-validation", 2000)
+    truth, labels = draw_people(20_000, 9)
+    right = load_model(tmp_path / "fitted.json").predict(to_columns(truth)) == NAMES[labels]
+    assert abs(fitted["accuracy"] - right.mean()) < 6 * fitted["stderr"] + 0.03
+    significant = abs(fitted["accuracy"] - plain["accuracy"]) > 1.2816 * np.hypot(
+        fitted["stderr"], plain["stderr"]
+    )
+    assert description["chosen_by"] == ("answers" if significant else "reports")
+    keeps_naive_bayes = significant and plain["accuracy"] > fitted["accuracy"]
+    assert description["classifier"] == ("naive bayes" if keeps_naive_bayes else "logistic regression")
+    kept, other = (content["privacy"][name]["plan_digest"] for name in ("validation", "compared_validation"))
+    assert kept != other
+    assert {content["privacy"][name]["reports"] for name in ("validation", "compared_validation")} == {2000}

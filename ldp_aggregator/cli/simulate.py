@@ -244,16 +244,16 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 }
 _ROWS_COLUMNS = {"unlabelled", "gain +- s.e.", "fitted", "log loss", "calibration"}
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
+_BALANCED = "balanced: the accuracy within each class, averaged over classes."
 _LEGEND = (
-    "s.e.: standard error of the accuracy. balanced: the accuracy within each class, averaged over classes. "
-    "non-private: the accuracy of the same model without privacy."
+    f"s.e.: standard error of the accuracy. {_BALANCED} non-private: the accuracy of the same model without "
+    "privacy."
 )
-
 _ROWS_LEGEND = (
     "unlabelled: the number of rows without labels that the model got; 0 is Naive Bayes of the same reports. "
     "s.e.: standard error. gain: the difference of the accuracies. fitted: the share of the repeats in which "
     "the reports supported a fit to the rows; in the others the model is Naive Bayes. calibration: the "
-    "expected calibration error. non-private: the accuracy of Naive Bayes without privacy."
+    f"expected calibration error. {_BALANCED} non-private: the accuracy of Naive Bayes without privacy."
 )
 
 
@@ -266,7 +266,8 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
     if {row.rounds for row in result.rows} == {1}:
         hidden.add("rounds")
     with_rows = any(row.unlabelled for row in result.rows)
-    hidden |= {"balanced"} if with_rows else _ROWS_COLUMNS
+    if not with_rows:
+        hidden |= _ROWS_COLUMNS
     if all(row.beats_majority for row in result.rows):
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}

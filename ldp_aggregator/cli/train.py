@@ -95,7 +95,8 @@ def main(
     other sources are not detected, so name each report in one of them only.
 
     With --unlabelled, the classifier also learns from rows without labels how the features depend on each
-    other (docs/unlabelled-rows.md). Estimates and intervals remain those of the reports.
+    other (docs/unlabelled-rows.md). Estimates and intervals remain those of the reports. Two validation
+    rounds, of it and of Naive Bayes, choose between the two.
 
     Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as the
     unpacked archives. With --dask, workers must see the archives under the same paths, and each needs
@@ -109,22 +110,22 @@ def main(
     with print_errors():
         if onnx_file:
             _require_onnx()
-        plan = load_plan_file(plan_file) if plan_file else None
-        token = os.environ.get(TOKEN_VARIABLE)
-        snapshot, validation = read_training_data(
+        snapshot, validation, second = read_training_data(
             sources,
-            plan=plan,
+            plan=load_plan_file(plan_file) if plan_file else None,
             surveys=surveys,
-            token=token,
+            token=os.environ.get(TOKEN_VARIABLE),
             warn=_warn,
             scheduler=scheduler,
             show=show_progress,
+            two_models=unlabelled_file is not None,
         )
         if not allow_empty:
             _require_reports(snapshot)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True)
-        classifier = fit_to_file(unlabelled_file, snapshot, estimates, unlabelled_public, _warn)
+        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, unlabelled_public, _warn)
+        estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)
             _write_further(onnx_file, csv_file, output, estimates)
@@ -155,10 +156,11 @@ def _print_summary(
     audit: dict[str, Any] | None,
     classifier: UnlabelledClassifier | None,
 ) -> None:
-    click.echo(format_summary(estimates, snapshot))
+    click.echo(format_summary(estimates, snapshot, classifier.compared if classifier else None))
     if classifier:
         click.echo(f"\n{format_unlabelled(classifier)}")
-    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot)
+    compared = classifier.compared_snapshot if classifier else None
+    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared)
     click.echo(f"\n{format_privacy(statement)}")
     if warning := find_useless_model(estimates, classifier):
         click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))

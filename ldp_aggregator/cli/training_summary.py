@@ -12,6 +12,8 @@ from encoders.survey import NumericFeature, Plan
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.validation_result import ValidationResult
+from ldp_aggregator.models.privacy_statement import list_questions
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
 from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
 from ldp_aggregator.snapshot import Snapshot
@@ -26,8 +28,16 @@ _GAIN_RANGE = 2.0
 """Width of the interval of an unknown gain: its whole range."""
 
 
-def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
-    """Return the summary of a training: reports per question, estimates, validation, checks and warnings."""
+def format_summary(estimates: Estimates, snapshot: Snapshot, compared: Estimates | None = None) -> str:
+    """Return the summary of a training: reports per question, estimates, validation, checks and warnings.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    snapshot : Snapshot
+    compared : Estimates, optional
+        The estimates of a second validation round, whose classifier is not kept.
+    """
     table = build_table(estimates.as_dict())
     simulated = " (simulated)" if snapshot.simulated else ""
     lines = [
@@ -50,12 +60,9 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
     lines += _format_rejections(snapshot)
     if estimates.poisoning:
         lines += ["", *estimates.poisoning.lines]
-    if estimates.validation:
-        lines += ["", *_format_validation(estimates.validation)]
-        lines += _format_rejections(estimates.validation_snapshot)
-        if estimates.validation.poisoning:
-            first, *others = estimates.validation.poisoning.lines
-            lines += ["", f"{estimates.validation.survey}: {first}", *others]
+    for validation in (estimates.validation, compared):
+        if validation:
+            lines += ["", *_format_round(validation, kept=validation is not compared)]
     if estimates.warnings:
         lines += ["", *(f"warning: {each}" for each in estimates.warnings)]
     return "\n".join(lines)
@@ -63,8 +70,7 @@ def format_summary(estimates: Estimates, snapshot: Snapshot) -> str:
 
 def format_privacy(statement: Mapping[str, Any]) -> str:
     """Return a privacy statement as text: the epsilon of one report, and the result of an audit."""
-    questions = statement["questions"] + statement.get("validation", {}).get("questions", [])
-    spent = max((entry["epsilon"] for entry in questions), key=Decimal)
+    spent = max((entry["epsilon"] for entry in list_questions(statement)), key=Decimal)
     epsilon, audit = statement["epsilon"], statement["audit"]
     lines = [
         f"privacy: one report per person, epsilon {epsilon}; at most {_round_up(spent, epsilon)} is spent"
@@ -145,10 +151,19 @@ def _format_rejections(snapshot: Snapshot | None) -> list[str]:
     return ["", f"rejected: {format_rejection_counts(snapshot.rejections)}"]
 
 
-def _format_validation(validation: Estimates) -> list[str]:
-    """Return the accuracy of the validated model, the gains of its top-k sets, and the selected features."""
+def _format_round(validation: Estimates, kept: bool) -> list[str]:
+    """Return what a validation round measured, its rejected reports and its check for fabricated reports."""
     result = validation.validation_result
     assert result is not None
+    lines = [*_format_validation(validation, result, kept), *_format_rejections(result.snapshot)]
+    if validation.poisoning:
+        first, *others = validation.poisoning.lines
+        lines += ["", f"{validation.survey}: {first}", *others]
+    return lines
+
+
+def _format_validation(validation: Estimates, result: ValidationResult, kept: bool) -> list[str]:
+    """Return the accuracy of the validated model, the gains of its top-k sets, and the selected features."""
     model, accuracy, gains = result.model, result.accuracy, result.gains
     names = [model.features[place].name for place in model.order]
     rows = [
@@ -175,7 +190,8 @@ def _format_validation(validation: Estimates) -> list[str]:
             "one standard error of the best"
         )
     head = f"{validation.survey}: {validation.reports} devices validated an earlier model"
-    return [head, *format_table(rows, "<>><"), *wrap_text(f"the model keeps {reason}", "  ")]
+    subject = "the model keeps" if kept else "this classifier was not kept; it would keep"
+    return [head, *format_table(rows, "<>><"), *wrap_text(f"{subject} {reason}", "  ")]
 
 
 def _format_value(value: float, digits: str) -> str:

@@ -29,7 +29,12 @@ def check_unlabelled_options(path: Path | None, public: bool, estimator: str) ->
 
 
 def fit_to_file(
-    path: Path | None, snapshot: Snapshot, estimates: Estimates, public: bool, warn: Callable[[str], None]
+    path: Path | None,
+    snapshot: Snapshot,
+    estimates: Estimates,
+    second_validation: Snapshot | None,
+    public: bool,
+    warn: Callable[[str], None],
 ) -> UnlabelledClassifier | None:
     """Fit a classifier to the reports and to the rows of a CSV file, if there is one; pass on warnings."""
     if not path:
@@ -41,7 +46,9 @@ def fit_to_file(
     columns = read_typed_columns(path, plan.entries)
     if plan.label.name in columns:
         warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")
-    classifier = fit_unlabelled(snapshot, estimates, columns, public=public)
+    classifier = fit_unlabelled(
+        snapshot, estimates, columns, public=public, second_validation=second_validation
+    )
     if contradicting := classifier.description["contradicting"]:
         warn(
             f"{path}: the rows contradict the reports in {', '.join(contradicting)}; they were weighted to "

@@ -7,6 +7,7 @@ of single features do not show this; a validation round does.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
@@ -88,6 +89,19 @@ class ValidationResult:
         """Indices of the features that the model keeps: all validated ones, or the selected top-k set."""
         order = self.model.order
         return frozenset(order if self.selected is None else order[: self.model.top_k[self.selected]])
+
+    @property
+    def selected_accuracy(self) -> tuple[float, float]:
+        """The accuracy with the selected features only, and its standard error.
+
+        It is the accuracy with all features plus the gain of the selected set. Their errors have a negative
+        correlation, so the standard error, which ignores it, is an upper bound.
+        """
+        accuracy, error = float(self.accuracy.value), float(self.accuracy.stderr)
+        if self.selected is None:
+            return accuracy, error
+        gain, gain_error = self.gains.value[self.selected], self.gains.stderr[self.selected]
+        return accuracy + float(gain), math.hypot(error, float(gain_error))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the validation result for JSON."""

@@ -12,7 +12,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.intervals import to_json_list
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
-from ldp_aggregator.results.unlabelled_text import FITTED, NAIVE_BAYES
+from ldp_aggregator.results.unlabelled_text import ANSWERS, FITTED, NAIVE_BAYES, OTHER_MODEL, REPORTS
 
 _SUM_TOLERANCE = 1e-6
 _LEAST_VARIANCE = 1e-12
@@ -119,6 +119,22 @@ def check_unlabelled(entry: Any) -> dict[str, Any]:
     for name in ("absent", "contradicting", "fitted"):
         are_names = isinstance(entry[name], list) and all(isinstance(each, str) for each in entry[name])
         require(are_names, f"unlabelled.{name}: needs a list of names")
-    require(entry["validated"] in (FITTED, NAIVE_BAYES, None), "unlabelled.validated: is unknown")
+    known = (FITTED, NAIVE_BAYES, OTHER_MODEL, None)
+    require(entry["validated"] in known, "unlabelled.validated: is unknown")
+    require(entry["chosen_by"] in (REPORTS, ANSWERS), "unlabelled.chosen_by: is unknown")
+    if entry["compared"] is not None:
+        _check_comparison(entry["compared"])
     checked: dict[str, Any] = entry
     return checked
+
+
+def _check_comparison(compared: Any) -> None:
+    """Check what two validation rounds measured."""
+    are_both = isinstance(compared, dict) and set(compared) == {FITTED, NAIVE_BAYES}
+    require(are_both, "unlabelled.compared: needs an entry for each of the two classifiers")
+    for kind, measured in compared.items():
+        field = f"unlabelled.compared.{kind}"
+        require(isinstance(measured["survey"], str), f"{field}.survey: needs a text")
+        require(is_count(measured["reports"]), f"{field}.reports: needs a whole number below 2^63")
+        types = {type(measured[name]) for name in ("accuracy", "stderr")}
+        require(types in ({float}, {type(None)}), f"{field}: needs two numbers, or null")

@@ -78,11 +78,17 @@ def save_model(
     snapshot : Snapshot
         The counters that the estimates were computed from.
     estimates : Estimates
+        With a classifier that two validation rounds compared, its `estimates`.
     audit : dict, optional
         The audit of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
     classifier : UnlabelledClassifier, optional
         The classifier that rows without labels were given for, see
         :func:`~ldp_aggregator.models.unlabelled_training.fit_unlabelled`.
+
+    Raises
+    ------
+    ValueError
+        If the estimates belong to another classifier of two that were compared.
     """
     write_atomically(path, dump_model(snapshot, estimates, audit, classifier))
 
@@ -96,12 +102,13 @@ def dump_model(
     """Return the bytes of a model file."""
     plan = snapshot.plan
     refuse_validation(plan)
+    compared = _check_compared(estimates, classifier)
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot),
+        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared),
         "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
     }
     if classifier:
@@ -111,6 +118,19 @@ def dump_model(
             content["version"] = FITTED_VERSION
             content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
     return dump_content(content)
+
+
+def _check_compared(estimates: Estimates, classifier: UnlabelledClassifier | None) -> Snapshot | None:
+    """Return the counters of the validation round of the classifier that is not kept, if there is one."""
+    if not classifier or not classifier.compared:
+        return None
+    saved, kept = (each.validation_snapshot for each in (estimates, classifier.estimates))
+    if not saved or not kept or saved.plan.digest != kept.plan.digest:
+        raise ValueError(
+            "two validation rounds compared this classifier with another: save its `estimates`, whose "
+            "features are those that its round selects"
+        )
+    return classifier.compared_snapshot
 
 
 @dataclass(frozen=True)

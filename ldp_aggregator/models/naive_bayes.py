@@ -174,10 +174,12 @@ class NaiveBayes(SurveyClassifier):
             If a row or label does not fit the given survey.
         ValueError
             If there are fewer than two classes, or X and y do not match.
+        TypeError
+            If the survey is neither a Survey nor a Plan.
         """
         check_handling(self.handle_unknown)
         if self.survey is not None:
-            refuse_validation(self.survey)
+            _check_survey(self.survey)
         with name_rows_by_index(X):
             columns, labels = self._read_training_table(X, y)
         check_classification_targets(labels)
@@ -265,3 +267,13 @@ class NaiveBayes(SurveyClassifier):
         # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
         tags.classifier_tags.poor_score = self.epsilon < 4
         return tags
+
+
+def _check_survey(survey: object) -> None:
+    """Raise an error unless a survey can be simulated: a Survey or Plan that is no validation round."""
+    if not isinstance(survey, Survey | Plan):
+        raise TypeError(
+            f"survey needs a Survey or a Plan, not {type(survey).__name__}: encoders.survey.read_survey "
+            "returns the Survey in the text of a survey file"
+        )
+    refuse_validation(survey)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ _CONDITION = (
     "removed who sent each report, from where and when, before anybody else saw it; otherwise only the "
     "epsilon above is guaranteed"
 )
+VALIDATIONS = ("validation", "compared_validation")
+"""The keys of validation rounds in a statement: of the model, and of a classifier that is not kept."""
 _NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
 _BOUND, _OLD_BOUND = "epsilon_lower_bound", "bound"
 """The key of a leak's bound, and its name in audits from before version 0.1.0."""
@@ -30,7 +33,10 @@ class AuditError(LdpError):
 
 
 def build_privacy_statement(
-    snapshot: Snapshot, audit: dict[str, Any] | None = None, validation: Snapshot | None = None
+    snapshot: Snapshot,
+    audit: dict[str, Any] | None = None,
+    validation: Snapshot | None = None,
+    compared: Snapshot | None = None,
 ) -> dict[str, Any]:
     """Return a model file's section on privacy.
 
@@ -42,12 +48,15 @@ def build_privacy_statement(
     validation : Snapshot, optional
         The counters of the validation round, whose people answered with the same epsilon. The statement has
         a separate entry for it.
+    compared : Snapshot, optional
+        The counters of a second validation round, of the classifier that was not kept; as for `validation`.
     """
     training = _summarise_reports(snapshot)
-    validated = {"validation": _summarise_reports(validation)} if validation else {}
+    rounds = {name: each for name, each in zip(VALIDATIONS, (validation, compared), strict=True) if each}
+    validated = {name: _summarise_reports(each) for name, each in rounds.items()}
     # a report names its plan, so the reports of each plan are mixed with each other only
     counts = [each["reports"] for each in (training, *validated.values())]
-    simulated = snapshot.simulated or (validation is not None and validation.simulated)
+    simulated = any(each.simulated for each in (snapshot, *rounds.values()))
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
     return {
         **training,
@@ -62,6 +71,12 @@ def build_privacy_statement(
             "delta": delta,
         },
     }
+
+
+def list_questions(statement: Mapping[str, Any]) -> list[Any]:
+    """Return the entries of all questions in a privacy statement, also of validation rounds."""
+    parts = [statement, *(statement.get(name, {}) for name in VALIDATIONS)]
+    return [entry for part in parts for entry in part.get("questions", [])]
 
 
 def _summarise_reports(snapshot: Snapshot) -> dict[str, Any]:

@@ -6,18 +6,14 @@ The method is in :mod:`ldp_aggregator.estimation.discriminative`. The estimates 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from encoders.survey import Plan
-from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional
-from ldp_aggregator.estimation.discriminative import (
-    DiscriminativeFit,
-    estimate_label_moments,
-    fit_classifier,
-)
+from ldp_aggregator.estimation.discriminative import estimate_label_moments, fit_classifier
 from ldp_aggregator.estimation.discriminative.marginal_test import compute_marginal_p_values
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError
@@ -47,6 +43,10 @@ class RowFit:
         The mean probability of the predicted class over the rows, weighted to agree with the reports.
     contradicting : tuple of int
         The features whose values are significantly more or less frequent in the rows than in the reports.
+    codes : (rows, features) int array
+        The rows that were used: all, or a sample.
+    weights : (rows,) array
+        Their weights, which make them agree with the reports.
     """
 
     prior: FloatArray
@@ -55,11 +55,23 @@ class RowFit:
     association: float
     confidence: float
     contradicting: tuple[int, ...]
+    codes: IntArray
+    weights: FloatArray
 
     @property
     def kept(self) -> bool:
         """Whether the fit is kept."""
         return bool(self.fitted)
+
+    def keep_naive_bayes(self, prior: FloatArray, conditionals: tuple[ClassConditional, ...]) -> RowFit:
+        """Return this with a Naive Bayes model in place of the fit."""
+        return replace(
+            self,
+            prior=prior,
+            conditionals=conditionals,
+            fitted=(),
+            confidence=_measure_confidence(prior, conditionals, self.codes, self.weights),
+        )
 
 
 def fit_to_rows(
@@ -112,15 +124,20 @@ def fit_to_rows(
         conditionals=fit.conditionals,
         fitted=fit.fitted,
         association=fit.association,
-        confidence=_measure_confidence(fit),
+        confidence=_measure_confidence(fit.prior, fit.conditionals, fit.codes, weights),
         contradicting=tuple(contradicting),
+        codes=fit.codes,
+        weights=weights,
     )
 
 
-def _measure_confidence(fit: DiscriminativeFit) -> float:
-    model = LogProbabilities.from_probabilities(fit.prior, fit.conditionals)
-    highest = normalise_log_scores(model.compute_scores(fit.codes)).max(axis=1)
-    return float(np.average(np.exp(highest), weights=fit.raked.weights))
+def _measure_confidence(
+    prior: FloatArray, conditionals: Sequence[ClassConditional], codes: IntArray, weights: FloatArray
+) -> float:
+    """Return the weighted mean, over rows, of the probability of the predicted class."""
+    model = LogProbabilities.from_probabilities(prior, conditionals)
+    highest = normalise_log_scores(model.compute_scores(codes)).max(axis=1)
+    return float(np.average(np.exp(highest), weights=weights))
 
 
 def name_features(plan: Plan, places: Sequence[int]) -> str:

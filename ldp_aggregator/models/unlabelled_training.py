@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from encoders.survey import NumericFeature, Plan
-from encoders.survey.validation_round import NATS, Validation
+from encoders.survey import Plan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import ClassConditional, Estimates, Gaussian
-from ldp_aggregator.models.unlabelled_fit import RowFit, fit_to_rows
+from ldp_aggregator.estimation import ClassConditional, Estimates
+from ldp_aggregator.models.classifier_choice import Choice, choose_classifier
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unlabelled_rows
 from ldp_aggregator.results.unlabelled_text import FITTED, NAIVE_BAYES
 from ldp_aggregator.snapshot import Snapshot
@@ -33,16 +31,34 @@ class UnlabelledClassifier:
         What the model file contains about the rows, for people, see
         :func:`ldp_aggregator.results.unlabelled_text.describe_unlabelled`. It has neither the exact number of
         the rows nor a digest.
+    estimates : Estimates
+        The estimates to save with this classifier. If two validation rounds compared classifiers, their
+        `validation` is the round that validated this one.
+    compared : Estimates or None
+        The estimates of the validation round of the other classifier; None unless two rounds compared them.
     """
 
     prior: FloatArray
     conditionals: tuple[ClassConditional, ...]
     kept: bool
     description: dict[str, Any]
+    estimates: Estimates
+    compared: Estimates | None = None
+
+    @property
+    def compared_snapshot(self) -> Snapshot | None:
+        """The counters of the validation round of the other classifier, if two rounds compared them."""
+        result = self.compared.validation_result if self.compared else None
+        return result.snapshot if result else None
 
 
 def fit_unlabelled(
-    snapshot: Snapshot, estimates: Estimates, rows: Any, *, public: bool = False
+    snapshot: Snapshot,
+    estimates: Estimates,
+    rows: Any,
+    *,
+    public: bool = False,
+    second_validation: Snapshot | None = None,
 ) -> UnlabelledClassifier:
     """Fit a classifier to the reports of a survey and to rows without labels.
 
@@ -60,35 +76,46 @@ def fit_unlabelled(
         features without a column keep the scores of Naive Bayes.
     public : bool
         Whether the rows are public; the model file then states so.
+    second_validation : Snapshot, optional
+        The counters of a second validation round, beside that of the estimates. One of the two rounds
+        validated Naive Bayes, the other the classifier fitted to these reports and rows. Their answers then
+        choose; save the `estimates` of the result.
 
     Raises
     ------
     UnlabelledRowsError
-        If the rows are too few, have no column of the survey, or contradict the reports too much.
+        If the rows are too few, have no column of the survey, or contradict the reports too much; if two
+        validation rounds did not validate one classifier each.
     RowError
         If a value of a row does not fit the survey.
     DiscriminativeError
         If the survey does not allow a fit.
+    EstimationError
+        If the second round validated a model of another survey.
     """
     if estimates.estimator != "default":
         raise UnlabelledRowsError("a fit to rows without labels needs the default estimator")
     read = read_unlabelled_rows(snapshot.plan, rows)
-    conditionals = [feature.smoothed for feature in estimates.features]
-    fit = fit_to_rows(snapshot, estimates.prior, conditionals, read, estimates.used_features)
+    choice = choose_classifier(snapshot, estimates, read, second_validation)
+    fit, plan = choice.fit, snapshot.plan
     return UnlabelledClassifier(
         prior=fit.prior,
         conditionals=fit.conditionals,
         kept=fit.kept,
+        estimates=choice.estimates,
+        compared=choice.compared,
         description={
             "classifier": FITTED if fit.kept else NAIVE_BAYES,
+            "chosen_by": choice.chosen_by,
             "association": round(fit.association, 2),
             "confidence": round(fit.confidence, 3),
             "rows": round_to_one_digit(len(read.codes)),
             "declared_public": public,
-            "fitted": _name(snapshot.plan, fit.fitted),
-            "absent": _name(snapshot.plan, sorted(set(range(len(conditionals))) - read.present)),
-            "contradicting": _name(snapshot.plan, fit.contradicting),
-            "validated": _find_validated(estimates, fit, conditionals),
+            "fitted": _name(plan, fit.fitted),
+            "absent": _name(plan, sorted(set(range(len(plan.features))) - read.present)),
+            "contradicting": _name(plan, fit.contradicting),
+            "validated": choice.validated,
+            "compared": _describe_comparison(choice) if choice.compared else None,
         },
     )
 
@@ -102,28 +129,21 @@ def _name(plan: Plan, places: Sequence[int]) -> list[str]:
     return [plan.features[place].name for place in places]
 
 
-def _find_validated(estimates: Estimates, fit: RowFit, naive_bayes: Sequence[ClassConditional]) -> str | None:
-    """Return which classifier has the scores nearest to those that devices validated; None without a round.
-
-    The validated model is of an earlier training, so its scores are seldom exactly those of either.
-    """
-    result = estimates.validation.validation_result if estimates.validation else None
-    if result is None:
-        return None
-    places = [place for place in fit.fitted if place in result.selected_features]
-    distances = [_compare_scores(result.model, each, places) for each in (fit.conditionals, naive_bayes)]
-    return FITTED if fit.kept and distances[0] < distances[1] else NAIVE_BAYES
-
-
-def _compare_scores(
-    model: Validation, conditionals: Sequence[ClassConditional], places: Sequence[int]
-) -> float:
-    """Return the squared distance of the scores of discrete features, centred over the classes."""
-    total = 0.0
-    for place in places:
-        table = conditionals[place]
-        if isinstance(model.features[place], NumericFeature) or isinstance(table, Gaussian):
-            continue
-        difference = np.array(model.scores[place]) / NATS - np.log(table)
-        total += float(np.square(difference - difference.mean(axis=1, keepdims=True)).sum())
-    return total
+def _describe_comparison(choice: Choice) -> dict[str, Any]:
+    """Return what two validation rounds measured, by classifier."""
+    kept, other = choice.estimates.validation, choice.compared
+    other_kind = NAIVE_BAYES if choice.validated == FITTED else FITTED
+    measured = {}
+    for kind, estimates in ((choice.validated, kept), (other_kind, other)):
+        assert kind is not None
+        assert estimates is not None
+        assert estimates.validation_result is not None
+        value, stderr = estimates.validation_result.selected_accuracy
+        known = math.isfinite(value) and math.isfinite(stderr)
+        measured[kind] = {
+            "survey": estimates.survey,
+            "reports": estimates.reports,
+            "accuracy": value if known else None,
+            "stderr": stderr if known else None,
+        }
+    return measured

@@ -102,11 +102,11 @@ class ModelDescription:
     def format_lines(self, name: str) -> str:
         """Return a few lines, for `print`."""
         rows = [[f"  {key}", value] for key, value in self._list_facts().items()]
-        return "\n".join([f"{name} of {self.plan.id}", *format_table(rows, "<<")])
+        return "\n".join([self._format_heading(name), *format_table(rows, "<<")])
 
     def format_html(self, name: str) -> str:
         """Return a small HTML table, in which all texts are escaped."""
-        return table_html(f"{name} of {self.plan.id}", self._list_facts().items())
+        return table_html(self._format_heading(name), self._list_facts().items())
 
     def format_card(self) -> str:
         """Return the model card in Markdown."""
@@ -122,6 +122,10 @@ class ModelDescription:
         for place, (heading, content) in enumerate(sections.items()):
             lines += [f"{'##' if place else '#'} {heading}", "", *content, ""]
         return "\n".join(lines)
+
+    def _format_heading(self, name: str) -> str:
+        """Return the class and the survey; a classifier fitted to rows without labels is no Naive Bayes."""
+        return f"{'Logistic regression' if is_fitted(self.unlabelled) else name} of {self.plan.id}"
 
     def _list_facts(self) -> dict[str, str]:
         reports = f"{self.estimates['reports']:,}" + (" (simulated)" if self.simulated else "")

@@ -7,18 +7,16 @@ The devices' answers decide which features the model keeps, and so what further 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.survey import Feature, NumericFeature, Plan
-from encoders.survey.numeric_features import GRID
-from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
+from encoders.survey import Plan
+from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.models.scoring import GaussianLikelihood
+from ldp_aggregator.models.validation_scores import round_conditionals, round_prior
 
 VALIDATION_SHARE = 0.2
 """Share of the people who validate, in simulations."""
@@ -53,16 +51,13 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
             f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: with "
             "these reports the others are uninformative about the label, or a validation left them out"
         )
-    pairs = zip(plan.features, conditionals, strict=True)
-    scores = tuple(_round_scores(_compute_log_scores(feature, each)) for feature, each in pairs)
-    [prior_scores] = _round_scores(_log(prior)[None, :])
     return Validation(
         label=plan.label,
         features=plan.features,
         order=tuple(order),
         top_k=top_k_sizes(len(order)),
-        prior=prior_scores,
-        scores=scores,
+        prior=round_prior(prior),
+        scores=round_conditionals(plan.features, conditionals),
         projection=plan.projection,
     )
 
@@ -73,29 +68,3 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
     while sizes[-1] + sizes[-2] <= count / 2:
         sizes.append(sizes[-1] + sizes[-2])
     return tuple(size for size in sizes if size == 1 or size <= count / 2)
-
-
-def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:
-    """Return log P(value | label), (values, k); for a number, its log-density in the middle of each bin."""
-    if not isinstance(conditional, Gaussian):
-        return _log(conditional)
-    assert isinstance(feature, NumericFeature)
-    ends = (2 * GRID + 1) * np.arange(BINS + 1) // BINS
-    codes = [(low + high) // 2 for low, high in pairwise(ends.tolist())]
-    if conditional.missing is not None:
-        codes.append(2 * GRID + 1)
-    logs = np.zeros((len(codes), len(conditional.mean)))
-    GaussianLikelihood.from_gaussian(conditional).add_to(logs, np.array(codes))
-    return logs
-
-
-def _log(shares: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(shares)
-    return logs
-
-
-def _round_scores(logs: FloatArray) -> Scores:
-    """Return integer scores in thousandths of nats; the largest of each row is 0."""
-    scores = np.rint(NATS * (logs - logs.max(axis=1, keepdims=True)))
-    return tuple(map(tuple, np.maximum(scores, LOWEST).astype(np.int64).tolist()))

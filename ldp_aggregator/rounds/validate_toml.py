@@ -51,6 +51,13 @@ _UNLABELLED = (
 _TRAINING = (
     "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
 )
+_COMPARISON = (
+    "The model was fitted to rows without labels: train with --unlabelled and the same rows. If other people "
+    "validate the Naive Bayes model of the same reports in a round of its own, the answers of both rounds "
+    "choose between the two."
+)
+_SUFFIX, _FITTED_SUFFIX = "-validation", "-validation-fitted"
+"""Of the ids of rounds; both classifiers of one survey can be validated at the same time."""
 _ASSUMED_ANSWERS = 10_000
 _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
 """Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
@@ -87,7 +94,8 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         why = "was not trained on this survey: give the unchanged survey that its reports answer"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.plan, *model.classifier))
-    entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
+    suffix = _FITTED_SUFFIX if is_fitted(model.unlabelled) else _SUFFIX
+    entry = further_round_entry(survey, add_suffix(survey.id, suffix))
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
     document = parse_toml(text)
@@ -133,7 +141,8 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
     tokens = [TOKENS_NOTE] if survey.enrolment == TOKEN else []
     rows = model.unlabelled
     warning = [_UNLABELLED] if is_fitted(rows) and rows and not rows["declared_public"] else []
-    paragraphs = [_ORIGIN, *warning, *tokens, _QUESTION, _PRECISION, _TRAINING]
+    comparison = [_COMPARISON] if is_fitted(rows) else []
+    paragraphs = [_ORIGIN, *warning, *tokens, _QUESTION, _PRECISION, _TRAINING, *comparison]
     return format_comment(*(each.format(**words) for each in paragraphs))
 
 

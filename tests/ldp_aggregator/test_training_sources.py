@@ -206,6 +206,30 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan: Plan
         read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
+def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan: Plan, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ldp.db'}"
+    rounds = [make_validation(), make_validation(prior=(-5, 0)), make_validation(prior=(-7, 0))]
+    again = replace(make_validation(), id="one-again")
+    store = open_store(url)
+    for each in (plan, *rounds, again):
+        store.publish(each.id, each.json)
+        fill(store, each, reports=0)
+    store.close()
+
+    def read(*names: str) -> list[Plan | None]:
+        found = read_training_data([url], surveys=[plan.id, *names], two_models=True)
+        return [each and each.plan for each in (found.validation, found.second_validation)]
+
+    assert read() == [None, None]
+    assert read("one-5") == [rounds[1], None]
+    assert read("one-5", "one-0") == read("one-0", "one-5") == rounds[:2]
+    one, other = read("one-0", "one-again", "one-5")
+    assert one is not None
+    assert (one.validation, other) == (rounds[0].validation, rounds[1])
+    with pytest.raises(SourceError, match="one-0, one-5 and one-7 validate 3 models"):
+        read("one-7", "one-0", "one-5")
+
+
 def test_a_misspelt_store_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no such file"):
         read_training_data([f"sqlite:///{tmp_path / 'absent.db'}"])

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from ldp_aggregator.estimation.poisoning.outcome import CheckOutcome, summarise_checks
+from ldp_aggregator.models.privacy_statement import list_questions
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent
 from ldp_aggregator.results.page.plain_table import PlainTable
@@ -154,8 +155,7 @@ def format_epsilon(epsilon: Decimal) -> str:
 
 def _find_spent_epsilon(statement: Json) -> str | None:
     """Return the largest exact epsilon of any question."""
-    questions = [*statement.get("questions", []), *statement.get("validation", {}).get("questions", [])]
-    largest = max((Decimal(entry["epsilon"]) for entry in questions), default=None)
+    largest = max((Decimal(entry["epsilon"]) for entry in list_questions(statement)), default=None)
     return None if largest is None else format_epsilon(largest)
 
 

@@ -13,6 +13,7 @@ from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.models.privacy_statement import VALIDATIONS
 from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.comparison import Comparison
@@ -271,8 +272,10 @@ def _describe_estimator(results: SurveyResults) -> str:
 
 
 def _build_method(results: SurveyResults) -> list[PlainTable]:
-    """Return the questions with their mechanism, epsilon and reports, also of a validation round."""
-    parts = [("Questions", results.privacy), ("Validation round", results.privacy.get("validation", {}))]
+    """Return the questions with their mechanism, epsilon and reports, also of validation rounds."""
+    titles = ("Validation round", "Validation round of the classifier that is not kept")
+    rounds = [results.privacy.get(name, {}) for name in VALIDATIONS]
+    parts = [("Questions", results.privacy), *zip(titles, rounds, strict=True)]
     return [
         PlainTable(
             caption=f"{title}: mechanism, exact epsilon and reports",

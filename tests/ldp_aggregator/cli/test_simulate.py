@@ -271,10 +271,14 @@ def test_both_models_are_printed_side_by_side(tmp_path: Path) -> None:
     assert head.split()[:3] == ["epsilon", "mechanism", "unlabelled"]
     assert plain.split()[2] == "0"
     assert re.fullmatch(
-        r"4 +auto +300 +0\.\d+ +0\.\d+ +\+0\.\d+ \+- 0\.\d+ +100%( +0\.\d+){3}", fitted.strip()
+        r"4 +auto +300 +0\.\d+ +0\.\d+ +\+0\.\d+ \+- 0\.\d+ +100%( +0\.\d+){4}", fitted.strip()
     )
+    assert head.split()[-2:] == ["balanced", "non-private"]
     assert "gain: the difference of the accuracies" in " ".join(result.stdout.split())
+    assert "balanced: the accuracy within each class" in " ".join(result.stdout.split())
     rows = json.loads(CliRunner().invoke(main, [*files, *options, "--json"]).stdout)["rows"]
     assert [row["unlabelled"] for row in rows] == [0, 300]
+    balanced = [line.split()[-2] for line in (plain, fitted)]
+    assert balanced == [f"{row['balanced_accuracy']:.4f}" for row in rows]
     refused = CliRunner().invoke(main, [*files, "--unlabelled-rows", "99"])
     assert refused.exit_code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,10 +13,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.cli.train import main
-from tests.support.overlapping import draw_people, simulate, to_csv
+from ldp_aggregator.models.model_file import read_model
+from ldp_aggregator.rounds.validate_toml import write_validation_round
+from ldp_aggregator.simulated_population import simulate_reports
+from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns, to_csv
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +124,29 @@ def test_rows_that_cannot_be_used_are_refused_before_a_model_is_written(
     assert not (tmp_path / "model.json").exists()
 
 
+@pytest.mark.parametrize("columns", [["hours"], ["hours", "copy0"]])
+def test_rows_without_a_feature_that_can_be_fitted_are_refused_with_one_sentence(
+    run: Callable[..., Result], tmp_path: Path, columns: list[str]
+) -> None:
+    text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
+    if "copy0" in columns:  # a survey of numbers alone
+        text = re.sub(r"\[features\.copy\d\]\nvalues = .*\n", "", text)
+    plan = read_survey(text).compile()
+    codes, labels = draw_people(2000, 1)
+    numbers = plan.features[-1].code_array(codes[:, -1] + 0.5)
+    codes = np.column_stack([codes[:, : len(plan.features) - 1], numbers])
+    (tmp_path / "snapshot.json").write_bytes(simulate_reports(plan, codes, labels, FastStream(1)).to_json())
+    rows = to_columns(draw_people(200, 2)[0])
+    lines = zip(*(rows[name] for name in columns), strict=True)
+    text = "\n".join([",".join(columns), *(",".join(map(str, line)) for line in lines)])
+    (tmp_path / "rows.csv").write_text(text)
+    refused = run("--unlabelled", tmp_path / "rows.csv")
+    assert refused.exit_code == 1
+    assert refused.stderr.count("\n") == 1
+    assert "numbers without bins alone cannot be fitted" in refused.stderr
+    assert not (tmp_path / "model.json").exists()
+
+
 def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(
     run: Callable[..., Result], tmp_path: Path
 ) -> None:
@@ -152,6 +181,60 @@ def test_from_few_reports_the_summary_states_why_naive_bayes_is_kept(
     result = run("--unlabelled", tmp_path / "rows.csv")
     assert "The classifier is Naive Bayes, although it got about 500 rows" in flat(result.stdout)
     assert "the reports are mostly noise" in flat(result.stdout)
+
+
+@pytest.fixture
+def rounds(run: Callable[..., Result], tmp_path: Path) -> list[Path]:
+    """Answers of people who validate Naive Bayes, and of people for whom the fitted model is wrong."""
+    files = []
+    for name, options in (("plain", []), ("fitted", ["--unlabelled", tmp_path / "rows.csv"])):
+        assert run(*options).exit_code == 0
+        model = read_model(tmp_path / "model.json")
+        plan = read_survey(write_validation_round(SURVEY, model, name)).compile()
+        codes, labels = draw_people(4000, 8)
+        answers = simulate_reports(plan, codes, 1 - labels if name == "fitted" else labels, FastStream(3))
+        files.append(tmp_path / f"{name}-round.json")
+        files[-1].write_bytes(answers.to_json())
+    (tmp_path / "model.json").unlink()
+    return files
+
+
+def test_two_validation_rounds_choose_and_the_summary_states_both_accuracies(
+    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
+) -> None:
+    result = run(*rounds, "--unlabelled", tmp_path / "rows.csv")
+    assert result.exit_code == 0, result.stderr
+    summary = flat(result.stdout)
+    assert "The classifier is Naive Bayes" in summary
+    assert "because the answers of two validation rounds choose it" in summary
+    assert "(4,000 devices) of logistic regression" in summary
+    assert "overlapping-validation: 4000 devices validated" in summary
+    assert "overlapping-validation-fitted: 4000 devices validated" in summary
+    assert "this classifier was not kept" in summary
+    model = load_model(tmp_path / "model.json")
+    assert model.unlabelled_["chosen_by"] == "answers"
+    assert model.privacy_["compared_validation"]["reports"] == 4000
+
+
+def test_two_validation_rounds_without_unlabelled_rows_are_refused(
+    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
+) -> None:
+    refused = run(*rounds)
+    assert refused.exit_code == 1
+    assert "validate two models: name one of them" in refused.stderr
+    assert "--unlabelled" in refused.stderr
+    assert not (tmp_path / "model.json").exists()
+
+
+def test_a_round_of_a_model_of_other_rows_is_refused_and_no_model_is_written(
+    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
+) -> None:
+    codes = draw_people(512, 9)[0][:, [5, 1, 2, 3, 4, 0]].clip(0, 1)
+    (tmp_path / "rows.csv").write_text(to_csv(codes))
+    refused = run(*rounds, "--unlabelled", tmp_path / "rows.csv")
+    assert refused.exit_code == 1
+    assert "overlapping-validation-fitted validated a model that is neither" in refused.stderr
+    assert not (tmp_path / "model.json").exists()
 
 
 @pytest.mark.slow

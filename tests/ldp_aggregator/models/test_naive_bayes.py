@@ -177,6 +177,12 @@ def test_fit_uses_the_given_survey() -> None:
         model.fit(rows, ["?"] * len(rows))
 
 
+def test_a_survey_that_is_only_its_text_is_refused() -> None:
+    rows, labels = people(20)
+    with pytest.raises(TypeError, match="survey needs a Survey or a Plan, not str"):
+        NaiveBayes(survey=SURVEY).fit(rows, labels)
+
+
 def test_the_papers_estimator_asks_for_the_label() -> None:
     rows, labels = people()
     model = NaiveBayes(epsilon=8, estimator="paper", random_state=1).fit(rows, labels)

@@ -446,6 +446,8 @@ def test_file_card_and_page_state_that_epsilon_does_not_cover_the_rows(
         assert "assumes that features are independent" not in text
     assert "A logistic regression classifier of" in card
     assert "about 500, NOT covered by epsilon" in str(load_model(path))
+    assert str(load_model(path)).startswith("Logistic regression of overlapping\n")
+    assert "Logistic regression of overlapping" in load_model(path)._repr_html_()
     rows = to_columns(draw_people(ROWS, 2)[0])
     public = fit_unlabelled(snapshot, estimates, rows, public=True)
     save_model(tmp_path / "public.json", snapshot, estimates, classifier=public)
@@ -480,6 +482,8 @@ def test_rounds_and_sizes_use_the_estimates_and_a_validation_uses_the_classifier
     toml = write_validation_round(SURVEY, model, "model.json")
     validated = read_survey(toml).validation
     assert validated == build_validation(snapshot.plan, classifier.prior, classifier.conditionals)
+    assert read_survey(toml).id == "overlapping-validation-fitted"
+    assert "train with --unlabelled and the same rows" in " ".join(toml.replace("#", " ").split())
     assert "Epsilon does NOT cover" in " ".join(toml.replace("#", " ").split())
     assert "Epsilon does NOT cover" not in " ".join(
         write_validation_round(SURVEY, plain, "plain.json").replace("#", " ").split()

@@ -6,73 +6,51 @@ The rules of consent are in :mod:`ldp_client.journal.consent`, the rules of opti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from encoders.errors import SurveyError
 from encoders.randomness import SystemEntropy
 from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
+from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError
-from ldp_client.journal.consent import require_consent, require_pinned_plan
-from ldp_client.journal.journal import CLOSED_ONCE, Journal
+from ldp_client.journal.consent import require_consent
+from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import require_permission
-from ldp_client.plan_source import fetch_texts, is_url, load_plan
-from ldp_client.policy import ClientPolicy
+from ldp_client.plan_reader import PEOPLE, PlanReader
+from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import Receipt, State
-from ldp_client.survey_identity import SurveyIdentity
-from ldp_client.transport import Transport
 
 
 @dataclass
-class Participation:
-    """One person's participation in one survey, as their journal records it.
+class Participation(BoundSurvey[Plan]):
+    """One person's participation in one survey, as their journal records it."""
 
-    Attributes
-    ----------
-    identity : SurveyIdentity
-    url : str
-        The survey's URL at its collector.
-    source : str, path or Plan
-        The source of the plan, as for :class:`~ldp_client.client.Client`.
-    token : str or None
-        The invitation, if the survey needs one.
-    policy : ClientPolicy
-    journal : Journal
-    transport : Transport
-        Fetches the plan.
-    """
-
-    identity: SurveyIdentity
-    url: str
-    source: str | os.PathLike[str] | Plan
-    token: str | None
-    policy: ClientPolicy
-    journal: Journal
-    transport: Transport
     is_rehearsal: ClassVar[bool] = False
-    _plan: Plan | None = field(default=None, init=False)
 
     @property
-    def plan(self) -> Plan:
-        """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
-        return self._plan or self._load_plan(self.journal.find(self.identity))
+    def reader(self) -> PlanReader[Plan]:
+        """Reads the plans that people answer."""
+        return PEOPLE
+
+    def require_permission(self) -> None:
+        """Raise ConsentError if an environment variable forbids reports."""
+        require_permission(self.is_rehearsal)
 
     def load_texts(self) -> Plan:
         """Return the plan with its texts, which are fetched on first use, if it has any."""
         plan = self.plan
         if plan.texts_digest and not plan.texts:
-            require_permission(self.is_rehearsal)
+            self.require_permission()
             plan = self._plan = fetch_texts(plan, self.url, self.transport)
         return plan
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered already."""
-        require_permission(self.is_rehearsal)
+        self.require_permission()
         entry = self.journal.find(self.identity)
         if not (entry and entry.is_answered):
             read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
@@ -80,14 +58,14 @@ class Participation:
 
     def report(self, row: Mapping[str, object], label: object) -> Receipt:
         """Randomise one answer and write it to the journal, unless the survey is answered already."""
-        require_permission(self.is_rehearsal)
+        self.require_permission()
         entry = self.find_entry()
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
         entry = require_consent(entry)
         if entry.url != self.url:
             raise ConsentError(f"the person has agreed to send to {entry.url}, not to {self.url}")
-        plan = self._plan or self._load_plan(entry, may_fetch=False)
+        plan = self.pinned_plan(entry)
         read_invitation(plan, self.token)
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
             row = {each.name: row[each.name] for each in plan.entries if each.name in row}
@@ -113,7 +91,7 @@ class Participation:
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or a repeated answer."""
         if entry is None or not entry.is_answered:
-            require_permission(self.is_rehearsal)
+            self.require_permission()
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
         is_other_round = entry.survey != self.identity.survey
@@ -129,26 +107,3 @@ class Participation:
             else ""
         )
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)
-
-    def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> Plan:
-        """Return the checked plan: given by the application, stored in the journal, or fetched."""
-        public_key = self.policy.public_key
-        if isinstance(self.source, Plan):
-            plan = self.source
-        elif not is_url(self.source):
-            plan = load_plan(self.source, public_key=public_key or None)
-        elif entry and entry.plan and public_key in ("", entry.signer):
-            plan = Plan.from_json(entry.plan)
-        elif may_fetch:
-            require_permission(self.is_rehearsal)
-            plan = load_plan(self.url, self.transport, public_key or None)
-        else:
-            raise ConsentError(
-                "the person agreed to a plan without the signature that is now required: call grant() again"
-            )
-        if plan.id != self.identity.survey:
-            raise SurveyError("the plan is of another survey than the URL", "id")
-        require_pinned_plan(entry, plan)
-        self.policy.check(plan.digest, str(plan.epsilon))
-        self._plan = plan
-        return plan

@@ -6,13 +6,16 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from encoders.survey.compiled_plan import AnyPlan, CompiledPlan
+
 from encoders.errors import Reason, SignatureError, SurveyError
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
-from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
+from ldp_client.plan_reader import PEOPLE, PlanReader, PlanT
 from ldp_client.transport import HttpTransport, Transport
 
 _TIMEOUT_SECONDS = 10.0
@@ -38,9 +41,19 @@ def load_plan(
     TransportError, ExpiredError
         If the collector does not send the plan, or says that the survey is closed.
     """
+    return load_any_plan(PEOPLE, source, transport, public_key)
+
+
+def load_any_plan(
+    reader: PlanReader[PlanT],
+    source: str | os.PathLike[str],
+    transport: Transport | None = None,
+    public_key: str | None = None,
+) -> PlanT:
+    """Load and check a plan of the reader's kind; see :func:`load_plan`."""
     if not is_url(source):
         path = Path(source)
-        plan = load_plan_file(path)
+        plan = reader.load_file(path)
         if public_key is not None:
             signature = load_signature_file(signature_path(path))
             if signature is None:
@@ -56,7 +69,7 @@ def load_plan(
             read_signature(_fetch(transport, f"{url}/signature", f"the signature of {survey!r}")),
             public_key,
         )
-    plan = Plan.from_json(data)
+    plan = reader.from_json(data)
     if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey", "id")
     return plan
@@ -93,7 +106,7 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
 
 
 def find_survey_url(
-    source: str | os.PathLike[str] | Plan, url: str | None, public_key: str | None
+    source: str | os.PathLike[str] | AnyPlan, url: str | None, public_key: str | None
 ) -> tuple[str, str]:
     """Return the URL and the id of the survey that a client is made for; the arguments are the client's.
 
@@ -107,11 +120,11 @@ def find_survey_url(
         raise TransportError(
             "give the url of the survey at its collector: https://host/v1/surveys/ID", BAD_OPTION
         )
-    if public_key is not None and isinstance(source, Plan):
+    if public_key is not None and isinstance(source, CompiledPlan):
         raise PlanError(
             "a Plan object has no signature to check: give its file, or no public_key", BAD_OPTION
         )
-    if not isinstance(source, Plan) and not is_url(source):
+    if not isinstance(source, CompiledPlan) and not is_url(source):
         _require_file(source)
     return check_survey_url(str(source) if url is None else url)
 

@@ -5,14 +5,33 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from encoders.errors import SignatureError
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BAD_OPTION, BudgetError, PlanError
-from ldp_client.journal.table import JournalEntry
 
 MAX_EPSILON = 2.0
 """The default of `max_epsilon`."""
+
+
+class QueuedPlan(Protocol):
+    """What a journal records of the plan of a queued report."""
+
+    @property
+    def digest(self) -> str:
+        """The plan's digest."""
+        ...
+
+    @property
+    def epsilon(self) -> str:
+        """The epsilon that was spent."""
+        ...
+
+    @property
+    def signer(self) -> str:
+        """The public key with which the plan's signature was verified, or ""."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -61,13 +80,13 @@ class ClientPolicy:
             public_key=(public_key or "").strip(),
         )
 
-    def check_queued_report(self, entry: JournalEntry) -> None:
+    def check_queued_report(self, entry: QueuedPlan) -> None:
         """Raise PlanError or BudgetError if the policy no longer accepts the plan of a queued report."""
         self.check(entry.digest, entry.epsilon)
         if self.public_key not in ("", entry.signer):
             raise PlanError("the waiting report's plan does not have the signature that this client requires")
 
-    def accepts_queued_report(self, entry: JournalEntry) -> bool:
+    def accepts_queued_report(self, entry: QueuedPlan) -> bool:
         """Return whether the policy, which may have become stricter, still accepts a queued report."""
         try:
             self.check_queued_report(entry)

@@ -11,10 +11,10 @@ from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
+from encoders.survey.boolean_values import read_boolean
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
-from ldp_aggregator.rows.boolean_values import read_boolean
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 

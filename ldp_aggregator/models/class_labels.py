@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.survey import Label
+from encoders.survey.boolean_values import read_boolean
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.rows.boolean_values import read_boolean
 from ldp_aggregator.rows.encode_columns import encode_values
 
 _MAX_INTEGER = 2**63

@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 
+from encoders.csv_header import find_other_separator
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.survey import Feature
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
-
-_SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 class TableError(LdpError):
@@ -103,18 +102,12 @@ def parse_text_columns(data: bytes, path: str | os.PathLike[str]) -> dict[str, l
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise TableError(f"{path}: two columns are called {repeated[0]!r}")
-    _require_commas(header, str(path))
+    if separator := find_other_separator(header):
+        raise TableError(
+            f"{path}: this file seems to be separated by {separator}; save it with commas instead"
+        )
     rows = [record for record in records if record]
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise TableError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}
-
-
-def _require_commas(header: list[str], path: str) -> None:
-    """Refuse a header if a semicolon or tab splits it into more columns than commas do."""
-    for separator, separator_name in _SEPARATOR_NAMES.items():
-        if sum(name.count(separator) for name in header) >= len(header):
-            raise TableError(
-                f"{path}: this file seems to be separated by {separator_name}; save it with commas instead"
-            )

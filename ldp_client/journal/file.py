@@ -114,7 +114,7 @@ class JournalFile:
     @contextmanager
     def _connect(self, writes: bool) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            upgrade_schema(self._memory)
+            self._upgrade_schema(self._memory)
             yield self._memory
         elif writes or self.exists():
             with self._open_file() as connection:
@@ -122,8 +122,12 @@ class JournalFile:
         else:  # reading makes no file
             self._require_undamaged()
             with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
-                upgrade_schema(empty)
+                self._upgrade_schema(empty)
                 yield empty
+
+    def _upgrade_schema(self, connection: sqlite3.Connection) -> None:
+        """Create the journal's tables, or upgrade the tables of an older version."""
+        upgrade_schema(connection)
 
     @contextmanager
     def _open_file(self) -> Iterator[sqlite3.Connection]:
@@ -136,7 +140,7 @@ class JournalFile:
                 connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: past the disk's cache
                 connection.execute("PRAGMA secure_delete = ON")
-                upgrade_schema(connection)
+                self._upgrade_schema(connection)
                 yield connection
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_ERROR_CODES:

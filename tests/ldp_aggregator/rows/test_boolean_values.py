@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from encoders.survey import BinnedFeature, CategoricalFeature
-from ldp_aggregator.rows.boolean_values import read_boolean, read_boolean_columns
+from encoders.survey.boolean_values import read_boolean
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
 
 BOOLEANS = ("true", "false")
 

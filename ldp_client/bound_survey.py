@@ -1,0 +1,89 @@
+"""A survey as a client is bound to it: the plan that was pinned on this device, and passes the policy."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Generic
+
+from encoders.errors import SurveyError
+from ldp_client.errors import ConsentError
+from ldp_client.journal.consent import require_pinned_plan
+from ldp_client.journal.journal import Journal
+from ldp_client.journal.table import JournalEntry
+from ldp_client.plan_reader import PlanReader, PlanT
+from ldp_client.plan_source import is_url, load_any_plan
+from ldp_client.policy import ClientPolicy
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_client.transport import Transport
+
+
+@dataclass
+class BoundSurvey(ABC, Generic[PlanT]):
+    """Loads the plan of a survey, and accepts no other plan than the one that this device is bound to.
+
+    Attributes
+    ----------
+    identity : SurveyIdentity
+    url : str
+        The survey's URL at its collector.
+    source : str, path or plan
+        The source of the plan, as for :class:`~ldp_client.client.Client`.
+    token : str or None
+        The invitation, if the survey needs one.
+    policy : ClientPolicy
+    journal : Journal
+    transport : Transport
+        Fetches the plan.
+    """
+
+    identity: SurveyIdentity
+    url: str
+    source: str | os.PathLike[str] | PlanT
+    token: str | None
+    policy: ClientPolicy
+    journal: Journal
+    transport: Transport
+    _plan: PlanT | None = field(default=None, init=False)
+
+    @property
+    @abstractmethod
+    def reader(self) -> PlanReader[PlanT]:
+        """Reads plans of the kind that this client answers."""
+
+    @abstractmethod
+    def require_permission(self) -> None:
+        """Raise ConsentError if the environment forbids to send anything."""
+
+    @property
+    def plan(self) -> PlanT:
+        """The survey's plan, checked on first use; see :attr:`~ldp_client.client.Client.plan`."""
+        return self._plan or self._load_plan(self.journal.find(self.identity))
+
+    def pinned_plan(self, entry: JournalEntry) -> PlanT:
+        """Return the plan that was agreed to, without a request to the collector."""
+        return self._plan or self._load_plan(entry, may_fetch=False)
+
+    def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> PlanT:
+        """Return the checked plan: given by the application, stored in the journal, or fetched."""
+        public_key = self.policy.public_key
+        if isinstance(self.source, self.reader.plan_type):
+            plan = self.source
+        elif not is_url(self.source):
+            plan = load_any_plan(self.reader, str(self.source), public_key=public_key or None)
+        elif entry and entry.plan and public_key in ("", entry.signer):
+            plan = self.reader.from_json(entry.plan)
+        elif may_fetch:
+            self.require_permission()
+            plan = load_any_plan(self.reader, self.url, self.transport, public_key or None)
+        else:
+            raise ConsentError(
+                "the person agreed to a plan without the signature that is now required: call grant() again"
+            )
+        if plan.id != self.identity.survey:
+            raise SurveyError("the plan is of another survey than the URL", "id")
+        require_pinned_plan(entry, plan)
+        self.policy.check(plan.digest, str(plan.epsilon))
+        self._plan = plan
+        return plan

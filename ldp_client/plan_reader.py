@@ -1,0 +1,37 @@
+"""Reads plans of one kind: those that people answer, or those of silos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from encoders.survey.compiled_plan import AnyPlan
+
+from encoders.survey.plan import Plan
+from encoders.survey.plan_files import load_plan_file
+
+PlanT = TypeVar("PlanT", bound=AnyPlan)
+
+
+@dataclass(frozen=True)
+class PlanReader(Generic[PlanT]):
+    """The functions that read plans of one kind; each refuses the other kind.
+
+    Attributes
+    ----------
+    plan_type : type
+    from_json : callable
+        Reads and checks the bytes of a compiled plan.
+    load_file : callable
+        Reads a survey in TOML, or a compiled plan.
+    """
+
+    plan_type: type[PlanT]
+    from_json: Callable[[bytes], PlanT]
+    load_file: Callable[[Path], PlanT]
+
+
+PEOPLE = PlanReader(Plan, Plan.from_json, load_plan_file)
+"""Reads the plans that people answer."""

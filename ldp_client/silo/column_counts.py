@@ -1,0 +1,229 @@
+"""Counts one column of a silo's rows: how many rows of each label have each place of the feature.
+
+A place is the code of the feature; of a number without bins it is the step of a grid, see
+:mod:`encoders.mechanisms.soft_cells`. Each distinct text of a column is coded once, by the function that
+codes one value on a person's device. A column with many distinct numbers is sorted instead, and counted
+between the least numbers of each place: the results are equal.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import Protocol
+
+from encoders.mechanisms.soft_cells import STEPS, place_code
+
+from encoders.errors import RowError
+from encoders.survey.boolean_values import read_boolean
+from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
+
+MAX_TEXTS = 1000
+"""A column of numbers with more distinct texts is counted by sorting."""
+BUFFERED_NUMBERS = 1 << 14
+"""Numbers of one label that are sorted at once."""
+
+
+class UnfitTextError(Exception):
+    """A text that does not fit the survey; never shown to anybody, because it holds the text.
+
+    Attributes
+    ----------
+    text : str
+    error : RowError
+        The reason, without the text.
+    """
+
+    def __init__(self, text: str, error: RowError) -> None:
+        super().__init__()
+        self.text, self.error = text, error
+
+
+class ColumnCounts(Protocol):
+    """Counts the cells of one feature, by label."""
+
+    is_clipped: bool
+    """Whether a number was beyond the public bounds."""
+
+    def add(self, label: int, cells: Sequence[str]) -> None:
+        """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
+        ...
+
+    def finish(self) -> list[Counter[int]]:
+        """Return the number of rows with each place, for each label."""
+        ...
+
+
+def count_column(feature: Feature, labels: int) -> ColumnCounts:
+    """Return an object that counts the column of a feature of a survey with so many labels."""
+    if isinstance(feature, CategoricalFeature):
+        return CategoryCounts(feature, labels)
+    return NumberCounts(feature, labels)
+
+
+class CategoryCounts:
+    """Counts the texts of a column; all texts are those of the survey's values."""
+
+    is_clipped = False
+
+    def __init__(self, feature: CategoricalFeature, labels: int) -> None:
+        self._feature = feature
+        self._places: dict[str, int] = {}
+        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+
+    def add(self, label: int, cells: Sequence[str]) -> None:
+        """Count cells; see :class:`ColumnCounts`."""
+        texts = self._texts[label]
+        known = len(texts)
+        texts.update(cells)
+        for text in islice(reversed(texts), len(texts) - known):
+            if text not in self._places:
+                self._places[text] = self._place(text)
+
+    def _place(self, text: str) -> int:
+        try:
+            return self._feature.code(read_boolean(self._feature.from_text(text), self._feature.values))
+        except RowError as error:
+            raise UnfitTextError(text, error) from None
+
+    def finish(self) -> list[Counter[int]]:
+        """Return the counts; see :class:`ColumnCounts`."""
+        found: list[Counter[int]] = [Counter() for _ in self._texts]
+        for counts, texts in zip(found, self._texts, strict=True):
+            for text, number in texts.items():
+                counts[self._places[text]] += number
+        return found
+
+
+class NumberCounts:
+    """Counts the numbers of a column: distinct texts at first, and sorted numbers if there are many."""
+
+    def __init__(self, feature: BinnedFeature | NumericFeature, labels: int) -> None:
+        self._feature = feature
+        self.is_clipped = False
+        self._places: dict[str, int] = {}
+        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+        self._numbers = [array("d") for _ in range(labels)]
+        self._counts: list[Counter[int]] = [Counter() for _ in range(labels)]
+        self._least_numbers: list[float] = []
+        self._is_sorting = False
+
+    def add(self, label: int, cells: Sequence[str]) -> None:
+        """Count cells; see :class:`ColumnCounts`."""
+        if not self._is_sorting:
+            self._add_texts(label, cells)
+        elif not self._add_numbers(label, cells):  # one by one, to find the cell that is not a finite number
+            self._add_texts(label, cells)
+            self._count_texts()
+
+    def finish(self) -> list[Counter[int]]:
+        """Return the counts; see :class:`ColumnCounts`."""
+        self._count_texts()
+        for label in range(len(self._numbers)):
+            self._count_numbers(label)
+        return self._counts
+
+    def _add_texts(self, label: int, cells: Sequence[str]) -> None:
+        texts = self._texts[label]
+        known = len(texts)
+        texts.update(cells)
+        for text in islice(reversed(texts), len(texts) - known):
+            if text not in self._places:
+                self._places[text] = self._place(text)
+        if len(self._places) > MAX_TEXTS and not self._is_sorting:
+            self._count_texts()
+            self._is_sorting = True
+            self._least_numbers = find_least_numbers(self._feature)
+
+    def _place(self, text: str) -> int:
+        try:
+            value = self._feature.from_text(text)
+            code = self._feature.code(value)
+        except RowError as error:
+            raise UnfitTextError(text, error) from None
+        self.is_clipped = self.is_clipped or self._feature.is_clipped(value)
+        return place_code(code) if isinstance(self._feature, NumericFeature) else code
+
+    def _count_texts(self) -> None:
+        """Count the places of the texts, and forget the texts."""
+        for counts, texts in zip(self._counts, self._texts, strict=True):
+            for text, number in texts.items():
+                counts[self._places[text]] += number
+            texts.clear()
+        self._places.clear()
+
+    def _add_numbers(self, label: int, cells: Sequence[str]) -> bool:
+        """Buffer the numbers; return False, and buffer nothing, if a cell is not a finite number or empty."""
+        present = list(filter(None, cells))
+        try:
+            numbers = list(map(float, present))
+        except ValueError:
+            return False
+        if not math.isfinite(sum(numbers)):  # NaN and infinity pass through a sum
+            return False
+        if len(present) < len(cells):
+            self._counts[label][self._place("")] += len(cells) - len(present)
+        buffer = self._numbers[label]
+        buffer += array("d", numbers)  # faster than extend
+        if len(buffer) >= BUFFERED_NUMBERS:
+            self._count_numbers(label)
+        return True
+
+    def _count_numbers(self, label: int) -> None:
+        """Count the places of the buffered numbers, and empty the buffer."""
+        ordered = sorted(self._numbers[label])
+        self._numbers[label] = array("d")
+        if not ordered:
+            return
+        low, high = self._feature.bounds
+        self.is_clipped = self.is_clipped or ordered[0] < low or ordered[-1] > high
+        below = [bisect_left(ordered, least) for least in self._least_numbers]
+        counts = self._counts[label]
+        for place, (start, end) in enumerate(pairwise([0, *below, len(ordered)])):
+            if end > start:
+                counts[place] += end - start
+
+
+def find_least_numbers(feature: BinnedFeature | NumericFeature) -> list[float]:
+    """Return the least double of each place from 1 on: places grow with the numbers."""
+    if isinstance(feature, BinnedFeature):
+        return [float(edge) for edge in feature.edges[1:-1]]
+    return [_find_least_number(feature, place) for place in range(1, STEPS + 1)]
+
+
+def _find_least_number(feature: NumericFeature, place: int) -> float:
+    """Return the least double at or above a place of the grid, by bisection around its approximate value."""
+    low, high = feature.bounds
+    code = (2 * place - 1) * GRID // STEPS
+    guess = _rank(low + (code - 0.5) / (2 * GRID) * (high - low))
+    below, above, step = guess, guess, 1
+    while place_code(feature.code(_double(below))) >= place:
+        below, step = max(below - step, _rank(low)), 2 * step
+    while place_code(feature.code(_double(above))) < place:
+        above, step = min(above + step, _rank(high)), 2 * step
+    while above - below > 1:
+        middle = (below + above) // 2
+        if place_code(feature.code(_double(middle))) < place:
+            below = middle
+        else:
+            above = middle
+    return _double(above)
+
+
+def _rank(number: float) -> int:
+    """Return an integer that orders the doubles: neighbours differ by one."""
+    (bits,) = struct.unpack("<q", struct.pack("<d", number))
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF) - 1
+
+
+def _double(rank: int) -> float:
+    """Return the double of a rank."""
+    bits = rank if rank >= 0 else (-(rank + 1)) | (1 << 63)
+    (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+    return float(number)

@@ -1,0 +1,150 @@
+"""The steps of a silo's report: count the rows, record the noisy message of an epoch, send it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from encoders.survey.silo_plan import SiloPlan
+
+from encoders.randomness import SystemEntropy
+from ldp_client.errors import ConsentError, OptionError
+from ldp_client.journal.consent import require_consent
+from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
+from ldp_client.receipt import Receipt, State
+from ldp_client.silo.count_rows import CountedRows, count_rows
+from ldp_client.silo.ledger import Epoch, NewEpoch
+from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
+from ldp_client.silo.sending import CLOSED_WHY, send_message
+from ldp_client.silo.silo_journal import find_same_epoch
+from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
+
+_EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class EpochReports:
+    """Makes and sends the messages of a survey's epochs.
+
+    Attributes
+    ----------
+    survey : SiloSurveyBinding
+    show : callable
+        Called with a line of text when a step takes time.
+    """
+
+    survey: SiloSurveyBinding
+    show: Callable[[str], object]
+
+    def report(
+        self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool, timeout: float
+    ) -> Receipt:
+        """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
+        if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
+            raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
+        self.survey.require_permission()
+        plan, journal = self._require_agreed_plan(), self.survey.journal
+        # 1. an epoch that is recorded is never counted again
+        key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
+        if any((each.survey, each.name) == (plan.id, name) for each in earlier):
+            known = find_same_epoch(earlier, plan.id, name, hash_file(rows, key))
+            assert known is not None
+            return self.finish(known, timeout, is_repeat=True)
+        # 2. every row is checked and counted before anything is drawn
+        require_person_column(plan, person)
+        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        self.show(f"counting the rows of {Path(rows).name}")
+        with open_rows(rows, key, [each.file for each in earlier]) as file:
+            counted = count_rows(plan, file, person)
+        # 3. one transaction records the epoch, its epsilon and the noisy message
+        new = NewEpoch(
+            name=name,
+            rows=counted.rows,
+            file=counted.file,
+            person_column=person or "",
+            persons=counted.persons,
+            rows_are_new=new_rows,
+            earlier=len(earlier),
+        )
+        recorded, created = journal.commit_epoch(
+            self.survey.identity,
+            plan,
+            new,
+            message_id,
+            lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
+            self.survey.policy.max_total_epsilon,
+        )
+        # 4. send the bytes that the journal holds, until the collector has answered
+        return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
+
+    def rehearse(self, rows: str | os.PathLike[str], person: str | None) -> Receipt:
+        """Check and count the rows of a file, and forget the counts."""
+        self.survey.require_permission()
+        plan = self.survey.plan
+        require_person_column(plan, person)
+        counted = count_file(plan, rows, person)
+        why = "the rows fit the survey; nothing was drawn, recorded or sent"
+        return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
+
+    def finish(
+        self, epoch: Epoch, timeout: float, is_repeat: bool = False, clipped: tuple[str, ...] = ()
+    ) -> Receipt:
+        """Send the message of an epoch if it waits, and return the receipt."""
+        if epoch.state is not State.QUEUED:
+            return self.describe(epoch, is_repeat)
+        self.survey.policy.check_queued_report(epoch)
+        if is_variable_set(REHEARSAL_VARIABLE):
+            return Receipt(State.QUEUED, epoch.survey, reason="rehearsal", why="nothing is sent")
+        self.show(f"the message of epoch {epoch.name} is in the journal, and is sent now")
+        journal = self.survey.journal
+        reason, why = send_message(journal, epoch, self.survey.transport, timeout, self.show)
+        epsilon = 0.0 if is_repeat else float(epoch.epsilon)
+        known = journal.find_epoch(epoch.identity, epoch.name) or epoch
+        return Receipt(
+            known.state,
+            known.survey,
+            epsilon=epsilon,
+            reason=reason or known.reason,
+            why=why,
+            clipped=clipped,
+        )
+
+    def describe(self, epoch: Epoch, is_repeat: bool = False) -> Receipt:
+        """Return the receipt of an epoch in the ledger."""
+        if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
+            why = f"epoch {epoch.name} was counted before, with the same file"
+            return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
+        why = CLOSED_WHY if epoch.state is State.QUEUED and epoch.reason else ""
+        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
+
+    def describe_consent(self) -> Receipt:
+        """Return the receipt of the consent."""
+        entry = self.survey.journal.find(self.survey.identity)
+        if entry is None or entry.state is State.NO_CONSENT:
+            return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
+        return Receipt(State.READY, entry.survey)
+
+    def _require_agreed_plan(self) -> SiloPlan:
+        entry = require_consent(self.survey.journal.find(self.survey.identity))
+        if entry.url != self.survey.url:
+            raise ConsentError(f"the silo has agreed to send to {entry.url}, not to {self.survey.url}")
+        return self.survey.pinned_plan(entry)
+
+
+def count_file(plan: SiloPlan, rows: str | os.PathLike[str], person: str | None) -> CountedRows:
+    """Count the rows of a file without a ledger."""
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
+        return count_rows(plan, file, person)
+
+
+def require_person_column(plan: SiloPlan, person: str | None) -> None:
+    """Raise OptionError if the survey allows several rows of a person, and nobody would count them."""
+    if plan.rows_per_person > 1 and person is None:
+        raise OptionError(
+            f"the survey allows {plan.rows_per_person} rows of one person: name the column of the persons "
+            "(person), so that they are counted"
+        )

@@ -1,0 +1,214 @@
+"""Reads the CSV file of a silo: in chunks, hashed while it is read, and refused if it changes meanwhile."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encoders.csv_header import find_other_separator
+from encoders.errors import RowError
+from ldp_client.errors import ClientError
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
+
+    from _typeshed import WriteableBuffer
+
+BUFFER_BYTES = 1 << 18
+KEY_BYTES = 32
+
+
+class RepeatedRowsError(ClientError, reason="repeated-rows"):
+    """The rows were counted in an earlier epoch; nothing was drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDigest:
+    """A file's length in bytes and its keyed digest."""
+
+    size: int
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of the file.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first row, counted from 1 without the header and blank lines.
+    rows : list of list of str
+        As many cells per row as the header has.
+    """
+
+    first: int
+    rows: list[list[str]]
+
+    def find_row(self, column: int, text: str) -> int:
+        """Return the number of the first row with this text in a column."""
+        return self.first + next(place for place, row in enumerate(self.rows) if row[column] == text)
+
+
+class RowsFile:
+    """A CSV file with a header, open for one pass; use :func:`open_rows`.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, for errors.
+    header : list of str
+    """
+
+    def __init__(self, path: Path, raw: _HashingReader) -> None:
+        self.name = path.name
+        self._path, self._raw = path, raw
+        self._before = os.fstat(raw.fileno())
+        text = io.TextIOWrapper(io.BufferedReader(raw, BUFFER_BYTES), encoding="utf-8-sig", newline="")
+        self._text = text
+        self._records = csv.reader(text, strict=True)
+        with self._file_errors():
+            self.header: list[str] = next(self._records, [])
+        if not self.header:
+            raise RowError(self.name, "has no header: the first line must name the columns")
+        if separator := find_other_separator(self.header):
+            raise RowError(self.name, f"seems to be separated by {separator}: save it with commas instead")
+
+    def find_column(self, name: str) -> int:
+        """Return the index of a column; raise RowError if no column or several have the name."""
+        found = self.header.count(name)
+        if found != 1:
+            problem = f"has {found} columns of this name" if found else "has no such column"
+            raise RowError(name, f"{self.name} {problem}")
+        return self.header.index(name)
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yield all rows in chunks of `size` rows; blank lines are skipped."""
+        width, first = len(self.header), 1
+        records = filter(None, self._records)
+        while True:
+            with self._file_errors():
+                rows = list(islice(records, size))
+            if not rows:
+                return
+            if set(map(len, rows)) != {width}:
+                place, row = next((place, row) for place, row in enumerate(rows) if len(row) != width)
+                raise RowError(
+                    self.name, f"row {first + place}: has {len(row)} cells, the header has {width}"
+                )
+            yield Chunk(first, rows)
+            first += len(rows)
+
+    def finish(self) -> FileDigest:
+        """Return the digest of the whole file, after its last row; raise RowError if the file has changed."""
+        after = [os.fstat(self._raw.fileno())]
+        try:
+            after.append(os.stat(self._path))
+        except OSError:
+            raise RowError(self.name, "was removed while it was read: nothing was counted") from None
+        is_same = all(_version(each) == _version(self._before) for each in after)
+        if not is_same or self._raw.digest.size != self._before.st_size:
+            raise RowError(self.name, "was changed while it was read: nothing was counted")
+        return self._raw.digest
+
+    @contextmanager
+    def _file_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (UnicodeDecodeError, csv.Error):
+            raise RowError(self.name, "is not a UTF-8 CSV file") from None  # the cause quotes the content
+        except OSError as error:
+            raise RowError(self.name, f"cannot be read: {error.strerror}") from error
+
+
+@contextmanager
+def open_rows(
+    path: str | os.PathLike[str], key: bytes, earlier: Sequence[FileDigest] = ()
+) -> Iterator[RowsFile]:
+    """Open a CSV file.
+
+    Parameters
+    ----------
+    path : path
+        UTF-8, with or without a byte order mark; a regular file.
+    key : bytes
+        The key of the digest, 32 bytes.
+    earlier : sequence of FileDigest
+        Files of earlier epochs, with digests of the same key. A file that begins with one of them is refused.
+
+    Raises
+    ------
+    RowError
+        If the file cannot be read, or is not a CSV file with a header. No error contains a value of a row.
+    RepeatedRowsError
+        If the file begins with an earlier file; also raised while the rows are read.
+    """
+    with _open_reader(Path(path), key, earlier) as raw:
+        yield RowsFile(Path(path), raw)
+
+
+def hash_file(path: str | os.PathLike[str], key: bytes) -> FileDigest:
+    """Return the digest of a file without reading its rows."""
+    with _open_reader(Path(path), key) as raw:
+        buffer = bytearray(BUFFER_BYTES)
+        while raw.readinto(buffer):
+            pass
+        return raw.digest
+
+
+@contextmanager
+def _open_reader(path: Path, key: bytes, earlier: Sequence[FileDigest] = ()) -> Iterator[_HashingReader]:
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):  # a pipe cannot be read again
+            what = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+            raise RowError(path.name, f"is {what}: give a CSV file")
+        raw = _HashingReader(path, key, earlier)
+    except OSError as error:
+        raise RowError(path.name, f"cannot be read: {error.strerror}") from error
+    with raw:
+        yield raw
+
+
+class _HashingReader(io.FileIO):
+    """A file that is hashed while it is read."""
+
+    def __init__(self, path: Path, key: bytes, earlier: Sequence[FileDigest]) -> None:
+        super().__init__(path)
+        self._hash: HASH = hashlib.blake2b(key=key, person=b"silo rows")
+        self._size = 0
+        self._earlier = sorted(earlier, key=lambda each: -each.size)
+
+    @property
+    def digest(self) -> FileDigest:
+        """The digest of what was read until now."""
+        return FileDigest(self._size, self._hash.copy().digest())
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read at most up to the end of the next earlier file, and compare the digests there."""
+        view = memoryview(buffer).cast("B")
+        if self._earlier:
+            view = view[: self._earlier[-1].size - self._size]
+        count = super().readinto(view) or 0
+        self._hash.update(view[:count])
+        self._size += count
+        while self._earlier and self._earlier[-1].size == self._size:
+            if self._earlier.pop() == self.digest:
+                raise RepeatedRowsError(
+                    "the file begins with the rows of an earlier epoch: a later epoch must hold new rows only"
+                )
+        return count
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """Return what changes if a file is written or replaced."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,0 +1,176 @@
+"""The journal of a silo: consent and plan as in a person's journal, and a ledger of epochs.
+
+The consent of a silo stays READY while it reports; each epoch has a state of its own. A message is made
+inside the transaction that records its epoch. So noise is drawn once for an epoch, and a message that was not
+recorded was never sent.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from encoders.survey.silo_plan import SiloPlan
+
+from encoders.errors import Reason
+from ldp_client.errors import JournalError
+from ldp_client.journal.consent import require_consent, require_pinned_plan
+from ldp_client.journal.journal import CLOSED_ONCE, CLOSED_SECONDS, Journal
+from ldp_client.journal.table import JournalEntry, find_entry
+from ldp_client.receipt import State
+from ldp_client.silo import ledger, ledger_checks
+from ldp_client.silo.ledger import Epoch, EpochError, NewEpoch
+from ldp_client.silo.rows_file import FileDigest
+from ldp_client.survey_identity import SurveyIdentity
+
+
+class SiloJournal(Journal):
+    """One SQLite file, readable only by its owner; keep it with the rows, and as secret as they are.
+
+    Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
+    """
+
+    def _upgrade_schema(self, connection: sqlite3.Connection) -> None:
+        super()._upgrade_schema(connection)
+        ledger.create_tables(connection)
+
+    def read_key(self) -> bytes:
+        """Return the key of this journal's hashes; draw it on first use."""
+        with self._transaction() as connection:
+            return ledger.read_key(connection)
+
+    def find_epochs(self, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
+        """Return the epochs of a survey, and of the other surveys of its publisher's family."""
+        with self._transaction(writes=False) as connection:
+            return ledger.find_epochs(connection, identity, family)
+
+    def find_epoch(self, identity: SurveyIdentity, name: str) -> Epoch | None:
+        """Return one epoch of a survey; None if there is no such epoch."""
+        epochs = self.find_epochs(identity)
+        return next((epoch for epoch in epochs if epoch.name == name), None)
+
+    def epochs(self) -> list[Epoch]:
+        """Return the epochs of all surveys."""
+        with self._transaction(writes=False) as connection:
+            return ledger.read_epochs(connection)
+
+    def withdraw(self, identity: SurveyIdentity) -> JournalEntry | None:
+        """Record that the silo no longer agrees; delete the messages of the survey that wait."""
+        with self._transaction() as connection:
+            ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
+        return super().withdraw(identity)
+
+    def commit_epoch(
+        self,
+        identity: SurveyIdentity,
+        plan: SiloPlan,
+        new: NewEpoch,
+        message_id: bytes,
+        make_message: Callable[[], bytes],
+        max_total: Fraction | None = None,
+    ) -> tuple[Epoch, bool]:
+        """Make and record the message of an epoch, unless the epoch has one already.
+
+        Parameters
+        ----------
+        identity : SurveyIdentity
+        plan : SiloPlan
+            The plan that the silo agreed to.
+        new : NewEpoch
+        message_id : bytes
+            The id by which the collector counts the message once.
+        make_message : callable
+            Draws the noise and returns the bytes of the message. Called at most once, while the journal is
+            locked, and only if its result will be recorded in the same transaction.
+        max_total : Fraction, optional
+            The epsilon that all surveys of this journal may spend of one person's budget.
+
+        Returns
+        -------
+        epoch : Epoch
+        created : bool
+            False if the epoch was recorded before, with the same file; nothing was drawn.
+
+        Raises
+        ------
+        ConsentError, PlanError, BudgetError, EpochError, TokenError
+            If the silo has not agreed, the plan is another one, or the rows do not fit the ledger; nothing is
+            recorded, and what was drawn is discarded unsent.
+        JournalError
+            If the journal cannot be written; a message, if made, is discarded unsent.
+        """
+        with self._transaction() as connection:
+            agreed = find_entry(connection, identity)
+            require_pinned_plan(agreed, plan)
+            agreed = require_consent(agreed)
+            earlier = ledger.find_epochs(connection, identity, plan.family)
+            known = find_same_epoch(earlier, identity.survey, new.name, new.file)
+            if known:
+                return known, False
+            if len(earlier) != new.earlier:
+                raise JournalError("another process has recorded an epoch meanwhile: try again")
+            ledger_checks.require_new_rows(earlier, new)
+            if new.persons:
+                ledger_checks.add_persons(connection, plan.family, new, plan.rows_per_person)
+            if not earlier:  # each row is in one epoch, so all epochs spend epsilon once
+                ledger_checks.require_total(connection, plan.epsilon, max_total)
+            ledger_checks.require_unused_token(earlier, message_id)
+            return ledger.insert_epoch(
+                connection,
+                Epoch(
+                    number=0,
+                    survey=agreed.survey,
+                    origin=agreed.origin,
+                    signer=agreed.signer,
+                    family=plan.family,
+                    name=new.name,
+                    url=agreed.url,
+                    digest=plan.digest,
+                    epsilon=str(plan.epsilon),
+                    rows=new.rows,
+                    file=new.file,
+                    person_column=new.person_column,
+                    state=State.QUEUED,
+                    reason="",
+                    message_id=message_id,
+                    message=make_message(),
+                ),
+            ), True
+
+    def record_epoch_outcome(self, number: int, state: State, reason: str = "") -> None:
+        """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
+        with self._transaction() as connection:
+            ledger.end_epoch(connection, number, state, reason)
+
+    def record_epoch_closed(self, number: int, now: float) -> bool:
+        """Record that the collector says that the survey is closed; after a day of this, the message expires.
+
+        See :meth:`~ldp_client.journal.journal.Journal.record_closed`.
+        """
+        with self._transaction() as connection:
+            row = connection.execute(
+                "SELECT closed_at FROM silo_epochs WHERE number = ?", (number,)
+            ).fetchone()
+            first = row[0] if row else None
+            if first is not None and now - first >= CLOSED_SECONDS:
+                ledger.end_epoch(connection, number, State.EXPIRED, Reason.SURVEY_CLOSED)
+                return True
+            if first is None or now < first:
+                connection.execute(
+                    "UPDATE silo_epochs SET reason = ?, closed_at = ? WHERE number = ? AND state = ?",
+                    (CLOSED_ONCE, now, number, State.QUEUED),
+                )
+            return False
+
+
+def find_same_epoch(earlier: Sequence[Epoch], survey: str, name: str, file: FileDigest) -> Epoch | None:
+    """Return the epoch of a name, if it has this file; raise EpochError if it was reported with another."""
+    for epoch in earlier:
+        if (epoch.survey, epoch.name) == (survey, name):
+            if epoch.file != file:
+                raise EpochError(
+                    f"epoch {name} was reported with another file: give new rows an epoch of their own"
+                )
+            return epoch
+    return None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from encoders.survey.compiled_plan import AnyPlan
-
 from encoders.survey.plan import Plan
 from encoders.survey.plan_files import load_plan_file
 

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from encoders.survey.compiled_plan import AnyPlan, CompiledPlan
-
 from encoders.errors import Reason, SignatureError, SurveyError
+from encoders.survey.compiled_plan import AnyPlan, CompiledPlan
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_signature_file, signature_path

@@ -72,8 +72,9 @@ def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
         assert (found.returncode, found.stdout, found.stderr) == (1, "", line)
 
 
-def test_the_command_of_the_client_needs_no_extra() -> None:
-    found = run_command(EVERY, "ldp-client", "--help")
+@pytest.mark.parametrize("command", ["ldp-client", "ldp-silo"])
+def test_the_commands_of_the_client_need_no_extra(command: str) -> None:
+    found = run_command(EVERY, command, "--help")
     assert (found.returncode, found.stderr) == (0, "")
 
 
@@ -106,7 +107,7 @@ def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_command_of_the_package_is_known_here() -> None:
-    assert SCRIPTS.keys() == {*EXTRA_OF, "ldp-client"}
+    assert SCRIPTS.keys() == {*EXTRA_OF, "ldp-client", "ldp-silo"}
 
 
 def test_the_modules_of_each_extra_are_those_that_the_packages_import() -> None:

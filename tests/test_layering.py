@@ -32,7 +32,7 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "notebook_html", "text_table"},
+        {"__init__", "errors", "arrays", "csv_header", "notebook_html", "text_table"},
         {"epsilon_proof", "extras", "progress", "randomness", "report"},
         {"exact", "probability_tables"},
         {"mechanisms"},
@@ -43,14 +43,15 @@ LAYERS = {
         {"errors", "report_maker", "retry_after", "survey_identity", "traceback_redaction"},
         {"debug_log", "options"},
         {"opt_out", "receipt", "transport"},
-        {"collector_response", "journal"},
+        {"collector_response", "journal", "plan_reader"},
         {"plan_source", "policy"},
-        {"participation", "sending"},
+        {"bound_survey", "sending"},
+        {"participation"},
         {"rehearsal", "survey_display"},
         {"client"},
         {"aio"},
         {"__init__"},
-        {"cli", "testing"},
+        {"cli", "silo", "testing"},
     ],
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task"},
@@ -241,12 +242,14 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
 
 
 FOR_SILOS = (
+    "encoders.csv_header",
     "encoders.exact",
     "encoders.mechanisms.count_table",
     "encoders.mechanisms.count_table_range",
     "encoders.mechanisms.counted_table",
     "encoders.mechanisms.soft_cells",
     "encoders.survey.any_survey",
+    "encoders.survey.boolean_values",
     "encoders.survey.silo_plan",
     "encoders.survey.silo_survey",
     "ldp_client.silo",

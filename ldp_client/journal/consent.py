@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.survey.plan import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_client.errors import ConsentError, PlanError
 from ldp_client.journal.table import JournalEntry
 from ldp_client.receipt import State
@@ -15,7 +15,7 @@ def require_consent(entry: JournalEntry | None) -> JournalEntry:
     return entry
 
 
-def require_pinned_plan(entry: JournalEntry | None, plan: Plan) -> None:
+def require_pinned_plan(entry: JournalEntry | None, plan: AnyPlan) -> None:
     """Raise PlanError if `plan` is not the plan of the survey that this device is bound to."""
     if entry and entry.digest != plan.digest:
         raise PlanError(

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from encoders.errors import Reason
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan import Plan
 from ldp_client.errors import BudgetError, JournalError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
@@ -61,7 +62,7 @@ class Journal(JournalFile):
     # -- consent ---------------------------------------------------------------------------
 
     def grant(
-        self, plan: Plan, url: str, signer: str = "", max_total: Fraction | None = None
+        self, plan: AnyPlan, url: str, signer: str = "", max_total: Fraction | None = None
     ) -> JournalEntry:
         """Record that the person agrees to a plan, which is pinned from now on.
 
@@ -241,7 +242,7 @@ class Journal(JournalFile):
 # -- SQL ------------------------------------------------------------------------------------
 
 
-def _require_budget(connection: sqlite3.Connection, plan: Plan, max_total: Fraction | None) -> None:
+def _require_budget(connection: sqlite3.Connection, plan: AnyPlan, max_total: Fraction | None) -> None:
     if max_total is None:
         return
     spent = sum(

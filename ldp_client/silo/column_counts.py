@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import Protocol
 
-from encoders.mechanisms.soft_cells import STEPS, place_code
-
 from encoders.errors import RowError
+from encoders.mechanisms.soft_cells import STEPS, place_code
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
@@ -218,7 +217,7 @@ def _find_least_number(feature: NumericFeature, place: int) -> float:
 
 def _rank(number: float) -> int:
     """Return an integer that orders the doubles: neighbours differ by one."""
-    (bits,) = struct.unpack("<q", struct.pack("<d", number))
+    bits = int.from_bytes(struct.pack("<d", number), "little", signed=True)
     return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF) - 1
 
 

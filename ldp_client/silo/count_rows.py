@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from encoders.mechanisms.soft_cells import soft_parts
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.errors import RowError
+from encoders.mechanisms.soft_cells import soft_parts
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.silo_plan import SiloPlan
 from ldp_client.silo.column_counts import ColumnCounts, UnfitTextError, count_column
 from ldp_client.silo.rows_file import Chunk, FileDigest, RowsFile
 
@@ -131,10 +130,10 @@ class _RowCounter:
             raise RowError(label.name, f"row {row}: {error.why}") from None
 
     def _add_persons(self, chunk: Chunk, place: int) -> None:
-        names = [row[place].strip() for row in chunk.rows]
-        self.persons.update(names)
         most = self._plan.rows_per_person
-        for number, name in enumerate(names, chunk.first):
+        for number, row in enumerate(chunk.rows, chunk.first):
+            name = row[place].strip()
+            self.persons[name] += 1
             if not name:
                 raise RowError(self._person_name, f"row {number}: names no person")
             if self.persons[name] > most:

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.randomness import SystemEntropy
+from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.consent import require_consent
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set

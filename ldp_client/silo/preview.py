@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from encoders.mechanisms.count_table import CountedTable
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.explain.text import wrap_text
+from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import unpack
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_client.silo.count_rows import CountedRows
 

@@ -19,8 +19,6 @@ from encoders.errors import RowError
 from ldp_client.errors import ClientError
 
 if TYPE_CHECKING:
-    from _hashlib import HASH
-
     from _typeshed import WriteableBuffer
 
 BUFFER_BYTES = 1 << 18
@@ -184,7 +182,7 @@ class _HashingReader(io.FileIO):
 
     def __init__(self, path: Path, key: bytes, earlier: Sequence[FileDigest]) -> None:
         super().__init__(path)
-        self._hash: HASH = hashlib.blake2b(key=key, person=b"silo rows")
+        self._hash = hashlib.blake2b(key=key, person=b"silo rows")
         self._size = 0
         self._earlier = sorted(earlier, key=lambda each: -each.size)
 

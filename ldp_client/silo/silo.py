@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.randomness import SystemEntropy
 from encoders.survey.invitation import read_invitation
+from encoders.survey.silo_plan import SiloPlan
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.options import check_options
 from ldp_client.plan_source import find_survey_url

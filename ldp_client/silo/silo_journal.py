@@ -11,9 +11,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.errors import Reason
+from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import JournalError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, CLOSED_SECONDS, Journal
@@ -116,27 +115,8 @@ class SiloJournal(Journal):
             if not earlier:  # each row is in one epoch, so all epochs spend epsilon once
                 ledger_checks.require_total(connection, plan.epsilon, max_total)
             ledger_checks.require_unused_token(earlier, message_id)
-            return ledger.insert_epoch(
-                connection,
-                Epoch(
-                    number=0,
-                    survey=agreed.survey,
-                    origin=agreed.origin,
-                    signer=agreed.signer,
-                    family=plan.family,
-                    name=new.name,
-                    url=agreed.url,
-                    digest=plan.digest,
-                    epsilon=str(plan.epsilon),
-                    rows=new.rows,
-                    file=new.file,
-                    person_column=new.person_column,
-                    state=State.QUEUED,
-                    reason="",
-                    message_id=message_id,
-                    message=make_message(),
-                ),
-            ), True
+            epoch = _queued_epoch(agreed, plan, new, message_id, make_message())
+            return ledger.insert_epoch(connection, epoch), True
 
     def record_epoch_outcome(self, number: int, state: State, reason: str = "") -> None:
         """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
@@ -174,3 +154,26 @@ def find_same_epoch(earlier: Sequence[Epoch], survey: str, name: str, file: File
                 )
             return epoch
     return None
+
+
+def _queued_epoch(
+    agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes, message: bytes
+) -> Epoch:
+    return Epoch(
+        number=0,  # the database chooses it
+        survey=agreed.survey,
+        origin=agreed.origin,
+        signer=agreed.signer,
+        family=plan.family,
+        name=new.name,
+        url=agreed.url,
+        digest=plan.digest,
+        epsilon=str(plan.epsilon),
+        rows=new.rows,
+        file=new.file,
+        person_column=new.person_column,
+        state=State.QUEUED,
+        reason="",
+        message_id=message_id,
+        message=message,
+    )

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.silo_plan import SiloPlan
-
 from encoders.errors import SurveyError
 from encoders.randomness import RandomSource
 from encoders.report import Report, pack
+from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.invitation import read_invitation
 from encoders.survey.report_id import draw_report_id
+from encoders.survey.silo_plan import SiloPlan
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError
 from ldp_client.opt_out import is_variable_set

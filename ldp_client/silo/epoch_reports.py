@@ -12,7 +12,6 @@ from pathlib import Path
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, OptionError
-from ldp_client.journal.consent import require_consent
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.receipt import Receipt, State
 from ldp_client.silo.count_rows import CountedRows, count_rows
@@ -128,7 +127,12 @@ class EpochReports:
         return Receipt(State.READY, entry.survey)
 
     def _require_agreed_plan(self) -> SiloPlan:
-        entry = require_consent(self.survey.journal.find(self.survey.identity))
+        entry = self.survey.journal.find(self.survey.identity)
+        if entry is None or entry.state is State.NO_CONSENT:
+            raise ConsentError(
+                "the organisation has not agreed to this survey in this journal: call grant(), or `ldp-silo "
+                "grant`, when it agrees"
+            )
         if entry.url != self.survey.url:
             raise ConsentError(f"the silo has agreed to send to {entry.url}, not to {self.survey.url}")
         return self.survey.pinned_plan(entry)

@@ -1,0 +1,163 @@
+"""ldp-silo: what the operator of a silo reads, and the exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from encoders.survey.silo_plan import SiloPlan
+from ldp_client import Response, TransportError
+from ldp_client.silo import silo as silo_module
+from ldp_client.silo.cli import main
+from tests.ldp_client.conftest import FakeTransport
+from tests.ldp_client.silo.conftest import DOWN, RECORDED, URL, WriteRows, draw_rows
+
+REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
+Run = Callable[..., tuple[int, str, str]]
+
+
+class Collector(FakeTransport):
+    """Sends the plan, and responds to messages as a test wants."""
+
+    def __init__(self, plan: SiloPlan) -> None:
+        super().__init__(RECORDED)
+        self.plan = plan
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        if method == "GET":
+            return Response(200, self.plan.json)
+        return super().request(method, url, body, timeout)
+
+    def respond(self, response: Response | TransportError) -> None:
+        self.responses = [response]
+
+
+@pytest.fixture
+def collector(plan: SiloPlan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    made = Collector(plan)
+    monkeypatch.setattr(silo_module, "HttpTransport", lambda: made)
+    monkeypatch.setattr("ldp_client.silo.sending.MAX_BACKOFF_SECONDS", 0.001)
+    return made
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], collector: Collector) -> Run:
+    """Run a command with the journal of the test; return its exit code, and what it printed."""
+
+    def run(command: str, *arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([command, *map(str, arguments), "--journal", str(tmp_path / "ward.journal")])
+        code = ended.value.code
+        printed = capsys.readouterr()
+        if isinstance(code, str):  # Python prints it, and exits with 1
+            return 1, printed.out, code
+        return int(code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+    code, out, _ = run("grant", URL)
+    assert code == 0
+    assert plan.digest in " ".join(out.split())
+    assert "Noise changes every count by 5.64 rows" in " ".join(out.split())
+    code, out, shown = run("report", URL, write_rows(50))
+    assert code == 0
+    assert out.splitlines() == [
+        "epoch 1: counted by the collector",
+        "spent: epsilon 1 for each person in these rows, once over all epochs",
+    ]
+    assert shown.splitlines() == [
+        "counting the rows of ward.csv",
+        "the message of epoch 1 is in the journal, and is sent now",
+        "numbers beyond the public bounds were clipped: age, weight, pulse",
+    ]
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 0
+    assert out.startswith("epoch 1: already counted (epoch 1 was counted before, with the same file)")
+
+
+def test_the_same_command_sends_a_message_that_waits(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    run("grant", URL)
+    collector.respond(DOWN)
+    code, out, shown = run("report", URL, write_rows(50), "--timeout", "0.01")
+    assert code == 3
+    assert "epoch 1: waits to be sent (collector-unreachable: the collector did not respond" in out
+    assert out.endswith("the message waits in the journal: the same command sends the same bytes\n")
+    assert "next attempt in" in shown
+    assert run("flush", URL, "--timeout", "0")[0] == 3
+    collector.respond(RECORDED)
+    assert run("report", URL, write_rows(50))[:2] == (0, "epoch 1: counted by the collector\n")
+    assert len(set(collector.bodies)) == 1
+
+
+def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    collector.respond(REFUSED)
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 1
+    assert out.startswith("epoch 1: refused by the collector, for good (bad-payload)\n")
+    assert run("flush", URL)[0] == 1
+
+
+def test_an_error_is_one_line_without_a_value(run: Run, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    code, out, error = run("report", URL, write_rows([["yes", "perhaps", "1", "50", "60"]]))
+    assert (code, out) == (1, "")
+    assert error.startswith('Error: smoker: row 1: is not one of the survey\'s values: "yes", "no"')
+    code, _, error = run("report", URL, write_rows(5), "--max-epsilon", "0.5")
+    assert (code, error) == (1, "Error: the plan's epsilon is 1, but the client allows 0.5")
+
+
+def test_consent_comes_first(run: Run, write_rows: WriteRows) -> None:
+    code, _, error = run("report", URL, write_rows(5))
+    assert code == 1
+    assert "ldp-silo grant" in error
+
+
+def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+    assert "the organisation agreed to no survey" in run("status")[1]
+    run("grant", URL)
+    run("report", URL, write_rows(50), "--epoch", "march")
+    run("report", URL, write_rows(draw_rows(9, seed=2)), "--epoch", "april", "--new-rows")
+    _, out, _ = run("status")
+    assert f"wards: agreed, plan {plan.digest}, {URL}" in out
+    lines = [line.split() for line in out.splitlines() if line.startswith("wards  ")]
+    assert [line[1:3] for line in lines] == [["march", "50"], ["april", "9"]]
+    assert out.endswith("epsilon spent by one person over all epochs, at most: 1\n")
+    run("withdraw", URL)
+    assert "wards: withdrawn" in run("status")[1]
+
+
+def test_a_preview_shows_exact_counts_and_sends_nothing(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    code, out, _ = run("preview", URL, write_rows(50))
+    assert code == 0
+    assert "All 50 rows fit the survey." in out
+    assert not collector.bodies
+
+
+def test_a_rehearsal_says_that_nothing_was_drawn(
+    run: Run, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    code, out, _ = run("report", URL, write_rows(50))
+    assert (code, out) == (
+        0,
+        "epoch 1: ready (rehearsal: the rows fit the survey; nothing was drawn, recorded or sent)\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["grant", "report", "preview", "flush", "withdraw", "status"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "--journal FILE" in shown
+    assert ("rows_per_person" in shown) == (command in ("report", "preview"))

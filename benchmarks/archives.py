@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.synthetic_archives import count_by_intake, make_plan, write_archive
 from ldp_aggregator.reports.archives import count_archives
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot
 
 REPORTS = 10_000_000
 FILES = 4
@@ -47,7 +47,7 @@ def write(reports: str, *paths: str) -> int:
     return int(reports) * len(paths)
 
 
-def counted(snapshot: Snapshot) -> int:
+def counted(snapshot: AnySnapshot) -> int:
     return snapshot.total()
 
 

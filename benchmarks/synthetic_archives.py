@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from encoders.mechanisms import Mechanism
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.reports.record_format import PlanFormat, QuestionFormat
-from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, require_people, take_snapshot
 from ldp_aggregator.stores import MemoryStore
 
 SURVEY = """
@@ -46,9 +47,9 @@ def make_reports(plan: Plan, count: int, seed: int = 1) -> list[bytes]:
 
 
 def _many(form: QuestionFormat, count: int, rng: np.random.Generator) -> list[bytes]:
-    payloads = form.question.mechanism.perturb_many(
-        np.zeros(count, dtype=np.int64), FastStream(int(rng.integers(1 << 30)))
-    )
+    mechanism = form.question.mechanism
+    assert isinstance(mechanism, Mechanism)
+    payloads = mechanism.perturb_many(np.zeros(count, dtype=np.int64), FastStream(int(rng.integers(1 << 30))))
     ids = rng.integers(0, 256, (count, 16), dtype=np.uint8)
     parts = [_same(form.prefix, count), ids, _same(form.separator, count), payloads]
     packed = np.hstack(parts).tobytes()
@@ -74,4 +75,4 @@ def count_by_intake(plan: Plan, *bodies: bytes) -> Snapshot:
     for body in bodies:
         intake.record_body(body)
     intake.flush()
-    return take_snapshot(store, plan.id)
+    return require_people(take_snapshot(store, plan.id))

@@ -15,7 +15,7 @@ from secrets import token_hex
 import numpy as np
 
 from encoders.errors import LdpError, SurveyError
-from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot import counter_names
@@ -225,7 +225,7 @@ class _Migration:
 def _counter_names(plan: bytes) -> list[str]:
     """Return the counters of a plan, or none if another version made it."""
     try:
-        return counter_names(Plan.from_json(plan))
+        return counter_names(read_any_plan(plan))
     except SurveyError:
         return []
 

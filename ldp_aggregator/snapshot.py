@@ -3,58 +3,59 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import SurveyError
 from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.snapshot_entries import FieldError, counter_names, read_rejections, read_totals
+from ldp_aggregator.snapshot_plans import SnapshotError, choose_covering_plan
 from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
 
 __all__ = [
+    "AnySnapshot",
+    "CounterSnapshot",
+    "SiloSnapshot",
     "Snapshot",
     "SnapshotError",
     "Total",
     "choose_covering_plan",
     "counter_names",
+    "make_snapshot",
+    "read_snapshot",
     "read_stored_plan",
     "require_different",
+    "require_people",
     "sum_snapshots",
     "take_snapshot",
 ]
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
-_MAX_COUNT = 2**63 - 1
-"""The largest count that a store holds."""
 _RETAKE_HINT = "Take the snapshot from the collector again"
-
-
-class SnapshotError(LdpError):
-    """A snapshot that cannot be read, or snapshots that cannot be added up."""
-
-
-class _FieldError(Exception):
-    """A wrong entry of a snapshot; the message begins with its name."""
+PlanT = TypeVar("PlanT", Plan, SiloPlan)
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """Totals of one survey at one time.
-
-    Snapshots of one plan can be added. So can those of a family's rounds, if one round has all questions of
-    the others; the sum has the plan of that round.
+class CounterSnapshot(ABC, Generic[PlanT]):
+    """Totals of one survey at one time; see :class:`Snapshot` and :class:`SiloSnapshot`.
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     totals : mapping of question key to Total
         Questions without reports may be absent. Support counters (`Question.support_key`) may be absent too:
         older stores did not count them.
@@ -63,18 +64,22 @@ class Snapshot:
         Whether some of the reports are from an archive that ldp-simulate wrote.
     """
 
-    plan: Plan
+    plan: PlanT
     totals: Mapping[str, Total]
     rejections: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
 
-    def __add__(self, other: Snapshot) -> Snapshot:
-        plan = choose_covering_plan(self.plan, other.plan)
+    def __add__(self, other: Self) -> Self:
+        plan = self._choose_plan(other)
         totals = dict(self.totals)
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
         rejections = Counter(self.rejections) + Counter(other.rejections)
-        return Snapshot(plan, totals, rejections, self.simulated or other.simulated)
+        return type(self)(plan, totals, rejections, self.simulated or other.simulated)
+
+    @abstractmethod
+    def _choose_plan(self, other: CounterSnapshot[Any]) -> PlanT:
+        """Return the plan of the sum; raise SnapshotError if the two cannot be added."""
 
     def total(self) -> int:
         """Return the number of reports."""
@@ -94,36 +99,116 @@ class Snapshot:
         }
         return dump_canonical_json(document)
 
+
+@dataclass(frozen=True)
+class Snapshot(CounterSnapshot[Plan]):
+    """Totals of one survey of people at one time.
+
+    Snapshots of one plan can be added. So can those of a family's rounds, if one round has all questions of
+    the others; the sum has the plan of that round.
+    """
+
+    def _choose_plan(self, other: CounterSnapshot[Any]) -> Plan:
+        if not isinstance(other, Snapshot):
+            raise _different_kinds_error(other.plan.id, self.plan.id)
+        return choose_covering_plan(self.plan, other.plan)
+
     @classmethod
     def from_json(cls, data: bytes, name: str = "the snapshot") -> Snapshot:
-        """Read a snapshot from JSON; errors begin with `name` and name the wrong entry.
-
-        Raises
-        ------
-        SnapshotError
-            If the data are not a snapshot, are truncated or of another version, or have an invalid plan or
-            counters that do not fit it.
-        """
-        try:
-            document = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
-        if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
-            FORMAT,
-            VERSION,
-        ):
-            raise SnapshotError(f"{name}: not a snapshot of version {VERSION}")
-        try:
-            return _from_dict(document)
-        except SurveyError as error:
-            raise SnapshotError(f"{name}: plan: {error}. {_RETAKE_HINT}") from error
-        except _FieldError as error:
-            raise SnapshotError(f"{name}: {error}. {_RETAKE_HINT}") from error
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise SnapshotError(f"{name}: the counters do not fit the plan. {_RETAKE_HINT}") from error
+        """Read a snapshot of people's answers from JSON; see :func:`read_snapshot`."""
+        return require_people(read_snapshot(data, name), name)
 
 
-def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
+@dataclass(frozen=True)
+class SiloSnapshot(CounterSnapshot[SiloPlan]):
+    """Totals of one survey of silos at one time: the sums of all messages. Those of one plan can be added."""
+
+    def _choose_plan(self, other: CounterSnapshot[Any]) -> SiloPlan:
+        if not isinstance(other, SiloSnapshot):
+            raise _different_kinds_error(self.plan.id, other.plan.id)
+        if self.plan != other.plan:
+            raise SnapshotError(
+                f"the messages of {self.plan.id} and {other.plan.id} cannot be added: they follow different "
+                "plans"
+            )
+        return self.plan
+
+    @property
+    def messages(self) -> int:
+        """Number of messages."""
+        return self.total()
+
+    @property
+    def cells(self) -> IntArray:
+        """The sums of all cells, shape (cells,); zeros without messages."""
+        question = self.plan.question
+        total = self.totals.get(question.key)
+        return np.zeros(question.cells, dtype=np.int64) if total is None else total.cells
+
+
+AnySnapshot = Snapshot | SiloSnapshot
+SnapshotT = TypeVar("SnapshotT", bound=CounterSnapshot[Any])
+
+
+def _different_kinds_error(silos: str, people: str) -> SnapshotError:
+    return SnapshotError(
+        f"{silos} is a survey of silos and {people} one of people: their counters are not added. Give "
+        "ldp-train both, as separate sources"
+    )
+
+
+def make_snapshot(
+    plan: Plan | SiloPlan,
+    totals: Mapping[str, Total],
+    rejections: Mapping[str, int] | None = None,
+    simulated: bool = False,
+) -> AnySnapshot:
+    """Return a snapshot of the plan's kind."""
+    if isinstance(plan, SiloPlan):
+        return SiloSnapshot(plan, totals, rejections or {}, simulated)
+    return Snapshot(plan, totals, rejections or {}, simulated)
+
+
+def require_people(snapshot: AnySnapshot, name: str = "") -> Snapshot:
+    """Return a snapshot of people's answers; raise SnapshotError, which begins with `name`, for silos."""
+    if isinstance(snapshot, SiloSnapshot):
+        raise SnapshotError(f"{name or snapshot.plan.id}: {SILO_REFUSAL}")
+    return snapshot
+
+
+def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
+    """Read a snapshot from JSON; errors begin with `name` and name the wrong entry.
+
+    Raises
+    ------
+    SnapshotError
+        If the data are not a snapshot, are truncated or of another version, or have an invalid plan or
+        counters that do not fit it.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
+        FORMAT,
+        VERSION,
+    ):
+        raise SnapshotError(f"{name}: not a snapshot of version {VERSION}")
+    try:
+        # the plan was canonical when it was written; sorting its keys restores those bytes
+        plan = read_any_plan(dump_canonical_json(document["plan"]))
+        totals = read_totals(document["totals"], plan)
+        rejections = read_rejections(document["rejections"])
+    except SurveyError as error:
+        raise SnapshotError(f"{name}: plan: {error}. {_RETAKE_HINT}") from error
+    except FieldError as error:
+        raise SnapshotError(f"{name}: {error}. {_RETAKE_HINT}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise SnapshotError(f"{name}: the counters do not fit the plan. {_RETAKE_HINT}") from error
+    return make_snapshot(plan, totals, rejections, document.get("simulated") is True)
+
+
+def sum_snapshots(snapshots: Iterable[SnapshotT]) -> SnapshotT:
     """Add up snapshots of one plan, or of the rounds of one family, in any order.
 
     If several rounds have all questions, the sum has the plan of the family's first round, otherwise that of
@@ -132,10 +217,10 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
     Raises
     ------
     SnapshotError
-        See :func:`choose_covering_plan`.
+        See :func:`choose_covering_plan`; also for a survey of silos with one of people.
     """
 
-    def rank(snapshot: Snapshot) -> tuple[int, bool, str]:
+    def rank(snapshot: SnapshotT) -> tuple[int, bool, str]:
         # the round with most questions comes first: neither of two others may cover the other
         plan = snapshot.plan
         return -len(plan.questions), plan.id != plan.family, plan.id
@@ -143,7 +228,7 @@ def sum_snapshots(snapshots: Iterable[Snapshot]) -> Snapshot:
     return reduce(add, sorted(snapshots, key=rank))
 
 
-def require_different(snapshots: Mapping[str, Snapshot]) -> None:
+def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
     """Raise SnapshotError if two snapshots, given by their names, have the same plan and equal counters.
 
     Counters without reports are equal without being copies.
@@ -160,43 +245,7 @@ def require_different(snapshots: Mapping[str, Snapshot]) -> None:
             )
 
 
-def choose_covering_plan(one: Plan, other: Plan) -> Plan:
-    """Return the plan that has all questions of the other plan; the first if both do.
-
-    Raises
-    ------
-    SnapshotError
-        If neither does, or if they are not rounds of one family: their reports cannot be added.
-    """
-    for plan, covered in ((one, other), (other, one)):
-        keys = {question.key for question in plan.questions}
-        covers = {question.key for question in covered.questions} <= keys
-        if covers and _shared_definition(plan) == _shared_definition(covered):
-            return plan
-    if bool(one.validation) != bool(other.validation):
-        validation, training = (one, other) if one.validation else (other, one)
-        raise SnapshotError(
-            f"{validation.id} validates a model, and its reports are not added to {training.id}: give "
-            "ldp-train both, as separate sources"
-        )
-    raise SnapshotError(
-        f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, which are not "
-        f"rounds of one family where one round asks all questions of the other"
-    )
-
-
-def _shared_definition(plan: Plan) -> tuple[Any, ...]:
-    """Return the parts of a plan that are the same in all rounds of a family."""
-    return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
-
-
-def counter_names(plan: Plan) -> list[str]:
-    """Return the names of all counters of a plan: one per question, and its support counters."""
-    support = [each.support_key for each in plan.questions if each.mechanism.support_counters]
-    return [each.key for each in plan.questions] + support
-
-
-def take_snapshot(store: Store, survey: str) -> Snapshot:
+def take_snapshot(store: Store, survey: str) -> AnySnapshot:
     """Return one survey's snapshot, read from a store.
 
     Raises
@@ -208,10 +257,10 @@ def take_snapshot(store: Store, survey: str) -> Snapshot:
     """
     plan = read_stored_plan(store, survey)
     require_complete_import(store, survey)
-    return Snapshot(plan, store.totals(survey), store.rejections(survey))
+    return make_snapshot(plan, store.totals(survey), store.rejections(survey))
 
 
-def read_stored_plan(store: Store, survey: str) -> Plan:
+def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
     """Read one survey's plan from a store.
 
     Raises
@@ -222,39 +271,4 @@ def read_stored_plan(store: Store, survey: str) -> Plan:
     plans = store.plans()
     if survey not in plans:
         raise unknown_survey_error(survey, plans)
-    return Plan.from_json(plans[survey])
-
-
-def _from_dict(document: dict[str, Any]) -> Snapshot:
-    # the plan was canonical when it was written; sorting its keys restores those bytes
-    plan = Plan.from_json(dump_canonical_json(document["plan"]))
-    cell_counts = {question.key: question.cells for question in plan.questions}
-    for question in plan.questions:
-        if support := question.mechanism.support_counters:
-            cell_counts[question.support_key] = support.cells
-    totals = {
-        key: _read_total(entry, cell_counts[key], f"totals.{key}")
-        for key, entry in document["totals"].items()
-    }
-    rejections = {
-        reason: _read_count(number, f"rejections.{reason}")
-        for reason, number in document["rejections"].items()
-    }
-    return Snapshot(plan, totals, rejections, document.get("simulated") is True)
-
-
-def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:
-    cells = entry["cells"]
-    if not isinstance(cells, list) or len(cells) != count:
-        raise _FieldError(f"{field}.cells: needs a list of {count} whole numbers, one per counter")
-    for place, cell in enumerate(cells):
-        # numpy would convert 1.5 to 1 and "5" to 5 without an error
-        if type(cell) is not int or not -_MAX_COUNT <= cell <= _MAX_COUNT:
-            raise _FieldError(f"{field}.cells.{place}: needs a whole number between -2^63 and 2^63")
-    return Total(_read_count(entry["n"], f"{field}.n"), np.array(cells, dtype=np.int64))
-
-
-def _read_count(number: object, field: str) -> int:
-    if type(number) is not int or not 0 <= number <= _MAX_COUNT:
-        raise _FieldError(f"{field}: needs a whole number from 0 to below 2^63")
-    return number
+    return read_any_plan(plans[survey])

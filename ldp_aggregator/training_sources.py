@@ -17,8 +17,17 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from encoders.errors import LdpError
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives import ArchiveError, Warn, count_archives
-from ldp_aggregator.snapshot import Snapshot, require_different, sum_snapshots, take_snapshot
+from ldp_aggregator.snapshot import (
+    AnySnapshot,
+    SiloSnapshot,
+    Snapshot,
+    read_snapshot,
+    require_different,
+    sum_snapshots,
+    take_snapshot,
+)
 from ldp_aggregator.stores import Store, open_store
 
 TOKEN_VARIABLE = "LDP_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable, not a token
@@ -51,7 +60,7 @@ class SourceError(LdpError):
 def read_training_data(
     sources: Sequence[str],
     *,
-    plan: Plan | None = None,
+    plan: Plan | SiloPlan | None = None,
     surveys: Sequence[str] = (),
     token: str | None = None,
     warn: Warn = warnings.warn,
@@ -68,7 +77,7 @@ def read_training_data(
         paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of
         any size. Each report counts once across all archives; duplicates between other sources cannot be
         detected.
-    plan : Plan, optional
+    plan : Plan or SiloPlan, optional
         The plan of the reports in archives. Without archives, one of the sources must have this plan.
     surveys : sequence of str
         Ids of the surveys to read from a store that has several: one survey, or the rounds of one.
@@ -106,7 +115,7 @@ def read_training_data(
                 by_source[source] = _read_snapshots(source, surveys, token)
                 progress.advance()
     require_different({source: each[0] for source, each in by_source.items() if len(each) == 1})
-    snapshots = [snapshot for each in by_source.values() for snapshot in each]
+    snapshots: list[AnySnapshot] = [snapshot for each in by_source.values() for snapshot in each]
     if archives:
         if plan is None:
             raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")
@@ -116,7 +125,13 @@ def read_training_data(
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given; only raw reports need one")
-    return _separate_validation(snapshots, two_models)
+    return _separate_validation([_require_people(each) for each in snapshots], two_models)
+
+
+def _require_people(snapshot: AnySnapshot) -> Snapshot:
+    if isinstance(snapshot, SiloSnapshot):
+        raise SourceError(f"{snapshot.plan.id} is a survey of silos, which this version does not train on")
+    return snapshot
 
 
 def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> TrainingData:
@@ -156,15 +171,15 @@ def _is_archive(source: str) -> bool:
         raise SourceError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> list[Snapshot]:
+def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> list[AnySnapshot]:
     if source.startswith(("http://", "https://")):
         return [fetch_snapshot(source, token)]
     if "://" in source:
         return read_store_snapshots(source, surveys)
-    return [Snapshot.from_json(Path(source).read_bytes(), source)]
+    return [read_snapshot(Path(source).read_bytes(), source)]
 
 
-def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[Snapshot]:
+def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnapshot]:
     """Read the snapshots of one or several surveys from a store.
 
     Raises
@@ -220,7 +235,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def fetch_snapshot(url: str, token: str | None) -> Snapshot:
+def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
     """Fetch a survey's snapshot from its collector.
 
     Parameters
@@ -249,7 +264,7 @@ def fetch_snapshot(url: str, token: str | None) -> Snapshot:
         raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector cannot be reached: {error}") from error
-    return Snapshot.from_json(body, url)
+    return read_snapshot(body, url)
 
 
 def _describe_refusal(error: HTTPError) -> str:

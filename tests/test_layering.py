@@ -56,6 +56,7 @@ LAYERS = {
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task"},
         {"rows", "stores"},
+        {"snapshot_entries", "snapshot_plans"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
         {"central", "results"},

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import expm1, log
+from math import exp, expm1, log
 
 FALSE_ALARM = 1e-6
 """Largest probability that all checks of totals together refuse an honest message."""
 _BOUND_STEPS = 1000
+_MAX_RATE = 60.0
+"""Noise of a smaller scale than its inverse is nearly always zero."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class CountedTable:
     scale: Fraction
     clamp: tuple[int, int]
     total_error: int
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise in a cell, in rows squared: 2a / (1 - a)^2 with a = e^(-1 / scale)."""
+        rate = min(float(1 / self.scale), _MAX_RATE)
+        return 2 * exp(-rate) / expm1(-rate) ** 2 / self.unit**2
 
     @property
     def end(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from encoders.errors import SignatureError
-from encoders.survey.plan import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.signature import base64_text, require_cryptography, signed_message
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def public_key_of(private_key_pem: bytes) -> str:
     return base64_text(_private(private_key_pem).public_key().public_bytes_raw())
 
 
-def sign(plan: Plan, private_key_pem: bytes) -> bytes:
+def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
     """Sign a plan; the same plan and key give the same signature.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     private_key_pem : bytes
         An Ed25519 key, PKCS #8 in PEM form, without a password.
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Question
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.questions import MEAN
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
 from ldp_aggregator.authoring.overview import find_warnings, report_bytes
+from ldp_aggregator.authoring.silo_overview import describe_silo_plan, find_silo_warnings
 from ldp_aggregator.authoring.survey_texts import find_missing_texts
+from ldp_aggregator.authoring.survey_warning import SurveyWarning
+
+
+def describe_any_plan(plan: Plan | SiloPlan, file: str, text: str) -> dict[str, Any]:
+    """Return the result for a survey of people or of silos that can be used; see :func:`describe_plan`."""
+    if isinstance(plan, Plan):
+        return describe_plan(plan, file, text)
+    problems = _warnings(find_silo_warnings(plan), file, text)
+    survey = {**describe_silo_plan(plan), "texts": _describe_texts(plan)}
+    return {"valid": True, "problems": problems, "survey": survey}
 
 
 def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey that can be used.
+    """Return the result for a survey of people that can be used.
 
     Parameters
     ----------
@@ -24,10 +38,7 @@ def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
     text : str
         Content of the file, in which the lines of warnings are found if it is TOML.
     """
-    problems = [
-        _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
-        for each in find_warnings(plan)
-    ]
+    problems = _warnings(find_warnings(plan), file, text)
     survey = {
         "id": plan.id,
         "family": plan.family,
@@ -55,6 +66,13 @@ def describe_unreadable(file: str, message: str) -> dict[str, Any]:
     return {"valid": False, "problems": [_problem("error", file, None, "", message)], "survey": None}
 
 
+def _warnings(warnings: Iterable[SurveyWarning], file: str, text: str) -> list[dict[str, Any]]:
+    return [
+        _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
+        for each in warnings
+    ]
+
+
 def _problem(severity: str, file: str, line: int | None, field: str, message: str) -> dict[str, Any]:
     return {"severity": severity, "file": file, "line": line, "field": field or None, "message": message}
 
@@ -73,7 +91,7 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
     }
 
 
-def _describe_texts(plan: Plan) -> dict[str, Any] | None:
+def _describe_texts(plan: AnyPlan) -> dict[str, Any] | None:
     """Return what each language lacks; None without texts, and no languages if their file is not at hand."""
     if not plan.texts_digest:
         return None

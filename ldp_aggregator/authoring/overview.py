@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
@@ -15,6 +14,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.survey_texts import describe_texts
+from ldp_aggregator.authoring.survey_warning import SurveyWarning
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
@@ -79,21 +79,6 @@ def report_bytes(plan: Plan, question: Question) -> int:
     """Return the length in bytes of a report that answers this question; all such reports have it."""
     payload = bytes(question.mechanism.payload_bytes)
     return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
-
-
-@dataclass(frozen=True)
-class SurveyWarning:
-    """A warning for the author of a survey.
-
-    Attributes
-    ----------
-    path : tuple of str
-        The path of the entry in the survey file, the first one if the warning is about several.
-    message : str
-    """
-
-    path: tuple[str, ...]
-    message: str
 
 
 def find_warnings(plan: Plan) -> list[SurveyWarning]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import SignatureError
-from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import signature_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.author_key import make_keys, public_key_of, sign
@@ -77,7 +78,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
     SurveyError, SignatureError
         If a file cannot be used; the message begins with its name.
     """
-    plan, pem = load_plan_file(survey), _read_bytes(key)
+    plan, pem = load_any_plan_file(survey), _read_bytes(key)
     path = output or signature_path(survey)
     try:
         signature, public_key = sign(plan, pem), public_key_of(pem)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import SurveyError
-from encoders.survey import CategoricalFeature, Label, Plan
+from encoders.survey import CategoricalFeature, Label
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
 from ldp_aggregator.atomic_file import write_atomically
@@ -17,7 +18,7 @@ _PUBLIC_MODE = 0o644
 _MAX_LISTED = 6
 
 
-def write_plan(plan: Plan, output: Path) -> None:
+def write_plan(plan: AnyPlan, output: Path) -> None:
     """Write a plan to a file, and its texts to the file beside it.
 
     Raises
@@ -34,7 +35,7 @@ def write_plan(plan: Plan, output: Path) -> None:
     write_atomically(output, plan.json, _PUBLIC_MODE)
 
 
-def describe_texts(plan: Plan) -> list[str]:
+def describe_texts(plan: AnyPlan) -> list[str]:
     """Return a line for each language of a survey's texts, with the texts that it lacks."""
     if not plan.texts:
         return ["texts: their file is not beside the plan"] if plan.texts_digest else []
@@ -47,7 +48,7 @@ def describe_texts(plan: Plan) -> list[str]:
     return lines
 
 
-def find_missing_texts(plan: Plan, table: Mapping[str, Any]) -> Iterator[str]:
+def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
     """Yield the titles and the texts of values that a language lacks; whole numbers need no text."""
     if "title" not in table:
         yield "title"

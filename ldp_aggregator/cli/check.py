@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
-from encoders.survey.plan_files import load_plan_file
-from ldp_aggregator.authoring.check_result import describe_mistakes, describe_plan, describe_unreadable
+from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.authoring.check_result import describe_any_plan, describe_mistakes, describe_unreadable
 from ldp_aggregator.authoring.overview import format_overview
+from ldp_aggregator.authoring.silo_overview import format_silo_overview
 
 
 class _CheckedFile(click.Path):
@@ -40,12 +42,12 @@ class _CheckedFile(click.Path):
     help="Print JSON instead, also of mistakes.",
 )
 def check(survey: Path, as_json: bool) -> None:
-    """Print every mistake in SURVEY by line and field, or an overview of its questions.
+    """Print every mistake in SURVEY by line and field, or an overview of what it asks for and of its noise.
 
     Exits with 1 if there is a mistake, with 2 if the file cannot be opened.
     """
     try:
-        plan = load_plan_file(survey)
+        plan = load_any_plan_file(survey)
     except SurveyError as error:
         count = len(error.problems)
         if as_json:
@@ -54,6 +56,8 @@ def check(survey: Path, as_json: bool) -> None:
             click.echo(f"{error}\n{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
         raise click.exceptions.Exit(1) from error
     if as_json:
-        click.echo(json.dumps(describe_plan(plan, survey.name, survey.read_text("utf-8-sig"))))
+        click.echo(json.dumps(describe_any_plan(plan, survey.name, survey.read_text("utf-8-sig"))))
+    elif isinstance(plan, SiloPlan):
+        click.echo(format_silo_overview(plan))
     else:
         click.echo(format_overview(plan))

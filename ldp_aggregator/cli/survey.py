@@ -11,7 +11,9 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
+from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.authoring.project import write_projection
 from ldp_aggregator.authoring.sample_row import (
     compare_mechanisms,
@@ -78,7 +80,7 @@ def compile_(survey: Path, output: Path) -> None:
     If the survey has texts, they are written beside the plan: plan.texts.json beside plan.json. The plan
     contains their SHA-256.
     """
-    plan = load_plan_file(survey)
+    plan = load_any_plan_file(survey)
     if str(output) != "-":
         try:
             write_plan(plan, output)
@@ -86,7 +88,8 @@ def compile_(survey: Path, output: Path) -> None:
             raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
         click.echo(f"wrote {output}, digest {plan.digest}")
         path = shlex.quote(str(output))
-        click.echo(f"next: ldp-survey preview {path}, then ldp-collector serve {path}")
+        preview_first = "" if isinstance(plan, SiloPlan) else f"ldp-survey preview {path}, then "
+        click.echo(f"next: {preview_first}ldp-collector serve {path}")
         return
     click.echo(plan.json, nl=False)
     if plan.texts_digest:

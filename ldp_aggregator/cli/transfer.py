@@ -14,7 +14,8 @@ from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
-    Snapshot,
+    AnySnapshot,
+    read_snapshot,
     read_stored_plan,
     require_different,
     sum_snapshots,
@@ -103,5 +104,5 @@ def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
         return migrate_survey(old, new, survey, progress.advance)
 
 
-def _read_snapshot(path: Path) -> Snapshot:
-    return Snapshot.from_json(path.read_bytes(), str(path))
+def _read_snapshot(path: Path) -> AnySnapshot:
+    return read_snapshot(path.read_bytes(), str(path))

@@ -9,6 +9,8 @@ from flask import Flask
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import open_to_web_pages
@@ -81,12 +83,13 @@ def create_app(
     return app
 
 
-def _read_plans(store: Store) -> dict[str, Plan]:
+def _read_plans(store: Store) -> dict[str, Plan | SiloPlan]:
     """Read the plans with their texts; log and skip those that this version cannot read."""
-    plans, texts = {}, store.texts()
+    plans: dict[str, Plan | SiloPlan] = {}
+    texts = store.texts()
     for survey, plan in store.plans().items():
         try:
-            plans[survey] = Plan.from_json(plan)
+            plans[survey] = read_any_plan(plan)
         except SurveyError:
             logs.log_event("survey-unreadable", logging.ERROR, survey=survey)
             continue
@@ -98,7 +101,7 @@ def _read_plans(store: Store) -> dict[str, Plan]:
     return plans
 
 
-def _make_texts(plans: Mapping[str, Plan]) -> dict[str, CachedResponse]:
+def _make_texts(plans: Mapping[str, Plan | SiloPlan]) -> dict[str, CachedResponse]:
     """Return the responses with the texts of those surveys that have some."""
     return {
         survey: CachedResponse(plan.texts.json, "application/json")

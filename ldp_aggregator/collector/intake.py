@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
-from encoders.survey import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.collector.buffered_writes import BufferedWrites
 from ldp_aggregator.collector.deduplication import REJECTED, ReportOutcome, record_once
 from ldp_aggregator.collector.invitations import find_invited
@@ -25,7 +25,7 @@ class Intake:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     store : Store
         Counts the reports. The plan must be published in it.
     record : callable, optional
@@ -33,7 +33,7 @@ class Intake:
     """
 
     def __init__(
-        self, plan: Plan, store: Store, record: Callable[[Sequence[Batch]], list[MarksById]] | None = None
+        self, plan: AnyPlan, store: Store, record: Callable[[Sequence[Batch]], list[MarksById]] | None = None
     ) -> None:
         self._plan = plan
         self._store = store

@@ -12,8 +12,10 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 from encoders.survey.invitation import HASH_BYTES, format_token, hash_token
 from encoders.survey.report_id import draw_report_id
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
@@ -22,7 +24,7 @@ from ldp_aggregator.stores.base import byte_rows, count_reports
 _TOKENS_PER_BATCH = 10_000
 
 
-def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> Iterator[str]:
+def create_tokens(store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Iterator[str]:
     """Yield new tokens in random order, each after the store has recorded its hash.
 
     The number of tokens of each question is proportional to its weight, rounded up or down.
@@ -30,14 +32,12 @@ def create_tokens(store: Store, plan: Plan, count: int, rng: RandomSource) -> It
     Parameters
     ----------
     store : Store
-    plan : Plan
+    plan : Plan or SiloPlan
         The plan of a survey by invitation.
     count : int
     rng : RandomSource
     """
-    questions = _shuffle(
-        [question for question, share in _divide_by_weight(plan, count, rng) for _ in range(share)], rng
-    )
+    questions = _draw_questions(plan, count, rng)
     for start in range(0, count, _TOKENS_PER_BATCH):
         tokens = [
             (question.key, draw_report_id(plan, question, rng))
@@ -56,7 +56,7 @@ def count_tokens(store: Store, survey: str) -> int:
 
 
 def find_invited(
-    store: Store, plan: Plan, batches: Sequence[QuestionBatch]
+    store: Store, plan: AnyPlan, batches: Sequence[QuestionBatch]
 ) -> list[tuple[QuestionBatch, BoolArray]]:
     """Replace tokens by their hashes, and return which reports have a token of their question.
 
@@ -68,6 +68,14 @@ def find_invited(
         (batch, np.array([each in known[batch.question.key] for each in byte_rows(batch.ids)], dtype=bool))
         for batch in hashed
     ]
+
+
+def _draw_questions(plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Sequence[CountedQuestion]:
+    """Return the question of each token, in random order; a survey of silos has one question."""
+    if isinstance(plan, SiloPlan):
+        return [plan.question] * count
+    shares = _divide_by_weight(plan, count, rng)
+    return _shuffle([question for question, share in shares for _ in range(share)], rng)
 
 
 def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
@@ -85,14 +93,14 @@ def _shuffle(questions: list[Question], rng: RandomSource) -> list[Question]:
     return [questions[place] for place in np.argsort(keys, kind="stable").tolist()]
 
 
-def _token_batch(plan: Plan, counter: str, ids: Sequence[bytes]) -> Batch:
+def _token_batch(plan: AnyPlan, counter: str, ids: Sequence[bytes]) -> Batch:
     no_marks = np.zeros((len(ids), 8), dtype=np.uint8)
     return Batch(
         token_namespace(plan.id), counter, _hash_tokens(plan, ids), no_marks, np.zeros(0, dtype=np.int64)
     )
 
 
-def _hash_tokens(plan: Plan, ids: Sequence[bytes]) -> ByteArray:
+def _hash_tokens(plan: AnyPlan, ids: Sequence[bytes]) -> ByteArray:
     hashes = b"".join(hash_token(plan, each) for each in ids)
     return np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES)
 

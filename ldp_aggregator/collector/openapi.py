@@ -18,6 +18,7 @@ from werkzeug.routing import Rule
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
+from encoders.survey.plan_checks import SILO
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
 from ldp_aggregator.collector.problems import STATUS, is_retryable
@@ -62,6 +63,7 @@ _SURVEYS = _list(
         phase={"enum": [phase for phase in Phase if phase is not Phase.WAITING]},
     )
 )
+_SURVEYS["items"]["properties"]["kind"] = {"const": SILO}  # only of surveys of silos
 _REPORT_OUTCOMES = {
     "oneOf": [
         _object(status={"enum": ["recorded", "duplicate"]}),

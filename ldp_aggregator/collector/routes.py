@@ -6,7 +6,9 @@ from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
+from encoders.survey.plan_checks import SILO
 from encoders.survey.signature import signature_text
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED
 from ldp_aggregator.collector.openapi import cached_description
@@ -14,7 +16,7 @@ from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.request_body import is_plain_text, read_body
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
-from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.snapshot import SiloSnapshot, take_snapshot
 from ldp_aggregator.stores.schedule import Phase
 
 pages = Blueprint("collector", __name__)
@@ -34,7 +36,7 @@ def surveys() -> Response:
     """List the surveys that have opened."""
     phases = [(plan, service().phase(plan.id)) for plan in service().plans.values()]
     open_surveys = [
-        {"id": plan.id, "digest": plan.digest, "phase": phase}
+        {"id": plan.id, "digest": plan.digest, "phase": phase} | _kind(plan)
         for plan, phase in phases
         if phase is not Phase.WAITING
     ]
@@ -104,11 +106,15 @@ def reports(survey: str) -> Response:
     return jsonify(recorded=statuses.count(RECORDED), duplicate=statuses.count(DUPLICATE), rejected=rejected)
 
 
-def _plan(survey: str) -> Plan:
+def _plan(survey: str) -> Plan | SiloPlan:
     plans = service().plans
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]
+
+
+def _kind(plan: Plan | SiloPlan) -> dict[str, str]:
+    return {"kind": SILO} if isinstance(plan, SiloPlan) else {}
 
 
 def _require_phase(survey: str, *wanted: Phase) -> None:
@@ -144,6 +150,10 @@ def estimates(survey: str) -> Response:
     from ldp_aggregator.estimation import estimate_snapshot  # late: requests of devices do not need it
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
+    if isinstance(snapshot, SiloSnapshot):
+        from ldp_aggregator.collector.dashboard.data import silo_progress_document  # late, too
+
+        return jsonify(silo_progress_document(snapshot))
     return jsonify(estimate_snapshot(snapshot, poisoning=True).as_dict())
 
 
@@ -156,7 +166,10 @@ def estimates_table(survey: str) -> Response:
     from ldp_aggregator.results.table import build_table
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
-    text = dump_csv(build_table(estimate_snapshot(snapshot).as_dict()))
+    if isinstance(snapshot, SiloSnapshot):
+        text = dump_csv(())  # the collector has no estimates of messages of silos
+    else:
+        text = dump_csv(build_table(estimate_snapshot(snapshot).as_dict()))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"

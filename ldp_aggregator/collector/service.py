@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
@@ -29,7 +30,7 @@ class Service:
     ----------
     settings : CollectorSettings
     store : Store
-    plans : mapping of survey id to Plan
+    plans : mapping of survey id to Plan or SiloPlan
         The plans in the store when the application was made.
     intakes : mapping of survey id to Intake
         The intake of each survey.
@@ -53,7 +54,7 @@ class Service:
 
     settings: CollectorSettings
     store: Store
-    plans: Mapping[str, Plan]
+    plans: Mapping[str, Plan | SiloPlan]
     intakes: Mapping[str, Intake]
     texts: Mapping[str, CachedResponse]
     signatures: Mapping[str, bytes]

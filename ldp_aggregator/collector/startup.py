@@ -12,7 +12,9 @@ from flask import Flask
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
-from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.plan_files import load_signature_file, signature_path
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
@@ -35,7 +37,7 @@ class PublishedSurveys:
     Attributes
     ----------
     settings : CollectorSettings
-    plans : list of Plan
+    plans : list of Plan or SiloPlan
     signatures : dict of survey id to bytes
         The signatures of those surveys that have a signature file beside their files.
     guarantee : str
@@ -49,7 +51,7 @@ class PublishedSurveys:
     """
 
     settings: CollectorSettings
-    plans: list[Plan]
+    plans: list[Plan | SiloPlan]
     signatures: dict[str, bytes]
     guarantee: str
     report_counts: Mapping[str, int] = field(default_factory=dict)
@@ -87,10 +89,11 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
         survey.
     """
-    plans = [load_plan_file(path) for path in settings.surveys]
+    plans = [load_any_plan_file(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}")
+    _require_body_limit(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
     if former:
         identify_file(former.settings.store, former.store_file)
@@ -118,7 +121,17 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     )
 
 
-def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan]) -> dict[str, bytes]:
+def _require_body_limit(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
+    """Raise SettingsError if a message of silos would be longer than a request's body may be."""
+    for plan in plans:
+        if isinstance(plan, SiloPlan) and plan.message_bytes > settings.max_body:
+            raise SettingsError(
+                f"max_body is {settings.max_body}, and a message to {plan.id} has up to {plan.message_bytes} "
+                "bytes: raise max_body"
+            )
+
+
+def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
     """Return the signatures beside the survey files, by survey id."""
     signatures = {
         plan.id: load_signature_file(signature_path(path)) for path, plan in zip(surveys, plans, strict=True)
@@ -132,7 +145,7 @@ def _require_surveys(store: Store, surveys: Collection[str]) -> None:
         raise MissingSurveyError(missing)
 
 
-def _publish(store: Store, plans: list[Plan], former: Collection[str]) -> None:
+def _publish(store: Store, plans: list[Plan | SiloPlan], former: Collection[str]) -> None:
     """Write the plans and texts to the store; refuse a changed plan.
 
     All other plans in the store that are new to this collector are published too, so that a cluster marks
@@ -149,7 +162,7 @@ def _publish(store: Store, plans: list[Plan], former: Collection[str]) -> None:
             store.publish(survey, plan.json, counter_names(plan))
 
 
-def _require_texts(store: Store, plans: list[Plan]) -> None:
+def _require_texts(store: Store, plans: list[Plan | SiloPlan]) -> None:
     """Raise SettingsError for a plan whose texts are neither beside its file nor in the store."""
     stored = store.texts()
     for plan in plans:

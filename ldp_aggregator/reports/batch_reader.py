@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import Reason, ReportError
 from encoders.report import ID_BYTES, Report, split
-from encoders.survey import Plan, Question
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 from encoders.survey.randomise import read_report
 from ldp_aggregator.arrays import BoolArray, ByteArray, IntArray
 from ldp_aggregator.reports.record_format import HEADER_BYTES, QUESTION_CODE_BYTES, PlanFormat
@@ -31,14 +31,14 @@ class QuestionBatch:
 
     Attributes
     ----------
-    question : Question
+    question : Question or SiloQuestion
     positions : int64 array, shape (m,)
         Position of each report in the body, counted in reports.
     ids : uint8 array, shape (m, 16)
     payloads : uint8 array, shape (m, payload_bytes)
     """
 
-    question: Question
+    question: CountedQuestion
     positions: IntArray
     ids: ByteArray
     payloads: ByteArray
@@ -77,10 +77,10 @@ class BatchReader:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AnyPlan) -> None:
         self._plan = plan
         self._formats = PlanFormat(plan).questions
         self._header = self._formats[0].prefix[:HEADER_BYTES]
@@ -110,7 +110,7 @@ class BatchReader:
             mechanism = batch.question.mechanism
             possible = mechanism.are_valid(batch.payloads)
             if not possible.all():
-                rejection = Rejection(Reason.BAD_PAYLOAD, f"no {mechanism.name} device sends this")
+                rejection = Rejection(Reason.BAD_PAYLOAD, mechanism.refusal)
                 rejections.update(dict.fromkeys(batch.positions[~possible].tolist(), rejection))
                 batches[index] = batch.take(possible)
         return batches, rejections

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
-from encoders.survey import Plan, Question
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
 from encoders.survey.report_id import report_id_prefix
 from ldp_aggregator.arrays import BoolArray, IntArray
 
@@ -34,7 +34,7 @@ class QuestionFormat:
 
     Attributes
     ----------
-    question : Question
+    question : Question or SiloQuestion
     prefix, separator : bytes
         The bytes before the id, and the bytes between id and payload.
     length : int
@@ -43,14 +43,14 @@ class QuestionFormat:
         The bytes that the id begins with, if it is a token.
     """
 
-    question: Question
+    question: CountedQuestion
     prefix: bytes
     separator: bytes
     length: int
     id_prefix: bytes = b""
 
     @classmethod
-    def from_question(cls, plan: Plan, question: Question) -> QuestionFormat:
+    def from_question(cls, plan: AnyPlan, question: CountedQuestion) -> QuestionFormat:
         """Derive the format from a packed report, since only `encoders.report` defines the wire format."""
         width = question.mechanism.payload_bytes
         blank = pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), bytes(width)))
@@ -92,10 +92,10 @@ class PlanFormat:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
         self.questions = [QuestionFormat.from_question(plan, question) for question in plan.questions]
         codes = np.array([question.question_code for question in self.questions])

@@ -123,6 +123,13 @@ def test_integers_are_exact_beyond_floating_point(store: Store) -> None:
     assert state(store) == (2, [big + 2, -big - 2])
 
 
+def test_a_long_vector_of_large_integers_of_both_signs_adds_up_exactly(store: Store) -> None:
+    cells = (-1) ** np.arange(8184) * (2**50 + np.arange(8184))  # a message of a silo, dense
+    for number in (1, 2, 3):
+        assert record(store, SURVEY, COUNTER, ids(number), cells * number) == {}
+    assert state(store) == (3, (6 * cells).tolist())
+
+
 def test_an_overflow_is_refused_whole(store: Store) -> None:
     record(store, SURVEY, COUNTER, ids(1), vector(0, 2**62 - 2**20))
     before = state(store)

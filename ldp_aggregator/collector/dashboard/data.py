@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from math import sqrt
 from typing import Any
 
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
+from ldp_aggregator.authoring.silo_overview import message_bytes
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import forecast_margins
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
-def render_progress(snapshot: Snapshot) -> CachedResponse:
+def render_progress(snapshot: AnySnapshot) -> CachedResponse:
     """Return the JSON that the operator's page shows."""
-    document = progress_document(snapshot)
+    if isinstance(snapshot, SiloSnapshot):
+        document = silo_progress_document(snapshot)
+    else:
+        document = progress_document(snapshot)
     return CachedResponse(json.dumps(document, separators=(",", ":")).encode(), "application/json")
 
 
@@ -35,6 +41,32 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
         "features": _list_features(plan, estimates, document["features"]),
         "warnings": document["warnings"],
+    }
+
+
+def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
+    """Return the counts of messages of silos, and the noise in a count, but no estimates."""
+    plan, messages = snapshot.plan, snapshot.messages
+    mechanism = plan.mechanism
+    return {
+        "survey": plan.id,
+        "plan_digest": plan.digest,
+        "epsilon": decimal_text(plan.epsilon),
+        "kind": SILO,
+        "reports": messages,
+        "questions": [{"name": plan.question.name, "mechanism": mechanism.name, "chance": 1, "n": messages}],
+        "rejections": dict(snapshot.rejections),
+        "label": plan.label.as_dict(),
+        "features": [],
+        "silo": {
+            "rows": plan.rows,
+            "rows_per_person": plan.rows_per_person,
+            "cells": mechanism.cells,
+            "message_bytes": message_bytes(plan),
+            "count_error": sqrt(messages * max(table.noise_variance for table in mechanism.tables)),
+            "safe_messages": mechanism.safe_messages,
+        },
+        "warnings": ["the collector shows no estimates of a survey of silos: ldp-train computes them"],
     }
 
 

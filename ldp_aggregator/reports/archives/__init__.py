@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.reader import READING, ArchiveError, read_archive, total_bytes
 from ldp_aggregator.reports.archives.spill import Spill
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, make_snapshot, sum_snapshots
 
 __all__ = ["ArchiveError", "Warn", "count_archives"]
 
@@ -21,12 +22,12 @@ Warn = Callable[[str], object]
 
 
 def count_archives(
-    plan: Plan,
+    plan: Plan | SiloPlan,
     paths: Sequence[str],
     warn: Warn,
     scheduler: str | None = None,
     show: ShowProgress = hide_progress,
-) -> Snapshot:
+) -> AnySnapshot:
     """Count the reports of archives, each once across all of them.
 
     Of two reports with the same id the first counts, in the order of `paths`. If the second has the same
@@ -34,7 +35,7 @@ def count_archives(
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
         The plan that the reports must answer.
     paths : sequence of str
     warn : callable
@@ -60,7 +61,8 @@ def count_archives(
 
         counted, results = count_on_cluster(plan, paths, scheduler, show)
     for result in results:
-        counted += Snapshot(plan, {}, result.rejections, result.simulated)
+        rejected = make_snapshot(plan, {}, result.rejections, result.simulated)
+        counted = sum_snapshots([counted, rejected])
         for warning in result.warnings:
             warn(warning)
     return counted

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from encoders.extras import needs_extra
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.dedup import Partition, count_distinct
 from ldp_aggregator.reports.archives.reader import (
     READING,
@@ -27,7 +29,7 @@ from ldp_aggregator.reports.archives.reader import (
     total_bytes,
 )
 from ldp_aggregator.reports.record_format import Records
-from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.snapshot import AnySnapshot, Total, make_snapshot
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -59,13 +61,13 @@ class _PartTotals:
 
 
 def count_on_cluster(
-    plan: Plan, paths: Sequence[str], scheduler: str, show: ShowProgress = hide_progress
-) -> tuple[Snapshot, list[ArchiveResult]]:
+    plan: Plan | SiloPlan, paths: Sequence[str], scheduler: str, show: ShowProgress = hide_progress
+) -> tuple[AnySnapshot, list[ArchiveResult]]:
     """Count the reports of archives, each once across all of them.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     paths : sequence of str
         Every worker must see the same files under these paths, and must have memory for the ids and
         payloads of one of them.
@@ -93,8 +95,8 @@ def count_on_cluster(
 
 
 def _run(
-    client: Client, plan: Plan, files: Sequence[str], show: ShowProgress
-) -> tuple[Snapshot, list[ArchiveResult]]:
+    client: Client, plan: Plan | SiloPlan, files: Sequence[str], show: ShowProgress
+) -> tuple[AnySnapshot, list[ArchiveResult]]:
     threads = sum(client.nthreads().values())
     parts = max(threads, total_bytes(files) // _PART_BYTES + 1)
     partition = Partition(min(parts, _MAX_PARTS))
@@ -111,7 +113,7 @@ def _run(
         shares = [client.submit(_take_part, each, part, pure=False) for each in archives]
         counts.append(client.submit(_count, plan.json, shares, pure=False))
     _wait(counts, show, "counting reports", "parts")
-    snapshots = [Snapshot(plan, each.totals, each.rejections) for each in client.gather(counts)]
+    snapshots = [make_snapshot(plan, each.totals, each.rejections) for each in client.gather(counts)]
     return reduce(add, snapshots), results
 
 
@@ -151,9 +153,9 @@ def _count(plan: bytes, shares: Sequence[_PartRecords]) -> _PartTotals:
 
 
 @lru_cache(maxsize=4)
-def _load_plan(plan: bytes) -> Plan:
+def _load_plan(plan: bytes) -> Plan | SiloPlan:
     """Return a plan from its JSON, read once per worker because reading checks it."""
-    return Plan.from_json(plan)
+    return read_any_plan(plan)
 
 
 @contextmanager

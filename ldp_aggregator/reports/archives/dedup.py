@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from encoders.errors import Reason
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.reports.record_format import Records
-from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.snapshot import AnySnapshot, Total, make_snapshot
 
 BUFFER_BYTES = 32 << 20
 """Size of the records that are buffered before they are merged into the distinct ones."""
@@ -43,14 +44,14 @@ class Partition:
         return np.split(records[order], ends[:-1])
 
 
-def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapshot:
+def count_distinct(plan: Plan | SiloPlan, pieces: Iterable[tuple[int, Records]]) -> AnySnapshot:
     """Count each accepted report once.
 
     At any time the distinct records are in memory, and at most `BUFFER_BYTES` more.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     pieces : iterable of (index of a question, Records)
         The accepted reports in order: of several reports with one id, the first counts.
     """
@@ -72,7 +73,7 @@ def count_distinct(plan: Plan, pieces: Iterable[tuple[int, Records]]) -> Snapsho
         if len(records) and mechanism.support_counters:  # for the poisoning check
             support = mechanism.support_counters.count(payloads)
             totals[plan.questions[index].support_key] = Total(0, support)
-    return Snapshot(plan, totals, {str(Reason.ID_REUSED): reused} if reused else {})
+    return make_snapshot(plan, totals, {str(Reason.ID_REUSED): reused} if reused else {})
 
 
 def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]) -> int:

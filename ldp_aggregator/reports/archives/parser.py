@@ -28,7 +28,8 @@ SIMULATED_MARK = b"ldp-simulate: simulated reports\n"
 _USUAL_PIECE_BYTES, _MAX_PIECE_BYTES = 1 << 13, 1 << 16
 """Number of bytes in which the end of a piece is searched: at first, and at most.
 
-All reports are much shorter. A truncated one may seem longer, since the bytes after it are read as lengths.
+Reports of people are much shorter, and a message of a silo is not longer. A truncated one may seem longer,
+since the bytes after it are read as lengths.
 """
 
 

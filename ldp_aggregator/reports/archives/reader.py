@@ -12,6 +12,7 @@ from pathlib import Path
 
 from encoders.errors import LdpError, Reason
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.parser import ArchiveParser, ParseSummary
 from ldp_aggregator.reports.record_format import PlanFormat, Records
 
@@ -50,13 +51,13 @@ class ArchiveResult:
 
 
 def read_archive(
-    plan: Plan, path: str, sink: RecordSink, progress: Callable[[int], object] = int
+    plan: Plan | SiloPlan, path: str, sink: RecordSink, progress: Callable[[int], object] = int
 ) -> ArchiveResult:
     """Check every report of an archive, and pass on those that a device could have sent.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
         The plan that the reports must answer.
     path : str
         A file of concatenated reports, like request bodies; gzip is recognised by content, not by name.

@@ -18,10 +18,11 @@ import numpy as np
 from encoders.progress import Progress, ShowProgress, hide_progress
 from encoders.report import ID_BYTES
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.dedup import BUFFER_BYTES, Partition, count_distinct
 from ldp_aggregator.reports.archives.reader import ArchiveError
 from ldp_aggregator.reports.record_format import Records
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot
 
 PARTS = 256
 
@@ -31,10 +32,10 @@ class Spill:
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan | SiloPlan) -> None:
         self._plan = plan
         self._partition = Partition(PARTS)
         self._buffer: dict[int, list[Records]] = {}
@@ -57,7 +58,7 @@ class Spill:
         if self._buffered_bytes > BUFFER_BYTES:
             self._write_buffer()
 
-    def count(self, show: ShowProgress = hide_progress) -> Snapshot:
+    def count(self, show: ShowProgress = hide_progress) -> AnySnapshot:
         """Return a snapshot with the counts of all reports that were added."""
         if self._folder is None:
             buffered = ((question, each) for question, pieces in self._buffer.items() for each in pieces)
@@ -66,7 +67,7 @@ class Spill:
         with show("counting reports", PARTS) as progress:
             return reduce(add, (self._count_part(part, progress) for part in range(PARTS)))
 
-    def _count_part(self, part: int, progress: Progress) -> Snapshot:
+    def _count_part(self, part: int, progress: Progress) -> AnySnapshot:
         counted = count_distinct(self._plan, self._read_part(part))
         progress.advance()
         return counted

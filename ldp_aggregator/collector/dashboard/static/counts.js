@@ -8,10 +8,12 @@ import * as format from "./format.js";
 export function showPlan(plan, digest) {
   const classes = plan.label.values;
   describe(byId("plan-facts"), [
-    ["Epsilon of one report", String(Number(plan.epsilon))],
+    [plan.kind === "silo" ? "Epsilon of one message" : "Epsilon of one report", String(Number(plan.epsilon))],
     ["Class", `${plan.label.name} (${classes.join(", ")})`],
     ["Features", format.count(plan.features.length)],
-    ["Questions", `${format.count(plan.questions.length)}, of which each person answers one`],
+    plan.kind === "silo"
+      ? ["Rows of one message", `at most ${format.count(plan.rows)}, and ${format.count(plan.rows_per_person)} of one person`]
+      : ["Questions", `${format.count(plan.questions.length)}, of which each person answers one`],
     ["Plan's digest", element("code", { class: "digest" }, digest)],
   ]);
 }

@@ -7,6 +7,7 @@ import { byId, element, saveFile, setText } from "./dom.js";
 import { MarginsTable } from "./margins.js";
 import { Refresher } from "./refresher.js";
 import { Counts, showPlan } from "./counts.js";
+import { showSilos } from "./silos.js";
 import { storeToken, token } from "./token.js";
 import * as format from "./format.js";
 
@@ -174,14 +175,19 @@ function show(now) {
   byId("token").value = "";
   byId("unlock").hidden = true;
   byId("figures").hidden = false;
-  if (before === null) createCards(now);
   counts.show(now, before);
+  showSilos(now);
+  if (!now.silo) showEstimates(now, before === null);
+  state.shown = now;
+  announce(now, before);
+}
+
+function showEstimates(now, isFirst) {
+  if (isFirst) createCards(now);
   state.cards.forEach(({ card, dataOf }) => card.show(...dataOf(now)));
   marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;
   filter();
-  state.shown = now;
-  announce(now, before);
 }
 
 /** Create the cards of a survey. */

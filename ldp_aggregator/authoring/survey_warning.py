@@ -1,0 +1,20 @@
+"""A warning for the author of a survey."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SurveyWarning:
+    """A warning for the author of a survey.
+
+    Attributes
+    ----------
+    path : tuple of str
+        The path of the entry in the survey file, the first one if the warning is about several.
+    message : str
+    """
+
+    path: tuple[str, ...]
+    message: str

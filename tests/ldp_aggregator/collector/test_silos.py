@@ -1,0 +1,406 @@
+"""Messages of silos at a collector: counted once, checked, kept apart from people's reports."""
+
+from __future__ import annotations
+
+import json
+import struct
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from encoders.randomness import SystemEntropy
+from encoders.report import ID_BYTES, MEDIA_TYPE, Report, pack, unpack
+from encoders.survey import read_survey
+from encoders.survey.invitation import read_invitation
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.cli.serve import main
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.invitations import create_tokens
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import publish_surveys
+from ldp_aggregator.migrate import migrate_survey
+from ldp_aggregator.reports.archives import count_archives
+from ldp_aggregator.snapshot import (
+    SiloSnapshot,
+    Snapshot,
+    SnapshotError,
+    read_snapshot,
+    sum_snapshots,
+    take_snapshot,
+)
+from ldp_aggregator.stores import MemoryStore, open_store
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
+from tests.support.servers import TOKEN, collector, redis_server
+from tests.support.silo_surveys import (
+    WARDS,
+    count_rows,
+    make_message,
+    make_rows,
+    read_silo_survey,
+)
+
+PLAN = read_silo_survey().compile()
+PEOPLE = read_survey(SURVEY).compile()
+OPERATOR = {"Authorization": "Bearer the-token"}
+PATH = "/v1/surveys/wards"
+
+
+def messages_of(plan: SiloPlan = PLAN, count: int = 3) -> list[bytes]:
+    """Return the messages of silos with 300 rows each."""
+    return [make_message(plan, make_rows(plan, 300), SystemEntropy()) for _ in range(count)]
+
+
+def cells_of(message: bytes, plan: SiloPlan = PLAN) -> np.ndarray:
+    return np.array(plan.mechanism.contribution(unpack(message, plan.max_report_bytes).payload))
+
+
+def with_cells(plan: SiloPlan, change: dict[int, int]) -> bytes:
+    """Return a message without noise and rows, with other cells in some places."""
+    cells = [change.get(cell, 0) for cell in range(plan.mechanism.cells)]
+    payload = struct.pack(f"<{len(cells)}q", *cells)
+    return pack(Report(plan.digest_bytes, 0, SystemEntropy().take(ID_BYTES), payload))
+
+
+@pytest.fixture
+def both() -> MemoryStore:
+    """Return a store with a survey of silos and one of people."""
+    store = MemoryStore()
+    store.publish(PLAN.id, PLAN.json)
+    store.publish(PEOPLE.id, PEOPLE.json)
+    return store
+
+
+@pytest.fixture
+def site(both: MemoryStore) -> FlaskClient:
+    return create_app(CollectorSettings(operator_token="the-token"), both).test_client()
+
+
+def post(site: FlaskClient, body: bytes, survey: str = "wards") -> tuple[int, dict[str, Any]]:
+    response = site.post(f"/v1/surveys/{survey}/reports", data=body, content_type=MEDIA_TYPE)
+    return response.status_code, response.json
+
+
+# -- counting ----------------------------------------------------------------------------------
+
+
+def test_each_message_is_counted_once_and_the_cells_add_up(site: FlaskClient, both: MemoryStore) -> None:
+    one, two, three = messages_of()
+    assert post(site, one) == (200, {"status": "recorded"})
+    assert post(site, one) == (200, {"status": "duplicate"})
+    assert post(site, one + two + three) == (200, {"recorded": 2, "duplicate": 1, "rejected": []})
+    snapshot = take_snapshot(both, PLAN.id)
+    assert isinstance(snapshot, SiloSnapshot)
+    assert snapshot.messages == 3
+    assert snapshot.cells.tolist() == (cells_of(one) + cells_of(two) + cells_of(three)).tolist()
+
+
+def test_another_message_under_a_counted_id_is_refused(site: FlaskClient) -> None:
+    one, two = messages_of(count=2)
+    first, second = (unpack(message, PLAN.max_report_bytes) for message in (one, two))
+    post(site, one)
+    status, problem = post(site, pack(Report(PLAN.digest_bytes, 0, first.id, second.payload)))
+    assert (status, problem["reason"]) == (409, "id-reused")
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_contradictory_totals_are_refused_without_a_number_of_the_message(
+    site: FlaskClient, many: bool
+) -> None:
+    false = with_cells(PLAN, {0: 5000})  # one table counts 5,000 rows, the others none
+    above = with_cells(PLAN, {each.start: 150_000 * each.unit for each in PLAN.mechanism.tables})
+    if many:
+        status, answer = post(site, messages_of(count=1)[0] + false + above)
+        rejections = [{"index": place, "reason": "bad-payload"} for place in (1, 2)]
+        assert (status, answer) == (200, {"recorded": 1, "duplicate": 0, "rejected": rejections})
+    else:
+        for message in (false, above):
+            status, problem = post(site, message)
+            assert (status, problem["reason"], problem["retryable"]) == (400, "bad-payload", False)
+            assert "tables" in problem["detail"]
+            assert not any(character.isdigit() for character in problem["detail"])
+    assert rejected(site, "wards") == {"bad-payload": 2}
+
+
+def test_reports_of_people_and_messages_of_silos_do_not_mix(site: FlaskClient) -> None:
+    report = make_report(PEOPLE, {"age": "old", "hours": 7.5}, "yes")
+    message = messages_of(count=1)[0]
+    for survey, body in (("wards", report), (PEOPLE.id, message)):
+        status, problem = post(site, body, survey)
+        assert (status, problem["reason"]) == (409, "wrong-plan")
+        assert "another plan" in problem["detail"]
+
+
+def test_a_long_message_to_a_survey_of_people_is_too_large(site: FlaskClient) -> None:
+    status, problem = post(site, messages_of(long_plan(), 1)[0], PEOPLE.id)
+    assert (status, problem["reason"]) == (413, "too-large")
+    assert "4096" in problem["detail"]
+
+
+def test_damaged_messages_are_refused(site: FlaskClient) -> None:
+    message = messages_of(count=1)[0]
+    sent = unpack(message, PLAN.max_report_bytes)
+    cases = {
+        message[:-1]: "malformed",
+        message + b"\0": "malformed",
+        pack(Report(sent.plan_digest, 1, sent.id, sent.payload)): "unknown-question",
+        pack(Report(sent.plan_digest, 0, sent.id, sent.payload[:-8])): "bad-payload",
+        pack(Report(sent.plan_digest, 0, sent.id, b"")): "bad-payload",
+        pack(Report(bytes(32), 0, sent.id, sent.payload)): "wrong-plan",
+    }
+    for body, reason in cases.items():
+        assert post(site, body)[1]["reason"] == reason
+
+
+def long_plan() -> SiloPlan:
+    """Return a plan whose messages have nearly 64 KiB."""
+    values = ", ".join(f'"{value}"' for value in range(4092))
+    text = WARDS[: WARDS.index("[features.smoker]")].replace('"wards"', '"long"')
+    return read_silo_survey(f"{text}[features.ward]\nvalues = [{values}]\n").compile()
+
+
+def test_messages_of_64_kib_are_counted(both: MemoryStore) -> None:
+    plan = long_plan()
+    both.publish(plan.id, plan.json)
+    site = create_app(CollectorSettings(), both).test_client()
+    one, two = messages_of(plan, 2)
+    assert len(one) == 65_530
+    assert post(site, one, "long") == (200, {"status": "recorded"})
+    assert post(site, one + two, "long") == (200, {"recorded": 1, "duplicate": 1, "rejected": []})
+
+
+def test_a_body_limit_below_one_message_keeps_the_collector_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "wards.json").write_bytes(long_plan().json)
+    store = f"sqlite:///{tmp_path}/ldp.db"
+    with pytest.raises(SettingsError, match="max_body"):
+        publish_surveys(CollectorSettings(surveys=(tmp_path / "wards.json",), store=store, max_body=50_000))
+
+
+def test_a_flood_of_messages_does_not_wrap_around_the_totals(both: MemoryStore) -> None:
+    plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 1000000000")).compile()
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    table = plan.mechanism.tables[2]
+    full = {each.start: 10**9 * each.unit for each in plan.mechanism.tables}
+    intake = Intake(plan, store)
+    body = b"".join(with_cells(plan, full) for _ in range(plan.mechanism.safe_messages))
+    statuses = {outcome.status for outcome in intake.record_body(body)}
+    assert statuses == {"recorded"}
+    snapshot = take_snapshot(store, plan.id)
+    assert isinstance(snapshot, SiloSnapshot)
+    assert snapshot.cells[table.start] == 10**9 * table.unit * plan.mechanism.safe_messages
+
+
+# -- tokens ------------------------------------------------------------------------------------
+
+
+def test_a_token_admits_one_message() -> None:
+    plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    mine, yours = create_tokens(store, plan, 2, SystemEntropy())
+    site = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
+
+    def message(token: str | None) -> bytes:
+        invited = read_invitation(plan, token) if token else None
+        payload = plan.mechanism.perturb(count_rows(plan, make_rows(plan, 50)), SystemEntropy())
+        report_id = invited[1] if invited else b"\0\0" + SystemEntropy().take(ID_BYTES - 2)
+        return pack(Report(plan.digest_bytes, 0, report_id, payload))
+
+    first = message(mine)
+    assert post(site, first) == (200, {"status": "recorded"})
+    assert post(site, first) == (200, {"status": "duplicate"})
+    assert post(site, message(mine))[1]["reason"] == "id-reused"
+    assert post(site, message(None))[1]["reason"] == "not-enrolled"
+    assert post(site, message(yours)) == (200, {"status": "recorded"})
+    assert 'ldp_tokens{survey="wards"} 2.0' in site.get("/metrics", headers=OPERATOR).text
+
+
+# -- the operator's pages ----------------------------------------------------------------------
+
+
+def test_the_plan_and_the_list_of_surveys_name_the_kind(site: FlaskClient) -> None:
+    listed = {each["id"]: each for each in site.get("/v1/surveys").json["surveys"]}
+    assert listed["wards"] == {"id": "wards", "digest": PLAN.digest, "phase": "open", "kind": "silo"}
+    assert "kind" not in listed[PEOPLE.id]
+    response = site.get(PATH)
+    assert response.data == PLAN.json
+    assert response.headers["ETag"] == f'"{PLAN.digest}"'
+
+
+def test_progress_counts_messages_and_names_the_noise_but_has_no_estimates(site: FlaskClient) -> None:
+    post(site, b"".join(messages_of(count=4)))
+    document = site.get(f"{PATH}/progress", headers=OPERATOR).json
+    assert (document["kind"], document["reports"], document["features"]) == ("silo", 4, [])
+    assert document["questions"] == [{"name": "counts", "mechanism": "count_table", "chance": 1, "n": 4}]
+    assert document["silo"]["count_error"] == pytest.approx((4 * 2 * 4**2) ** 0.5, rel=0.01)
+    assert (document["silo"]["rows"], document["silo"]["cells"]) == (100_000, 28)
+    estimates = site.get(f"{PATH}/estimates", headers=OPERATOR).json
+    assert (estimates["reports"], estimates["features"]) == (4, [])
+    assert "ldp-train" in estimates["warnings"][0]
+    assert site.get(f"{PATH}/estimates.csv", headers=OPERATOR).text.count("\n") == 1
+    assert 'ldp_reports_total{survey="wards"} 4.0' in site.get("/metrics", headers=OPERATOR).text
+
+
+# -- snapshots and stores ----------------------------------------------------------------------
+
+
+def snapshot_of(messages: Sequence[bytes], plan: SiloPlan = PLAN) -> SiloSnapshot:
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    Intake(plan, store).record_body(b"".join(messages))
+    snapshot = take_snapshot(store, plan.id)
+    assert isinstance(snapshot, SiloSnapshot)
+    return snapshot
+
+
+def test_snapshots_of_silos_are_read_back_and_added() -> None:
+    messages = messages_of(count=5)
+    one, two = snapshot_of(messages[:2]), snapshot_of(messages[2:])
+    again = read_snapshot(one.to_json())
+    assert again.to_json() == one.to_json()
+    assert isinstance(again, SiloSnapshot)
+    both = sum_snapshots([one, two])
+    assert both.messages == 5
+    assert both.cells.tolist() == sum(map(cells_of, messages)).tolist()
+
+
+def test_snapshots_of_other_plans_and_of_people_are_not_added() -> None:
+    one = snapshot_of(messages_of(count=1))
+    other_plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 5000")).compile()
+    with pytest.raises(SnapshotError, match="different plans"):
+        one + snapshot_of(messages_of(other_plan, 1), other_plan)
+    people = Snapshot(PEOPLE, {})
+    for pair in ([one, people], [people, one]):
+        with pytest.raises(SnapshotError, match=r"wards is a survey of silos and .* one of people"):
+            sum_snapshots(pair)
+    with pytest.raises(SnapshotError, match="ldp-silo report"):
+        Snapshot.from_json(one.to_json())
+
+
+def test_an_empty_survey_of_silos_has_zero_cells(both: MemoryStore) -> None:
+    snapshot = take_snapshot(both, PLAN.id)
+    assert isinstance(snapshot, SiloSnapshot)
+    assert (snapshot.messages, set(snapshot.cells.tolist())) == (0, {0})
+
+
+def test_a_survey_of_silos_moves_to_another_store_with_its_ids(tmp_path: Path, both: MemoryStore) -> None:
+    messages = messages_of(count=3)
+    Intake(PLAN, both).record_body(b"".join(messages))
+    target = open_store(f"sqlite:///{tmp_path}/new.db")
+    assert migrate_survey(both, target, PLAN.id) == 3
+    assert take_snapshot(target, PLAN.id).to_json() == take_snapshot(both, PLAN.id).to_json()
+    outcomes = Intake(PLAN, target).record_body(b"".join([*messages, *messages_of(count=1)]))
+    assert [outcome.status for outcome in outcomes] == ["duplicate"] * 3 + ["recorded"]
+    target.close()
+
+
+@pytest.mark.parametrize("plan", [PLAN, long_plan()], ids=["short", "long"])
+def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path: Path, plan: SiloPlan) -> None:
+    messages = messages_of(plan, 4)
+    false = with_cells(plan, {0: plan.rows * 3})
+    body = b"".join([*messages[:2], false, messages[0], *messages[2:]])
+    (tmp_path / "messages").write_bytes(body)
+    warnings: list[str] = []
+    counted = count_archives(plan, [str(tmp_path / "messages")], warnings.append)
+    assert isinstance(counted, SiloSnapshot)
+    assert not warnings
+    assert (counted.messages, counted.rejections) == (4, {"bad-payload": 1})
+    assert counted.cells.tolist() == sum(cells_of(each, plan) for each in messages).tolist()
+
+
+def test_commands_export_merge_and_list_surveys_of_silos(tmp_path: Path) -> None:
+    urls = []
+    for name in ("one", "two"):
+        url = f"sqlite:///{tmp_path}/{name}.db"
+        store = open_store(url)
+        store.publish(PLAN.id, PLAN.json)
+        Intake(PLAN, store).record_body(b"".join(messages_of(count=2)))
+        store.close()
+        urls.append(url)
+    runner = CliRunner()
+    files = [str(tmp_path / f"{name}.json") for name in ("one", "two")]
+    for url, file in zip(urls, files, strict=True):
+        result = runner.invoke(main, ["export", "wards", "--store", url, "-o", file])
+        assert result.exit_code == 0, result.output
+        assert "2 reports of wards" in result.output
+    pooled = str(tmp_path / "pooled.json")
+    result = runner.invoke(main, ["merge", *files, "-o", pooled])
+    assert "4 reports of wards" in result.output
+    status = runner.invoke(main, ["status", "--store", urls[0]])
+    assert "wards" in status.output
+    merged = read_snapshot(Path(pooled).read_bytes())
+    assert merged.total() == 4
+
+
+# -- real servers ------------------------------------------------------------------------------
+
+
+@contextmanager
+def store_url(kind: str, folder: Path) -> Iterator[str]:
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/ldp.db"
+    else:
+        with redis_server(folder) as url:
+            yield url
+
+
+def send(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
+    request = urllib.request.Request(url, body, {"Content-Type": MEDIA_TYPE})
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_messages_over_http_are_counted_once_in_every_store(kind: str, tmp_path: Path) -> None:
+    wards, people = tmp_path / "wards.toml", tmp_path / "people.toml"
+    wards.write_text(WARDS)
+    people.write_text(SURVEY)
+    messages = messages_of()
+    with store_url(kind, tmp_path) as store, collector([wards, people], store) as (base, _):
+        reports, other = f"{base}{PATH}/reports", f"{base}/v1/surveys/{PEOPLE.id}/reports"
+        with urllib.request.urlopen(f"{base}{PATH}") as response:
+            assert response.read() == PLAN.json
+        assert [send(reports, message) for message in messages] == [(200, {"status": "recorded"})] * 3
+        assert [send(reports, message) for message in messages] == [(200, {"status": "duplicate"})] * 3
+        assert send(reports, b"".join(messages)) == (200, {"recorded": 0, "duplicate": 3, "rejected": []})
+        status, problem = send(reports, with_cells(PLAN, {0: 5000}))
+        assert (status, problem["reason"]) == (400, "bad-payload")
+        status, problem = send(reports, make_report(PEOPLE, {"age": "old", "hours": 7.5}, "yes"))
+        assert (status, problem["reason"]) == (409, "wrong-plan")
+        status, problem = send(other, messages[0])
+        assert (status, problem["reason"]) == (409, "wrong-plan")
+        request = urllib.request.Request(
+            f"{base}{PATH}/snapshot", headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        with urllib.request.urlopen(request) as response:
+            snapshot = read_snapshot(response.read())
+        assert isinstance(snapshot, SiloSnapshot)
+        assert snapshot.messages == 3
+        assert snapshot.cells.tolist() == sum(map(cells_of, messages)).tolist()
+
+
+@pytest.mark.slow
+def test_long_messages_add_up_exactly_in_a_cluster(cluster_nodes: Sequence[Any]) -> None:
+    plan = long_plan()
+    store = open_store(cluster_nodes[0].url)
+    store.publish(plan.id, plan.json, [plan.question.key])
+    store.require_survey(plan.id, [plan.question.key])
+    messages = messages_of(plan, 3)
+    assert [each.status for each in Intake(plan, store).record_body(b"".join(messages))] == ["recorded"] * 3
+    assert take_snapshot(store, plan.id).to_json() == snapshot_of(messages, plan).to_json()
+    store.close()

@@ -10,6 +10,7 @@ from encoders.explain.text import wrap_text
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import NumericFeature
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.survey_texts import describe_texts
@@ -50,16 +51,16 @@ def format_silo_overview(plan: SiloPlan) -> str:
 def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
     """Return the facts of a plan of silos for JSON."""
     return {
-        "kind": "silo",
         "id": plan.id,
         "family": plan.family,
         "digest": plan.digest,
         "epsilon": float(plan.epsilon),
         "by_invitation": plan.by_invitation,
-        "rows": plan.rows,
-        "rows_per_person": plan.rows_per_person,
         "label": plan.label.name,
         "features": [each.name for each in plan.features],
+        "kind": SILO,
+        "rows": plan.rows,
+        "rows_per_person": plan.rows_per_person,
         "cells": plan.mechanism.cells,
         "message_bytes": message_bytes(plan),
         "noise_scale": float(plan.scale),

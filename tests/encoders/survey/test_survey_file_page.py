@@ -9,11 +9,12 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
+from tests.support.silo_surveys import read_silo_survey
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
 PAGE = PAGE.partition("## Check a survey in a program")[0]  # its keys are those of a command's output
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TEXTS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]
 TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
@@ -58,6 +59,19 @@ def test_example_of_texts_on_the_page_fits_the_example_survey() -> None:
     texts = read_survey(EXAMPLE + EXAMPLE_OF_TEXTS).texts
     assert texts
     assert texts.languages["en"]["features"]["age"]["values"]["young"] == "Under 30"
+
+
+def test_example_of_silos_on_the_page_compiles() -> None:
+    plan = read_silo_survey(EXAMPLE_OF_SILOS).compile()
+    assert (plan.id, plan.rows, plan.by_invitation) == ("wards-2026", 1_000_000, True)
+
+
+@pytest.mark.parametrize(("rows", "beyond"), [(1, 0), (10**9, 10**9 + 1)])
+def test_rows_have_the_documented_limits(rows: int, beyond: int) -> None:
+    text = EXAMPLE_OF_SILOS.replace("1_000_000", str(rows))
+    assert read_silo_survey(text).rows_per_person == 1
+    with pytest.raises(SurveyError):
+        read_silo_survey(text.replace(f"rows = {rows}", f"rows = {beyond}"))
 
 
 def test_optional_keys_have_the_documented_defaults() -> None:

@@ -1,0 +1,128 @@
+"""Commands with a survey of silos: what works, and the one sentence that names the right command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import ldp_client
+from encoders.errors import SurveyError
+from encoders.survey.plan_checks import SILO_REFUSAL
+from ldp_aggregator.cli.serve import main as ldp_collector
+from ldp_aggregator.cli.simulate import main as ldp_simulate
+from ldp_aggregator.cli.survey import main as ldp_survey
+from ldp_aggregator.cli.train import main as ldp_train
+from ldp_aggregator.stores import open_store
+from ldp_audit.cli import main as ldp_audit
+from tests.support.silo_surveys import WARDS, read_silo_survey
+
+PLAN = read_silo_survey().compile()
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "wards.toml"
+    path.write_text(WARDS)
+    return path
+
+
+def run(command: click.Command, *arguments: object) -> Result:
+    return CliRunner().invoke(command, list(map(str, arguments)))
+
+
+REFUSING = {
+    "size": (ldp_survey, ["size", "SURVEY"]),
+    "preview": (ldp_survey, ["preview", "SURVEY"]),
+    "dossier": (ldp_survey, ["dossier", "SURVEY", "-o", "FOLDER/page.html"]),
+    "project": (ldp_survey, ["project", "SURVEY", "--from", "FOLDER/rows.csv"]),
+    "simulate": (ldp_simulate, ["SURVEY", "FOLDER/rows.csv"]),
+    "audit": (ldp_audit, ["SURVEY", "--trials", "1000"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_commands_for_surveys_of_people_name_the_right_ones(name: str, survey: Path) -> None:
+    (survey.parent / "rows.csv").write_text("smoker,age,weight,pulse,ill\nyes,50,70,60,no\n")
+    command, words = REFUSING[name]
+    arguments = [word.replace("SURVEY", str(survey)).replace("FOLDER", str(survey.parent)) for word in words]
+    result = run(command, *arguments)
+    assert result.exit_code != 0
+    assert "Traceback" not in result.output
+    assert result.output.count(SILO_REFUSAL) == 1
+
+
+def test_a_client_of_people_refuses_the_survey_and_its_plan(survey: Path) -> None:
+    (survey.parent / "plan.json").write_bytes(PLAN.json)
+    for path in (survey, survey.parent / "plan.json"):
+        with pytest.raises(SurveyError, match="ldp-silo report"):
+            ldp_client.load_plan(path)
+
+
+def test_check_prints_the_message_and_its_noise(survey: Path) -> None:
+    result = run(ldp_survey, "check", survey)
+    assert result.exit_code == 0
+    assert "28 cells in 4 tables" in result.output
+    assert "5.6 rows" in result.output
+    text = " ".join(result.output.split())
+    assert "about at most 100,000 rows, at most 1 of one person" in text
+    assert "1-differentially private" in text
+    assert "warning: anybody who reaches the collector" in text
+    assert PLAN.digest in text
+
+
+def test_check_as_json_has_the_facts_of_every_table(survey: Path) -> None:
+    result = json.loads(run(ldp_survey, "check", survey, "--json").stdout)
+    assert result["valid"] is True
+    [warning] = result["problems"]
+    assert (warning["severity"], warning["field"]) == ("warning", "survey.enrolment")
+    facts = result["survey"]
+    assert (facts["kind"], facts["rows"], facts["rows_per_person"]) == ("silo", 100_000, 1)
+    assert (facts["cells"], facts["message_bytes"], facts["noise_scale"]) == (28, 281, 4)
+    assert [each["feature"] for each in facts["tables"]] == ["smoker", "age", "weight", "pulse"]
+    assert [each["cells"] for each in facts["tables"]] == [4, 10, 6, 8]
+    assert [each["soft"] for each in facts["tables"]] == [False, False, True, True]
+    assert all(each["standard_error"] == pytest.approx(5.65, rel=0.01) for each in facts["tables"])
+
+
+def test_check_names_mistakes_as_for_other_surveys(survey: Path) -> None:
+    survey.write_text(WARDS.replace("rows = 100000", "rows = 0"))
+    result = run(ldp_survey, "check", survey)
+    assert (result.exit_code, "survey.rows: needs the most rows" in result.output) == (1, True)
+
+
+def test_compile_and_sign_work_as_for_other_surveys(survey: Path) -> None:
+    pytest.importorskip("cryptography")
+    plan, key = survey.parent / "plan.json", survey.parent / "key.pem"
+    result = run(ldp_survey, "compile", survey, "-o", plan)
+    assert plan.read_bytes() == PLAN.json
+    assert "ldp-survey preview" not in result.output
+    assert run(ldp_survey, "keygen", key).exit_code == 0
+    for path in (survey, plan):
+        result = run(ldp_survey, "sign", path, "--key", key)
+        assert f"digest {PLAN.digest}" in result.output
+
+
+def test_training_names_the_survey_of_silos(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    store = open_store(url)
+    store.publish(PLAN.id, PLAN.json)
+    store.close()
+    result = run(ldp_train, url, "-o", tmp_path / "model.json")
+    assert result.exit_code == 1
+    assert "wards is a survey of silos" in result.output
+
+
+def test_tokens_are_created_for_silos(tmp_path: Path) -> None:
+    plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
+    url = f"sqlite:///{tmp_path}/ldp.db"
+    store = open_store(url)
+    store.publish(plan.id, plan.json)
+    store.close()
+    result = run(ldp_collector, "tokens", "create", "wards", "--count", 3, "--store", url)
+    assert result.exit_code == 0
+    assert {len(token) for token in result.output.split()} == {32}
+    assert "3" in run(ldp_collector, "status", "--store", url).output

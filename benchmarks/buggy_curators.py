@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,9 +13,12 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from ldp_aggregator.central import learner, linear, naive_bayes, tree
+from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.count_tables import exact_tables
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
+from ldp_aggregator.central.splits import Split
 
 
 @dataclass(frozen=True)
@@ -96,11 +100,60 @@ def _seeded(*arguments: Any, **options: Any) -> Training:
     return learner.train(*arguments, **{**options, "source": FastStream(1)})
 
 
+def _bare_class(measure: Callable[..., Any]) -> Callable[..., Any]:
+    """Remove the noise from the last class of every table."""
+
+    def measure_all(rows: CodedRows, *rest: Any) -> Any:
+        exact = exact_tables(rows)
+        noisy = []
+        for table, (cells, _) in zip(measure(rows, *rest), exact, strict=True):
+            mixed = table.cells.copy()
+            mixed[:, -1] = cells[:, -1]
+            noisy.append(replace(table, cells=mixed))
+        return noisy
+
+    return measure_all
+
+
+def _less_noise_for_more_rows(measure: Callable[..., Any]) -> Callable[..., Any]:
+    """Divide the scale of the noise by the exact number of rows."""
+    return lambda rows, epsilon, *rest: measure(rows, epsilon * max(len(rows), 1), *rest)
+
+
+def _local_sensitivity(measure: Callable[..., Any]) -> Callable[..., Any]:
+    """Divide the scale of the noise by the largest class count: what these rows change by, relatively."""
+
+    def measure_all(rows: CodedRows, epsilon: Fraction, *rest: Any) -> Any:
+        largest = int(np.bincount(rows.labels, minlength=rows.k).max(initial=1))
+        return measure(rows, epsilon * largest, *rest)
+
+    return measure_all
+
+
+def _median_cut(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Cut above the median of the rows, without noise."""
+
+    def fit_tree(rows: CodedRows, *rest: Any) -> Any:
+        model, spent = fit(rows, *rest)
+        split = Split(0, 0, math.ceil(np.median(rows.codes[:, 0])))
+        return replace(model, splits=(split, *model.splits[1:])), spent
+
+    return fit_tree
+
+
+def _exact_count(rows: CodedRows, promise: Promise, **options: Any) -> Training:
+    return replace(learner.train(rows, promise, **options), expected_rows=len(rows))
+
+
 _undivided_tables = _patched(naive_bayes, "measure_tables", _undivided)
 _exact_totals = _patched(naive_bayes, "measure_tables", _exact_classes)
 _bare_leaves = _patched(tree, "draw_laplace_array", _without_noise)
 _long_rows = _patched(Design, "from_features", _unscaled)
 _short_noise = _patched(linear, "draw_ball_noise", _little_noise)
+_bare_class_tables = _patched(naive_bayes, "measure_tables", _bare_class)
+_scaled_by_rows = _patched(naive_bayes, "measure_tables", _less_noise_for_more_rows)
+_scaled_by_class = _patched(naive_bayes, "measure_tables", _local_sensitivity)
+_cut_at_median = _patched(learner, "fit_tree", _median_cut)
 
 MUTANTS = (
     BuggyCurator("epsilon is not divided by the features", NAIVE_BAYES, _undivided_tables, is_subtle=True),
@@ -108,6 +161,13 @@ MUTANTS = (
     BuggyCurator("the leaves have no noise", TREE, _bare_leaves),
     BuggyCurator("rows are 16 times too long", LINEAR, _long_rows, is_subtle=True),
     BuggyCurator("the noise of the objective is 16 times too short", LINEAR, _short_noise, is_subtle=True),
+    BuggyCurator("one class has no noise", NAIVE_BAYES, _bare_class_tables),
+    BuggyCurator("the noise is divided by the exact number of rows", NAIVE_BAYES, _scaled_by_rows),
+    BuggyCurator(
+        "the noise follows the rows' own sensitivity", NAIVE_BAYES, _scaled_by_class, is_subtle=True
+    ),
+    BuggyCurator("the model states the exact number of rows", NAIVE_BAYES, _exact_count),
+    BuggyCurator("a tree cuts at the median of the rows", TREE, _cut_at_median),
     BuggyCurator("a seeded generator draws the tables", NAIVE_BAYES, _seeded),
     BuggyCurator("a seeded generator draws the tree", TREE, _seeded),
     BuggyCurator("a seeded generator draws the linear model", LINEAR, _seeded),

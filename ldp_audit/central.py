@@ -153,7 +153,8 @@ def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashab
     if isinstance(model, DecisionTree):
         leaf = model.find_leaves(row)[0]
         same = (model.find_leaves(rows.codes) == leaf) & (rows.labels == label)
-        return model.splits[0], _is_above(model.counts[leaf, label], int(same.sum()))
+        above = _is_above(model.counts[leaf, label], int(same.sum()))
+        return training.expected_rows, model.splits[0], above
     revealing = totals = 0
     members = int((rows.labels == label).sum())
     for place, table in zip(model.selected, model.tables, strict=True):
@@ -161,7 +162,7 @@ def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashab
         # the row has the first value of each feature; a number at its lower bound is in the first soft cell
         revealing += _is_above(float(table.counts[0, label]), int(same.sum()))
         totals += float(table.counts[:, label].sum()) == members + 1
-    return model.selected, revealing, totals
+    return training.expected_rows, model.selected, revealing, totals
 
 
 def _is_above(noisy: float, count: int) -> int:

@@ -126,6 +126,23 @@ def test_mutants_of_the_tables_exceed_epsilon(mutant: Callable[[CodedRows], Rele
     assert realised(mutant, FEATURES, 2, 2) > 1.5
 
 
+def test_float_noise_is_detected_because_counts_of_rows_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The low bits of float noise depend on the count that it is added to (Mironov 2012)."""
+
+    def are_whole(tables: list[NoisyTable]) -> bool:
+        return all(table.cells.dtype.kind == "i" and (table.cells % 1 == 0).all() for table in tables)
+
+    rows = random_rows((TWO, THREE, NUMBER), 2, 50)
+    for delta in (Fraction(0), Fraction(1, 10**6)):
+        assert are_whole(measure_tables(rows, EPSILON, FastStream(1), delta))
+    monkeypatch.setattr(
+        count_tables,
+        "draw_laplace_array",
+        lambda scale, count, source: np.random.default_rng(1).laplace(0, float(scale), count),
+    )
+    assert not are_whole(measure_tables(rows, EPSILON, FastStream(1)))
+
+
 def test_gaussian_noise_has_the_variance_that_rho_needs() -> None:
     rows = random_rows((TWO, THREE, NUMBER), 2, 50)
     delta = Fraction(1, 10**6)

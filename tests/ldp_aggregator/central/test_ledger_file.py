@@ -57,6 +57,25 @@ def test_an_equal_request_gets_the_same_bytes_and_spends_nothing(ledger: Path) -
     assert (model, found.spent, ledger.read_bytes()) == (b"model\n", 1, before)
 
 
+def test_noise_that_is_drawn_again_on_a_retry_is_detected(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(range(9))
+
+    def retry(name: str) -> list[bytes]:
+        ledger_path = path.with_name(name)
+        request = request_of("command", rows=name)
+        stated = terms("9", name=name)
+        return [train_once(ledger_path, stated, request, lambda: b"%d" % next(drawn))[0] for _ in range(2)]
+
+    first, second = retry("correct")
+    assert first == second
+    monkeypatch.setattr(Ledger, "find_model", lambda *_: None)
+    first, second = retry("mutant")
+    assert first != second
+    assert read(path.with_name("mutant")).spent == 2  # and even then the amount is never understated
+
+
 def test_the_amount_is_in_the_ledger_while_the_model_is_trained(path: Path) -> None:
     def make() -> bytes:
         assert read(path).spent == 1

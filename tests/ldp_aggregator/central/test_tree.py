@@ -183,8 +183,17 @@ def twice_the_rate(rows: CodedRows) -> tuple[tuple[Split, ...], np.ndarray]:
         return fit_without_noise(60)(rows)
 
 
+def best_split(rows: CodedRows) -> tuple[tuple[Split, ...], np.ndarray]:
+    def choose(scores: splits_module.SplitScores, *_: object) -> int:
+        return int(np.argmax(np.divide(scores.tops, scores.bottoms)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_module, "choose_split", choose)
+        return fit_without_noise(60)(rows)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", [stop_at_empty_nodes, median_cut, twice_the_rate])
+@pytest.mark.parametrize("mutant", [stop_at_empty_nodes, median_cut, twice_the_rate, best_split])
 def test_mutants_of_the_tree_exceed_epsilon(mutant: Fit) -> None:
     assert realised(mutant, (THREE, TWO), 2, 2) > 1.02
 

@@ -19,6 +19,7 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     detect_non_uniform_classes,
     estimate_conditional_intervals,
+    ratio_intervals,
 )
 from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
@@ -52,14 +53,25 @@ def build_central_table(content: CentralModelFile) -> list[Row]:
 
 def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[Row]:
     """Yield the number of rows of each class. The rows are given, so noise is the only error."""
-    stderr = np.full(len(classes.counts), math.sqrt(classes.variance))
-    counts = IntervalEstimate.from_stderr(classes.counts, stderr, (0.0, math.inf)).as_dict()
+    value = classes.counts
+    constant, none = np.full_like(value, classes.variance), np.zeros_like(value)
+    intervals = ratio_intervals(
+        value,
+        np.ones_like(value),
+        constant,
+        none,
+        none,
+        count=value.size,
+        bounds=(0.0, math.inf),
+        kurtosis=classes.fourth / classes.variance**2,
+    )
+    counts = IntervalEstimate(value, np.sqrt(constant), *intervals).as_dict()
     label = content.plan.label
     for index, name in enumerate(label.values):
         yield make_row(
             counts,
             (index,),
-            max(float(classes.counts[index]), 0.0),
+            max(float(value[index]), 0.0),
             feature=label.name,
             statistic=COUNT,
             class_name=name,

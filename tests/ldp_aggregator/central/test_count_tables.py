@@ -14,7 +14,7 @@ from ldp_aggregator.central import count_tables
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.count_tables import exact_tables, measure_tables
 from ldp_aggregator.central.naive_bayes import fit_naive_bayes
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from tests.ldp_aggregator.central.small_rows import (
     BINS,
     GAPS,

@@ -13,14 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from ldp_aggregator.collector.dashboard.data import silo_progress_document
 from ldp_aggregator.results.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
+from ldp_aggregator.snapshot import SiloSnapshot
+from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll
 from tests.support.servers import TOKEN
+from tests.support.silo_surveys import read_silo_survey
 
 pytestmark = pytest.mark.slow
 
@@ -333,3 +338,30 @@ def test_charts_are_drawn_and_use_the_current_colours(visit: Visits) -> None:
     page.wait_for_function(
         "before => document.querySelector('#cards canvas').toDataURL() !== before", arg=before
     )
+
+
+def test_a_survey_of_silos_shows_its_messages_and_no_estimates(visit: Visits, site: Site) -> None:
+    plan = read_silo_survey().compile()
+    totals = {plan.question.key: Total(9, np.zeros(plan.question.cells, np.int64))}
+    progress = json.dumps(silo_progress_document(SiloSnapshot(plan, totals)))
+    seen = visit()
+    page = seen.page
+    listed = json.dumps(
+        {"surveys": [{"id": "wards", "digest": plan.digest, "phase": "open", "kind": "silo"}]}
+    )
+    for path, body in (("", listed), ("/wards", plan.json.decode()), ("/wards/progress", progress)):
+        page.route(f"**/v1/surveys{path}", responding_with(body))
+    page.reload()
+    seen.unlock()
+    expect(page.locator("#silo-text")).to_contain_text("28 noisy counts of at most 100,000 rows")
+    expect(page.locator("#silo-text")).to_contain_text("standard error of at most 17 rows")
+    assert page.locator("#tiles dd").all_text_contents()[0] == "9"
+    expect(page.locator("#plan-facts")).to_contain_text("at most 100,000, and 1 of one person")
+    for hidden in ("#estimates", "#margins"):
+        expect(page.locator(hidden)).to_be_hidden()
+    assert_accessible(page)
+    picture(page, "silos")
+
+
+def responding_with(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="application/json", body=body)

@@ -15,7 +15,7 @@ from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
-from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
+from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.compiled_plan import FORMAT, MAX_PLAN_BYTES, CompiledPlan
 from encoders.survey.decimals import decimal_text
@@ -151,8 +151,9 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
 
     @property
     def message_bytes(self) -> int:
-        """Length of a message in bytes, at most; a few bytes less for short ones."""
-        return self.mechanism.payload_bytes + OVERHEAD_BYTES
+        """Length of every message in bytes."""
+        payload = bytes(self.mechanism.payload_bytes)
+        return len(pack(Report(self.digest_bytes, self.question.index, bytes(ID_BYTES), payload)))
 
     @classmethod
     def from_json(cls, data: bytes) -> SiloPlan:

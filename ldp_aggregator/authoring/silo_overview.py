@@ -7,7 +7,6 @@ from math import sqrt
 from typing import Any
 
 from encoders.explain.text import wrap_text
-from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import NumericFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
@@ -33,7 +32,7 @@ def format_silo_overview(plan: SiloPlan) -> str:
         for each in describe_tables(plan)
     ]
     sentences = (
-        f"A silo sends one message of {message_bytes(plan):,} bytes about at most {plan.rows:,} rows, at "
+        f"A silo sends one message of {plan.message_bytes:,} bytes about at most {plan.rows:,} rows, at "
         f"most {plan.rows_per_person:,} of one person. Each message alone is {epsilon}-differentially "
         "private: all rows of one person, added or removed, change the probability of any message by a "
         f"factor of at most e^{epsilon}. Every count has exact discrete Laplace noise of scale "
@@ -62,7 +61,7 @@ def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
         "rows": plan.rows,
         "rows_per_person": plan.rows_per_person,
         "cells": plan.mechanism.cells,
-        "message_bytes": message_bytes(plan),
+        "message_bytes": plan.message_bytes,
         "noise_scale": float(plan.scale),
         "safe_messages": plan.mechanism.safe_messages,
         "tables": list(describe_tables(plan)),
@@ -79,11 +78,6 @@ def describe_tables(plan: SiloPlan) -> Iterator[dict[str, Any]]:
             "cells": table.end - table.start,
             "standard_error": sqrt(table.noise_variance),
         }
-
-
-def message_bytes(plan: SiloPlan) -> int:
-    """Return the length of every message in bytes."""
-    return len(pack(Report(plan.digest_bytes, 0, bytes(ID_BYTES), bytes(plan.mechanism.payload_bytes))))
 
 
 def find_silo_warnings(plan: SiloPlan) -> list[SurveyWarning]:

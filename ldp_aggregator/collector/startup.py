@@ -126,7 +126,7 @@ def _require_body_limit(settings: CollectorSettings, plans: list[Plan | SiloPlan
     for plan in plans:
         if isinstance(plan, SiloPlan) and plan.message_bytes > settings.max_body:
             raise SettingsError(
-                f"max_body is {settings.max_body}, and a message to {plan.id} has up to {plan.message_bytes} "
+                f"max_body is {settings.max_body}, and a message to {plan.id} has {plan.message_bytes} "
                 "bytes: raise max_body"
             )
 

@@ -9,7 +9,6 @@ from typing import Any
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
-from ldp_aggregator.authoring.silo_overview import message_bytes
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import forecast_margins
@@ -62,7 +61,7 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
             "rows": plan.rows,
             "rows_per_person": plan.rows_per_person,
             "cells": mechanism.cells,
-            "message_bytes": message_bytes(plan),
+            "message_bytes": plan.message_bytes,
             "count_error": sqrt(messages * max(table.noise_variance for table in mechanism.tables)),
             "safe_messages": mechanism.safe_messages,
         },

@@ -79,7 +79,7 @@ class BoundSurvey(ABC, Generic[PlanT]):
             plan = load_any_plan(self.reader, self.url, self.transport, public_key or None)
         else:
             raise ConsentError(
-                "the person agreed to a plan without the signature that is now required: call grant() again"
+                "the consent is to a plan without the signature that is now required: call grant() again"
             )
         if plan.id != self.identity.survey:
             raise SurveyError("the plan is of another survey than the URL", "id")

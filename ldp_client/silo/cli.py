@@ -33,13 +33,14 @@ The message is epsilon-differentially private for the rows of each person. The r
 """
 _JOURNAL = (
     "The silo's ledger: which rows were reported, and the noisy messages. Keep it with the rows and as "
-    "secret as they are. Without it the same rows could be reported again, with fresh noise, which spends "
-    "epsilon again."
+    "secret as they are. Without it, or with an older copy, the same rows could be reported again with "
+    "fresh noise, which spends epsilon again."
 )
 _PERSON = (
     "The column that names the person of each row. The ledger keeps keyed hashes of the names, and refuses "
     "the file if a person has more rows over all epochs than the survey's rows_per_person. So all epochs of "
-    "a person spend epsilon once. Required if rows_per_person is more than 1."
+    "a person spend epsilon once. Required if rows_per_person is more than 1. Without it, each row is taken "
+    "for a person of its own."
 )
 _NEW_ROWS = (
     "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement if the "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class EpochReports:
         """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
         if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
             raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
+        check_timeout(timeout)
         self.survey.require_permission()
         plan, journal = self._require_agreed_plan(), self.survey.journal
         # 1. an epoch that is recorded is never counted again
@@ -78,6 +80,18 @@ class EpochReports:
         )
         # 4. send the bytes that the journal holds, until the collector has answered
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
+
+    def flush(self, epochs: Sequence[Epoch], timeout: float) -> Receipt | None:
+        """Send the messages that wait; return the receipt of the first that still waits, or None."""
+        check_timeout(timeout)
+        self.survey.require_permission()
+        for epoch in epochs:
+            if epoch.state is State.QUEUED:
+                self._require_agreed_plan()
+                receipt = self.finish(epoch, timeout)
+                if receipt.state is State.QUEUED:
+                    return receipt
+        return None
 
     def rehearse(self, rows: str | os.PathLike[str], person: str | None) -> Receipt:
         """Check and count the rows of a file, and forget the counts."""
@@ -142,6 +156,12 @@ def count_file(plan: SiloPlan, rows: str | os.PathLike[str], person: str | None)
     """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
+
+
+def check_timeout(timeout: float) -> None:
+    """Raise OptionError unless a timeout is a number of seconds, 0 or more."""
+    if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
+        raise OptionError("timeout must be a number of seconds, 0 or more")
 
 
 def require_person_column(plan: SiloPlan, person: str | None) -> None:

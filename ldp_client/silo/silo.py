@@ -47,8 +47,8 @@ class Silo:
     url : str, optional
         The URL to which messages are sent, if `survey` is not a URL.
     journal : path or SiloJournal
-        The file with the silo's ledger. Keep it with the rows, and as secret as they are. Without it, rows
-        could be counted twice, with fresh noise.
+        The file with the silo's ledger. Keep it with the rows, and as secret as they are. Without it, or
+        with an older copy of it, rows could be counted twice, with fresh noise.
     token : str, optional
         The invitation to one message, if the survey needs one. A later epoch needs a token of its own.
     public_key : str, optional
@@ -221,13 +221,7 @@ class Silo:
         Receipt
             Of the first message that still waits, otherwise of the latest epoch.
         """
-        self._binding.require_permission()
-        for epoch in self.epochs():
-            if epoch.state is State.QUEUED:
-                receipt = self._reports.finish(epoch, timeout)
-                if receipt.state is State.QUEUED:
-                    return receipt
-        return self.status()
+        return self._reports.flush(self.epochs(), timeout) or self.status()
 
     @redact_traceback
     def preview(self, rows: str | os.PathLike[str], *, person: str | None = None) -> SiloPreview:

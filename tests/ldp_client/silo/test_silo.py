@@ -13,7 +13,7 @@ import pytest
 from encoders.report import unpack
 from encoders.survey.invitation import format_token
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client import ConsentError, PlanError, Response, State, TransportError
+from ldp_client import ConsentError, Journal, PlanError, Response, State, TransportError
 from ldp_client.silo import Silo, SiloJournal, count_rows
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_client.silo.conftest import DOWN, HEADER, RECORDED, URL, Build, WriteRows, draw_rows
@@ -262,6 +262,27 @@ def test_a_preview_sends_and_records_nothing(silo: Build, plan: SiloPlan, write_
     assert "counts" not in repr(preview)
     assert not transport.requests
     assert not ward.epochs()
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "soon"])
+def test_a_timeout_is_a_number_of_seconds(silo: Build, write_rows: WriteRows, timeout: object) -> None:
+    transport = FakeTransport(RECORDED)
+    ward = silo(transport)
+    assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"  # type: ignore[arg-type]
+    assert ward.flush(timeout).reason == "bad-option"  # type: ignore[arg-type]
+    assert not transport.requests
+
+
+def test_a_message_waits_while_the_consent_is_withdrawn(silo: Build, write_rows: WriteRows) -> None:
+    transport = FakeTransport(DOWN)
+    ward = silo(transport)
+    ward.report(write_rows(5), timeout=0)
+    Journal(ward.journal.path).withdraw(ward.identity)  # `ldp-client purge` knows no epochs
+    assert ward.flush().reason == "no-consent"
+    assert len(transport.requests) == 1
+    transport.responses = [RECORDED]
+    ward.grant()
+    assert ward.flush().state is State.SENT
 
 
 # -- by invitation ---------------------------------------------------------------------------

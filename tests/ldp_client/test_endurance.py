@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client.sending.sender import EXIT_SECONDS
-from tests.support.endurance.client import exits, kills, network_faults
+from tests.support.endurance.client import exits, kills, network_faults, silo_kills
 from tests.support.faulty_proxy import FAULTS
 
 pytestmark = pytest.mark.slow
@@ -25,6 +25,13 @@ def test_every_report_is_counted_once_whatever_the_network_does(tmp_path: Path) 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_application_neither_loses_its_report_nor_makes_another(tmp_path: Path) -> None:
     assert kills.kills(tmp_path, 16).killed >= 16
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_silo_or_collector_neither_loses_a_message_nor_draws_another(tmp_path: Path) -> None:
+    seen = silo_kills.kills(tmp_path, 5)
+    assert seen.killed + seen.collector_killed >= 5
+    assert seen.collector_killed
 
 
 @pytest.mark.parametrize("server", exits.SERVERS)

@@ -12,11 +12,20 @@ from encoders.progress import show_progress
 from ldp_client import State
 from ldp_client.sending.sender import EXIT_SECONDS
 from tests.support.browser import find_chromium
-from tests.support.endurance.client import browser_kills, exits, kills, many_processes, network_faults
+from tests.support.endurance.client import (
+    browser_kills,
+    exits,
+    kills,
+    many_processes,
+    network_faults,
+    silo_kills,
+)
 
 FAULTS = 104
 KILLS = 200
 """Of applications; and of web pages, tabs and browsers."""
+SILO_KILLS = 100
+"""Of silos and their collector."""
 QUEUED = 400
 PROCESSES, SURVEYS = 8, 1_000
 LOADED = 0.5
@@ -39,6 +48,15 @@ def killed(folder: Path) -> str:
     return (
         f"{seen.killed} killed, at {seen.lines} lines of the client and at random times ({seen.finished} "
         f"finished before); journal states: {_list(seen.found)}; each survey randomised and counted once"
+    )
+
+
+def killed_silos(folder: Path) -> str:
+    seen = silo_kills.kills(folder, SILO_KILLS)
+    return (
+        f"{seen.killed} silos killed, at {seen.lines} lines of the client and at random times, and the "
+        f"collector {seen.collector_killed} times; epochs: {_list(seen.found)}; {seen.silos} messages, each "
+        "drawn and counted once"
     )
 
 
@@ -75,6 +93,7 @@ def killed_browser(folder: Path) -> str:
 def every() -> Iterator[tuple[str, Trial]]:
     yield "a failing network", failing_network
     yield "kill -9", killed
+    yield "silo and its collector killed", killed_silos
     yield from web()
     for server in exits.SERVERS:
         yield f"exit, server {server}", ended(server, 0.0)

@@ -35,7 +35,7 @@ Place = tuple[str, int, int]
 """A file, a line of it, and the number of times that it was reached."""
 
 
-class _Tracer:
+class LineTracer:
     """Counts the lines of the client as they run, on all threads, and kills the process at one of them."""
 
     def __init__(self, fatal: Place | None) -> None:
@@ -43,7 +43,7 @@ class _Tracer:
         self.places: list[Place] = []
         self._lock = threading.Lock()
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> _Tracer | None:
+    def __call__(self, frame: FrameType, event: str, _: object) -> LineTracer | None:
         name = os.path.relpath(frame.f_code.co_filename, _ROOT)
         if not name.startswith(_WATCHED):
             return None
@@ -59,7 +59,7 @@ class _Tracer:
 
 def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, results: Any) -> None:
     """Run an application: grant consent, report, wait for the outcome."""
-    tracer = _Tracer(fatal)
+    tracer = LineTracer(fatal)
     with mock.patch("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.01):
         client = Client(url, journal=journal, spread=0)
         if traced:
@@ -155,7 +155,7 @@ def kills(folder: Path, count: int) -> Kills:
             start = time.monotonic()
             applications.undisturbed(applications.journal(), url_of(proxy.port))
             usual = time.monotonic() - start
-        chosen = _spread(places, count * 2 // 3)
+        chosen = spread_places(places, count * 2 // 3)
         for place in chosen:
             applications.attack([place, usual * random.uniform(0.2, 1.0)])
         while applications.killed < count:
@@ -166,7 +166,7 @@ def kills(folder: Path, count: int) -> Kills:
     )
 
 
-def _spread(places: Sequence[Place], count: int) -> list[Place]:
+def spread_places(places: Sequence[Place], count: int) -> list[Place]:
     """Choose places over the whole course, at random within equal parts of it, no line twice if it can be."""
     first: dict[tuple[str, int], Place] = {}
     for place in places:

@@ -23,7 +23,7 @@ def tokens() -> None:
     "--count",
     type=click.IntRange(1, 10_000_000),
     required=True,
-    help="Number of people to invite: one token each.",
+    help="Number of people to invite, or of messages of silos: one token each.",
 )
 def create(survey: str, url: str, count: int) -> None:
     """Print new tokens for SURVEY, one per line: each lets one person answer one question once.
@@ -32,6 +32,8 @@ def create(survey: str, url: str, count: int) -> None:
     Anybody who knows a token can answer with it. Anybody who knows to whom a token was given can recognise
     that person's report. So protect the list like passwords. Tokens are valid only at collectors that use
     this store.
+
+    In a survey of silos, each token lets one organisation send one message.
     """
     with open_for_command(url) as store:
         plan = read_stored_plan(store, survey)

@@ -8,9 +8,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -26,6 +28,7 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
+from ldp_aggregator.collector.openapi import describe
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.migrate import migrate_survey
@@ -252,6 +255,20 @@ def test_progress_counts_messages_and_names_the_noise_but_has_no_estimates(site:
     assert 'ldp_reports_total{survey="wards"} 4.0' in site.get("/metrics", headers=OPERATOR).text
 
 
+@pytest.mark.parametrize("page", ["", "/snapshot", "/estimates", "/progress"])
+def test_pages_of_a_survey_of_silos_match_the_description(site: FlaskClient, page: str) -> None:
+    post(site, b"".join(messages_of(count=2)))
+    described = describe(site.application)["paths"]["/v1/surveys/{survey}" + page]["get"]
+    schema = described["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(site.get(PATH + page, headers=OPERATOR).json, schema)
+
+
+def test_the_list_of_surveys_matches_the_description(site: FlaskClient) -> None:
+    described = describe(site.application)["paths"]["/v1/surveys"]["get"]
+    schema = described["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(site.get("/v1/surveys").json, schema)
+
+
 # -- snapshots and stores ----------------------------------------------------------------------
 
 
@@ -317,6 +334,27 @@ def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path: Path, plan
     assert not warnings
     assert (counted.messages, counted.rejections) == (4, {"bad-payload": 1})
     assert counted.cells.tolist() == sum(cells_of(each, plan) for each in messages).tolist()
+
+
+@pytest.mark.parametrize("lost", [0, 1000])
+def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path: Path, lost: int) -> None:
+    plan = long_plan()
+    other = replace(plan, id="other")
+    messages, foreign = messages_of(plan, 3), messages_of(other, 1)[0]
+    (tmp_path / "messages").write_bytes(messages[0] + foreign + messages[1] + messages[2][lost:])
+    counted = count_archives(plan, [str(tmp_path / "messages")], lambda _: None)
+    expected = {"wrong-plan": 1} | ({"malformed": 1} if lost else {})
+    assert (counted.total(), counted.rejections) == (3 - bool(lost), expected)
+
+
+@pytest.mark.slow
+def test_dask_counts_archives_of_messages_too(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    messages = messages_of(count=4)
+    for name, part in (("one", messages[:3]), ("two", messages[2:])):
+        (tmp_path / name).write_bytes(b"".join(part))
+    counted = count_archives(PLAN, [str(tmp_path / "one"), str(tmp_path / "two")], print, "local")
+    assert counted.to_json() == snapshot_of(messages).to_json()
 
 
 def test_commands_export_merge_and_list_surveys_of_silos(tmp_path: Path) -> None:

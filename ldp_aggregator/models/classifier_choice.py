@@ -175,21 +175,28 @@ class _Training:
 
     def fit(self, estimates: Estimates) -> RowFit:
         """Fit the features that the estimates use; the others are uninformative after a validation."""
-        if not estimates.validation:
+        if estimates.used_features == self.all_features:
             return self.full_fit
         conditionals = [feature.smoothed for feature in estimates.features]
         return fit_to_rows(self.snapshot, estimates.prior, conditionals, self.rows, estimates.used_features)
 
     def find_kind(self, result: ValidationResult) -> str:
         """Return which classifier a round validated: FITTED, NAIVE_BAYES or OTHER_MODEL."""
-        fits = [self.full_fit]
-        if set(result.model.order) != self.all_features:  # an earlier round may have selected features
-            fits.append(self.fit_features(result.model.order))
-        classifiers: dict[str, list[Classifier]] = {
-            NAIVE_BAYES: [self.naive_bayes],
-            FITTED: [(each.prior, each.conditionals) for each in fits if each.kept],
-        }
-        return find_nearest(result.model, classifiers)
+        model = result.model
+        if not _measure_distance(model, self.naive_bayes):  # saves the time of a fit
+            return NAIVE_BAYES
+        # the order lacks features that an earlier round did not select, or that are uninformative
+        feature_sets = dict.fromkeys((self.all_features, frozenset(model.order)))
+        fits = [fit for features in feature_sets for fit in self._try_fit(features)]
+        return find_nearest(model, {NAIVE_BAYES: [self.naive_bayes], FITTED: fits})
+
+    def _try_fit(self, features: frozenset[int]) -> list[Classifier]:
+        """Return the fit of some features; nothing if it is not kept, or if the rows do not allow it."""
+        try:
+            fit = self.full_fit if features == self.all_features else self.fit_features(features)
+        except UnlabelledRowsError:  # the features that the model uses may allow a fit
+            return []
+        return [(fit.prior, fit.conditionals)] if fit.kept else []
 
 
 def find_nearest(model: Validation, classifiers: Mapping[str, Sequence[Classifier]]) -> str:
@@ -199,7 +206,7 @@ def find_nearest(model: Validation, classifiers: Mapping[str, Sequence[Classifie
     ----------
     model : Validation
     classifiers : mapping from kind to sequence of Classifier
-        The classifiers of each of two kinds that the same reports and rows train.
+        The classifiers of two kinds that the same reports and rows train.
     """
     distances = {
         kind: min((_measure_distance(model, each) for each in of_kind), default=math.inf)

@@ -238,6 +238,30 @@ def test_a_model_that_an_earlier_round_narrowed_is_recognised(
     assert compare(snapshot, rows, first, second).description["compared"].keys() == {FITTED, NAIVE_BAYES}
 
 
+def test_a_column_that_the_round_did_not_select_may_contradict_the_reports(
+    snapshot: Snapshot, classifiers: dict[str, Tables]
+) -> None:
+    estimates = estimate_snapshot(snapshot, validation=validate(classifiers[FITTED], 4000))
+    selected = estimates.used_features
+    result = estimates.validation.validation_result if estimates.validation else None
+    assert result is not None
+    narrowed = replace(result.model, order=(5, 0), top_k=(1,))
+    plan = replace(
+        read_survey(SURVEY).with_validation(narrowed), id="narrowed", family="overlapping"
+    ).compile()
+    codes, labels = draw_people(3000, 8)
+    estimates = estimate_snapshot(snapshot, validation=simulate_reports(plan, codes, labels, FastStream(3)))
+    assert estimates.used_features < selected
+    contradicting = draw_people(ROWS, 2)[0]
+    contradicting[: ROWS - 12, 1] = 0
+    contradicting[:, 2] = contradicting[:, 1]
+    contradicting[: ROWS - 30, 3] = 1
+    with pytest.raises(UnlabelledRowsError, match="contradict the reports too much"):
+        fit_unlabelled(snapshot, estimate_snapshot(snapshot), to_columns(contradicting))
+    fitted = fit_unlabelled(snapshot, estimates, to_columns(contradicting))
+    assert fitted.description["contradicting"] == []
+
+
 def test_scores_of_numbers_are_compared_too() -> None:
     text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
     plan = read_survey(text).compile()

@@ -11,6 +11,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection
 
 from encoders.errors import Reason
+from encoders.randomness import FastStream
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_aggregator.collector import create_app
@@ -21,6 +22,7 @@ from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.support.silo_surveys import make_message, make_rows, read_silo_survey
 
 PLAN = read_survey(f'{SURVEY}[about]\ntitle = "Sleep"\n').compile()
 REPORTS = [make_report(PLAN, {"age": "old", "hours": 7.5}, "yes") for _ in range(20)]
@@ -63,13 +65,15 @@ def test_operator_responses_match_the_description(case: schemathesis.Case) -> No
         assert response.status_code == (204 if case.method.upper() == "OPTIONS" else 200)
 
 
-def request_each(schema: schemathesis.BaseSchema, **options: object) -> dict[str, tuple[int, str | None]]:
+def request_each(
+    schema: schemathesis.BaseSchema, survey: str = "sleep", report: bytes = REPORTS[0], **options: object
+) -> dict[str, tuple[int, str | None]]:
     """Request each operation once; check that each response is described; return statuses and reasons."""
     found = {}
     for result in schema.get_all_operations():
         operation = result.ok()
-        body = {"body": REPORTS[0], "media_type": MEDIA_TYPE} if operation.method == "post" else {}
-        path_parameters = {"survey": "sleep"} if "{" in operation.path else {}
+        body = {"body": report, "media_type": MEDIA_TYPE} if operation.method == "post" else {}
+        path_parameters = {"survey": survey} if "{" in operation.path else {}
         case = operation.Case(path_parameters=path_parameters, **(options | body))
         response = case.call_and_validate(headers=OPERATOR, excluded_checks=[not_a_server_error])
         problem = "problem" in response.headers.get("content-type", [""])[0]  # a preflight has no content
@@ -123,6 +127,18 @@ def test_responses_in_each_phase_match_the_description(
     store.set_schedule(PLAN.id, window.to_json())
     found = request_each(schema)
     assert (found["plan"], found["texts"], found["reports"]) == (plan, plan, reports)
+
+
+def test_every_response_about_a_survey_of_silos_matches_the_description() -> None:
+    plan = read_silo_survey().compile()
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    schema = described(store)
+    message = make_message(plan, make_rows(plan, 50), FastStream(3))
+    found = request_each(schema, plan.id, message)
+    refused = {name: reason for name, (_, reason) in found.items() if reason}
+    assert refused == {"signature": "no-signature", "texts": "no-texts"}
+    assert request_each(schema, plan.id, message)["progress"] == (200, None)
 
 
 def test_the_operator_response_during_an_import_matches_the_description() -> None:

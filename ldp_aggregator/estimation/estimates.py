@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
@@ -15,24 +14,24 @@ from ldp_aggregator.estimation.estimators import (
     EstimationError,
     Estimator,
 )
+from ldp_aggregator.estimation.feature_descriptions import describe_features
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, to_json_list
-from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
+from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import (
     RawEstimates,
     compute_raw_estimates,
-    find_moment_questions,
-    total_of,
 )
+from ldp_aggregator.estimation.silo_summary import SiloSummary
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,
+    find_validation_result,
     mask_unselected_features,
 )
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Estimates:
     label_n : int or None
         Reports of the label question; None if the survey does not ask it.
     reports : int
-        Reports of all questions.
+        Reports of all questions, and messages of silos.
     raw_prior : IntervalEstimate
         P(label), (k,), unbiased; shown to people.
     prior : (k,) array
@@ -63,6 +62,8 @@ class Estimates:
     validation : Estimates or None
         The estimates of a validation round of an earlier model, or None. The classifier uses only the
         features that the round selects.
+    silos : SiloSummary or None
+        What the estimates contain from silos; None for a survey of people alone.
     """
 
     survey: str
@@ -78,6 +79,7 @@ class Estimates:
     poisoning: PoisoningSummary | None
     validation_result: ValidationResult | None = None
     validation: Estimates | None = None
+    silos: SiloSummary | None = None
 
     @property
     def used_features(self) -> frozenset[int]:
@@ -98,7 +100,11 @@ class Estimates:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all estimates for JSON; unknown and infinite values become None."""
-        optional = {"validation_result": self.validation_result, "validation": self.validation}
+        optional = {
+            "validation_result": self.validation_result,
+            "validation": self.validation,
+            "silos": self.silos,
+        }
         return {name: part.as_dict() for name, part in optional.items() if part} | {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
@@ -119,16 +125,17 @@ class Estimates:
 
 
 def estimate_snapshot(
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     estimator: str = "default",
     validation: Snapshot | None = None,
     poisoning: bool = False,
+    silos: SiloSnapshot | None = None,
 ) -> Estimates:
     """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : Snapshot or SiloSnapshot
         The plan and the totals of its questions; questions without totals count as zero reports.
     estimator : {"default", "paper"}
         The estimator of the classifier's probabilities; raw estimates do not depend on it, except that
@@ -137,18 +144,20 @@ def estimate_snapshot(
         The counters of a round that validated an earlier model. Features that it does not select become
         uninformative for the classifier.
     poisoning : bool
-        Whether to check for fabricated reports; this takes up to 50% longer.
+        Whether to check the reports of people for fabricated ones; this takes up to 50% longer.
+    silos : SiloSnapshot, optional
+        The counters of a survey of silos with the same label and features, whose estimates are pooled with
+        those of `snapshot`, see :mod:`pooling`.
 
     Raises
     ------
     EstimationError
-        If the estimator is unknown or needs a question that the survey does not ask, or if the validated
-        model is not a model of this survey.
+        If the estimator is unknown or needs a question that the survey does not ask, if the validated model
+        is not a model of this survey, or if the silos have another label or other features.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
-
     # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.
-    raw = compute_raw_estimates(snapshot)
+    own, raw = _estimate_raw(snapshot, silos)
 
     # 2. The class prior: raw for people, smoothed for the classifier.
     prior = stages.estimate_prior(raw)
@@ -157,17 +166,16 @@ def estimate_snapshot(
     conditionals = stages.estimate_conditionals(raw, prior.smoothed)
 
     # 4. If there was a validation round: features that it does not select become uninformative.
-    validated = None
-    if validation:
-        check_same_survey(snapshot, validation)
-        validated = estimate_snapshot(validation, poisoning=poisoning)
+    validated = _estimate_validation(snapshot, validation, poisoning)
+    if validated:
         conditionals = mask_unselected_features(conditionals, prior.smoothed, validated.validation_result)
 
     # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
-    features = tuple(_describe_features(snapshot, raw, conditionals, prior.smoothed))
+    features = describe_features(snapshot, raw, conditionals, prior.smoothed)
 
     # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
-    summary = check_poisoning(snapshot, raw, features, prior.raw) if poisoning else None
+    alone = features if raw is own else describe_features(snapshot, own, conditionals, prior.smoothed)
+    summary = _check_reports(snapshot, own, alone, stages) if poisoning else None
 
     return Estimates(
         survey=plan.id,
@@ -181,9 +189,41 @@ def estimate_snapshot(
         prior=prior.smoothed,
         features=features,
         poisoning=summary,
-        validation_result=ValidationResult.from_snapshot(snapshot) if plan.validation else None,
+        validation_result=find_validation_result(snapshot),
         validation=validated,
+        silos=SiloSummary.from_estimates(own, raw),
     )
+
+
+def _estimate_validation(
+    snapshot: AnySnapshot, validation: Snapshot | None, poisoning: bool
+) -> Estimates | None:
+    if validation is None:
+        return None
+    check_same_survey(snapshot, validation)
+    return estimate_snapshot(validation, poisoning=poisoning)
+
+
+def _estimate_raw(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> tuple[RawEstimates, RawEstimates]:
+    """Return the raw estimates of a survey, and the same pooled with those of silos, if there are any."""
+    own = compute_raw_estimates(snapshot)
+    if silos is None:
+        return own, own
+    if not isinstance(snapshot, Snapshot):
+        raise EstimationError("estimates of silos are pooled with those of a survey of people")
+    check_same_features(snapshot.plan, silos.plan)
+    return own, pool_estimates(own, compute_raw_estimates(silos))
+
+
+def _check_reports(
+    snapshot: AnySnapshot,
+    raw: RawEstimates,
+    features: Sequence[FeatureResult | NumberResult],
+    stages: Estimator,
+) -> PoisoningSummary | None:
+    if not isinstance(snapshot, Snapshot):
+        return None
+    return check_poisoning(snapshot, raw, features, stages.estimate_prior(raw).raw)
 
 
 @dataclass(frozen=True)
@@ -203,10 +243,14 @@ class NaiveBayesParameters:
 
 
 def estimate_parameters(
-    snapshot: Snapshot, estimator: str = "default", validation: Snapshot | None = None
+    snapshot: AnySnapshot,
+    estimator: str = "default",
+    validation: Snapshot | None = None,
+    silos: SiloSnapshot | None = None,
 ) -> NaiveBayesParameters:
     """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_snapshot`, in half the time."""
-    stages, raw = _find_estimator(estimator), compute_raw_estimates(snapshot)
+    stages = _find_estimator(estimator)
+    _, raw = _estimate_raw(snapshot, silos)
     prior = stages.estimate_prior(raw).smoothed
     conditionals = stages.estimate_conditionals(raw, prior)
     if validation:
@@ -223,32 +267,14 @@ def _find_estimator(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
-def _describe_features(
-    snapshot: Snapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
-) -> Iterator[FeatureResult | NumberResult]:
-    moment_questions = find_moment_questions(snapshot.plan)
-    parts = zip(snapshot.plan.features, raw.feature_estimates, conditionals, strict=True)
-    for place, (feature, estimate, conditional) in enumerate(parts):
-        if isinstance(estimate, ClassMoments):
-            assert isinstance(feature, NumericFeature)
-            assert isinstance(conditional, Gaussian)
-            questions = [
-                QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
-                if each
-                else QuestionSummary(None, 0)
-                for each in moment_questions[place]
-            ]
-            yield NumberResult.from_estimates(feature, questions, estimate, conditional, prior)
-        else:
-            assert not isinstance(feature, NumericFeature)
-            assert not isinstance(conditional, Gaussian)
-            yield FeatureResult.from_estimates(feature, estimate, conditional, prior)
-
-
 def _find_warnings(estimates: Estimates) -> Iterator[str]:
+    silos = estimates.silos
     if estimates.reports == 0:
-        yield "there are no reports yet, so the estimates contain no information"
+        sent = "reports" if silos is None or silos.people is not None else "messages"
+        yield f"there are no {sent} yet, so the estimates contain no information"
         return
+    if silos and silos.warning:
+        yield silos.warning
     for feature in estimates.features:
         if feature.warning:
             yield f"{feature.name}: {feature.warning}"

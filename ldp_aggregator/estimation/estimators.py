@@ -16,6 +16,7 @@ from encoders.errors import LdpError
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior, smooth_tables
 from ldp_aggregator.estimation.class_prior import label_prior
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.estimation.intervals import IntervalEstimate
@@ -89,6 +90,11 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
     EstimationError
         If the survey does not ask the label question.
     """
+    if raw.silos:
+        raise EstimationError(
+            "the paper's estimator is for reports of people, and these estimates contain messages of silos: "
+            "use the default estimator"
+        )
     if raw.label is None:
         raise EstimationError(
             "the paper's estimator takes the class prior from a label question, which this survey does not "
@@ -105,9 +111,14 @@ def _paper_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditiona
     return tuple(
         paper_gaussian(each, class_counts)
         if isinstance(each, ClassMoments)
-        else _count_ratios(each, feature.size, raw.k)
+        else _count_ratios(_require_reports(each), feature.size, raw.k)
         for each, feature in zip(raw.feature_estimates, raw.features, strict=True)
     )
+
+
+def _require_reports(estimate: TableEstimate | None) -> Frequencies | None:
+    assert estimate is None or isinstance(estimate, Frequencies)  # or _paper_prior has raised an error
+    return estimate
 
 
 def _count_ratios(frequencies: Frequencies | None, size: int, k: int) -> FloatArray:

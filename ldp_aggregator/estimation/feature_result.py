@@ -10,7 +10,7 @@ import numpy as np
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_differences import find_differing_values
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
@@ -18,6 +18,7 @@ from ldp_aggregator.estimation.intervals import (
     to_json_list,
 )
 from ldp_aggregator.estimation.relevance import Relevance, estimate_table_relevance
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class FeatureResult:
     def from_estimates(
         cls,
         feature: CategoricalFeature | BinnedFeature,
-        raw: Frequencies | None,
+        raw: TableEstimate | None,
         smoothed: FloatArray,
         prior: FloatArray,
     ) -> Self:
@@ -77,11 +78,9 @@ class FeatureResult:
             name=feature.name,
             kind=feature.kind,
             values=tuple(feature.texts),
-            mechanism=raw.question.mechanism.name if raw else None,
+            mechanism=raw.mechanism if raw else None,
             n=raw.n if raw else 0,
-            asked_with=tuple(each.name for each in raw.question.asked_features if each is not feature)
-            if raw
-            else (),
+            asked_with=tuple(each.name for each in raw.asked_features if each is not feature) if raw else (),
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
             conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
             distinguishable_entries=find_differing_values(raw, k)
@@ -112,8 +111,8 @@ class FeatureResult:
         if self.noise <= average:
             return None
         return (
-            f"mostly noise: with {self.n} reports the standard error of a frequency is {self.noise:.2g}, and "
-            f"an average frequency is {average:.2g}"
+            f"mostly noise: with {self.n} {name_counted(self.mechanism)} the standard error of a frequency "
+            f"is {self.noise:.2g}, and an average frequency is {average:.2g}"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -14,27 +14,9 @@ from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
+from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
-
-
-@dataclass(frozen=True)
-class QuestionSummary:
-    """A question about a number: its mechanism and its reports.
-
-    Attributes
-    ----------
-    mechanism : str or None
-        None if the survey does not ask it.
-    n : int
-        Number of reports.
-    """
-
-    mechanism: str | None
-    n: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the mechanism and the number of reports as a dict for JSON."""
-        return {"mechanism": self.mechanism, "n": self.n}
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 
 @dataclass(frozen=True)
@@ -123,13 +105,16 @@ class NumberResult:
         questions = {"mean": self.mean_question, "square": self.square_question}
         if all(each.mechanism is None for each in questions.values()):
             return "the survey does not ask about it, so it cannot inform a prediction"
+        counted = name_counted(self.mean_question.mechanism)
+        if self.mean_question.n and counted != "reports":
+            questions = {}  # a table of counts measures means and squares
         empty = [name for name, each in questions.items() if each.n == 0]
         if empty:
             return "no reports" if len(empty) == len(questions) else f"no reports of its {empty[0]}"
         if self.noise <= self.spread:
             return None
         return (
-            f"mostly noise: with {self.mean_question.n} reports the standard error of a label's mean is "
+            f"mostly noise: with {self.mean_question.n} {counted} the standard error of a label's mean is "
             f"{self.noise:.2g}, and the standard deviation among people of one label is {self.spread:.2g}"
         )
 

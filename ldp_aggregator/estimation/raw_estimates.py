@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,13 @@ from encoders.survey import Feature, Plan, Question
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
+from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.snapshot import SiloSnapshot, Snapshot, Total
 
 _ITERATIONS = 2
 """The noise of numbers is evaluated at a uniform population first, then at the estimates from the first."""
@@ -35,21 +39,24 @@ class RawEstimates:
         The features of the plan.
     label : Frequencies or None
         Frequencies of the label question; None if the survey does not ask it.
-    feature_estimates : sequence of (Frequencies or ClassMoments or None)
+    feature_estimates : sequence of (TableEstimate or ClassMoments or None)
         One per feature. Of a discrete feature: the frequencies of its coupled question, None if the survey
         does not ask it. Of a numeric feature: always ClassMoments, possibly without reports.
     prior : PooledPrior
         Pooled from all questions.
     reports : int
-        Number of reports of all questions.
+        Number of reports of all questions, and of messages of silos.
+    silos : SiloTables or None
+        The tables of silos, if the estimates are computed from their messages.
     """
 
     k: int
     features: Sequence[Feature]
     label: Frequencies | None
-    feature_estimates: Sequence[Frequencies | ClassMoments | None]
+    feature_estimates: Sequence[TableEstimate | ClassMoments | None]
     prior: PooledPrior
     reports: int
+    silos: SiloTables | None = None
 
     @property
     def numbers(self) -> list[ClassMoments]:
@@ -57,8 +64,10 @@ class RawEstimates:
         return [each for each in self.feature_estimates if isinstance(each, ClassMoments)]
 
 
-def compute_raw_estimates(snapshot: Snapshot) -> RawEstimates:
+def compute_raw_estimates(snapshot: Snapshot | SiloSnapshot) -> RawEstimates:
     """Return the raw estimates of every question of a survey, and the prior pooled from them."""
+    if isinstance(snapshot, SiloSnapshot):
+        return _estimate_silos(SiloTables.from_snapshot(snapshot))
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
     estimates = [
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
@@ -77,6 +86,18 @@ def compute_raw_estimates(snapshot: Snapshot) -> RawEstimates:
         feature_estimates=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
+    )
+
+
+def _estimate_silos(silos: SiloTables) -> RawEstimates:
+    return RawEstimates(
+        k=silos.k,
+        features=silos.plan.features,
+        label=None,
+        feature_estimates=silos.estimate_features(),
+        prior=silos.prior,
+        reports=silos.messages,
+        silos=silos,
     )
 
 
@@ -138,3 +159,39 @@ def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
 def total_of(snapshot: Snapshot, question: Question) -> Total:
     """Return the total of a question in the snapshot; zeros if it has no reports."""
     return snapshot.totals.get(question.key, Total(0, np.zeros(question.cells, dtype=np.int64)))
+
+
+@dataclass(frozen=True)
+class QuestionSummary:
+    """A question about a number: its mechanism and its reports.
+
+    Attributes
+    ----------
+    mechanism : str or None
+        None if the survey does not ask it.
+    n : int
+        Number of reports.
+    """
+
+    mechanism: str | None
+    n: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the mechanism and the number of reports as a dict for JSON."""
+        return {"mechanism": self.mechanism, "n": self.n}
+
+
+def summarise_questions(
+    snapshot: Snapshot | SiloSnapshot, place: int, silos: SiloTables | None
+) -> tuple[QuestionSummary, QuestionSummary]:
+    """Return the mean and the square question of a number; a table of silos counts as a mean question."""
+    summaries = [QuestionSummary(None, 0), QuestionSummary(None, 0)]
+    if isinstance(snapshot, Snapshot):
+        for index, each in enumerate(find_moment_questions(snapshot.plan)[place]):
+            if each:
+                summaries[index] = QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
+    mean, square = summaries
+    if silos:
+        names = [name for name in (mean.mechanism, COUNT_TABLE) if name]
+        mean = QuestionSummary(" + ".join(names), mean.n + silos.n)
+    return mean, square

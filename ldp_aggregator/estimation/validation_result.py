@@ -16,6 +16,7 @@ import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
@@ -23,7 +24,7 @@ from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditio
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 SELECTION_ERROR = 0.1
 """Probability, at most, of selecting a top-k set although none is more accurate than all features."""
@@ -129,6 +130,13 @@ def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
     return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - covariance.product * expected**2))
 
 
+def find_validation_result(snapshot: AnySnapshot) -> ValidationResult | None:
+    """Return the validation result of a snapshot; None if it is not one of a validation round."""
+    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
+        return ValidationResult.from_snapshot(snapshot)
+    return None
+
+
 def mask_unselected_features(
     conditionals: ClassConditionals, prior: FloatArray, result: ValidationResult | None
 ) -> ClassConditionals:
@@ -152,7 +160,7 @@ def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> Clas
     return Gaussian(mean, variance, None if missing is None else np.full(len(prior), prior @ missing))
 
 
-def check_same_survey(snapshot: Snapshot, validation: Snapshot) -> None:
+def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
     """Check that a validation round is of the same survey and spends the same epsilon.
 
     Raises
@@ -160,6 +168,8 @@ def check_same_survey(snapshot: Snapshot, validation: Snapshot) -> None:
     EstimationError
     """
     plan, other = snapshot.plan, validation.plan
+    if isinstance(plan, SiloPlan):
+        raise EstimationError(f"{other.id} validates a model of people's answers, and {plan.id} asks silos")
     model = other.validation
     survey = (plan.family, plan.label, plan.features, plan.projection)
     if not model or survey != (other.family, model.label, model.features, model.projection):

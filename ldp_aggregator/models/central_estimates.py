@@ -21,8 +21,9 @@ from ldp_aggregator.estimation.intervals import (
     estimate_conditional_intervals,
     ratio_intervals,
 )
-from ldp_aggregator.estimation.number_result import NumberResult, QuestionSummary
+from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals

@@ -77,15 +77,16 @@ class FrequencyCovariance:
         )
 
     @classmethod
-    def from_mechanism(
-        cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int
-    ) -> FrequencyCovariance:
+    def unknown(cls, distribution: FloatArray) -> Self:
+        """Return the covariance of frequencies without reports."""
+        infinite = np.full(distribution.shape, math.inf)
+        return cls(distribution, 0, infinite, floor=math.inf, growth=0.0, shared=0.0, slope=0.0, product=0.0)
+
+    @classmethod
+    def from_mechanism(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Self:
         """Return the covariance for n reports at true `frequencies`, each a sum of as many counters."""
         if n == 0:
-            unknown = np.full(frequencies.shape, math.inf)
-            return cls(
-                frequencies, n, unknown, floor=math.inf, growth=0.0, shared=0.0, slope=0.0, product=0.0
-            )
+            return cls.unknown(frequencies)
         size = mechanism.domain // len(frequencies)
         on, off, shared, slope = (each / n for each in mechanism.sums(size))
         return cls(
@@ -160,6 +161,19 @@ class FrequencyCovariance:
             own.sum(axis=0) + self.shared * size**2 + 2 * self.slope * size * mass - self.product * mass**2
         )
         return cell_with_class, class_variance
+
+    def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
+        """Return the covariance with the same coefficients at other frequencies."""
+        return self.from_coefficients(
+            distribution,
+            self.n,
+            floor=self.floor,
+            growth=self.growth,
+            shared=self.shared,
+            slope=self.slope,
+            product=self.product,
+            fourth=self.fourth,
+        )
 
     def pool(
         self, other: FrequencyCovariance, weight: float, distribution: FloatArray

@@ -37,6 +37,13 @@ _MAX_RATE = 60.0
 """Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
 
 
+def name_counted(mechanism: str | None) -> str:
+    """Return what the number of a feature's estimates counts, for people: reports, rows, or both."""
+    if mechanism == COUNT_TABLE:
+        return "rows"
+    return "reports and rows" if mechanism and mechanism.endswith(f" + {COUNT_TABLE}") else "reports"
+
+
 def laplace_variance(scale: Fraction) -> float:
     """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
     rate = min(float(1 / scale), _MAX_RATE)
@@ -140,15 +147,18 @@ class ClassCounts:
         noise = self.variance / self.rows**2
         return noise, 1 / self.rows - 2 * noise, len(self.counts) * noise - 1 / self.rows
 
+    @property
+    def share_fourth(self) -> float:
+        """The fourth cumulant of the noise of a class count, in units of the number of rows."""
+        return self.fourth / self.rows**4
+
     @cached_property
     def shares(self) -> IntervalEstimate:
         """Raw estimates of P(label), (k,), with the standard error of noise and sampling.
 
         The intervals are Wilson's, see :func:`estimate_shares`.
         """
-        return estimate_shares(
-            self.counts / self.rows, self.rows, self.share_variance, self.fourth / self.rows**4
-        )
+        return estimate_shares(self.counts / self.rows, self.rows, self.share_variance, self.share_fourth)
 
     @property
     def pooled_prior(self) -> PooledPrior:
@@ -221,6 +231,12 @@ class CellFrequencies:
             fourth=table.fourth / rows**4,
         )
         return cls(round(rows), raw, covariance)
+
+    @classmethod
+    def unknown(cls, size: int) -> CellFrequencies:
+        """Return the frequencies of a table without rows."""
+        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
+        return cls(0, np.full(size, math.nan), covariance)
 
     @property
     def mechanism(self) -> str:

@@ -14,10 +14,9 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.number_result import QuestionSummary
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.raw_estimates import QuestionSummary, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 

@@ -1,0 +1,195 @@
+"""The summary of silos in the estimates: their messages and rows, and the influence of one that lies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.mechanisms.soft_cells import SOFT_UNIT
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.intervals import to_json_list
+from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL, find_contradictions
+from ldp_aggregator.estimation.raw_estimates import RawEstimates
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloInfluence:
+    """How far one further message of a lying silo can move the estimates, up or down, at most.
+
+    R invented rows, the survey's limit, move a share p of N rows by at most max(p, 1 - p) R / (N + R). For
+    P(value | c) N is the number of rows of the class c. A mean moves by at most this share of its range. A
+    silo may also send cells that only extreme noise explains; the checks of a collector accept such a message
+    as long as its tables agree.
+
+    Attributes
+    ----------
+    prior, conditionals : (k,) arrays
+        By invented rows: of P(c), and of P(value | c) of any feature.
+    prior_with_noise, conditionals_with_noise : (k,) arrays
+        By any message that passes the checks. At most 1, since estimates are cut to their range.
+    """
+
+    prior: FloatArray
+    conditionals: FloatArray
+    prior_with_noise: FloatArray
+    conditionals_with_noise: FloatArray
+
+    @classmethod
+    def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
+        """Return the influence on estimates from silos alone; on pooled estimates it is smaller."""
+        rows, shares = silos.plan.rows, np.clip(classes.counts / classes.rows, 0.0, 1.0)
+        tables = [_move_conditionals(silos, place) for place in range(len(silos.tables))]
+        return cls(
+            prior=np.maximum(shares, 1 - shares) * rows / (classes.rows + rows),
+            conditionals=np.max([_invent_rows(each, rows) for each in silos.tables], axis=0),
+            prior_with_noise=_move_prior(silos, classes),
+            conditionals_with_noise=np.max(tables, axis=0),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the influence for JSON."""
+        return {name: to_json_list(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
+    """Return how far invented rows move P(value | c) of one feature, (k,), at most."""
+    total = np.maximum(table.counts.sum(axis=0), 0.0)
+    ratio = _divide(table.counts, total, 0.0)
+    largest: FloatArray = np.maximum(ratio, 1 - ratio).max(axis=0) * rows / (total + rows)
+    return largest
+
+
+def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
+    """Return how far a message that passes the checks moves P(value | c) of one feature, (k,), at most.
+
+    The greatest ratio has as many rows as possible in its cell, and as few in the other cells of its class.
+    The other classes make up for the total, which must be between 0 and R.
+    """
+    table, unit = silos.plan.mechanism.tables[place], silos.tables[place].unit
+    counts, (low, high) = silos.tables[place].counts, (each / unit for each in table.clamp)
+    others, total = len(counts) - 1, counts.sum(axis=0)
+    room = silos.plan.rows + table.total_error / SOFT_UNIT - low - (silos.k - 1) * len(counts) * low
+    ratio = _divide(counts, total, 1.0)
+    most = _divide(counts + high, total + high + others * low, 1.0)
+    least = _divide(counts + low, total + low + min(others * high, room), 0.0)
+    return np.asarray(np.maximum(most - ratio, ratio - least).max(axis=0))
+
+
+def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
+    """Return how far a message that passes the checks moves P(c), (k,), at most."""
+    weights = np.array([1 / table.total_variance for table in silos.tables])
+    weights /= weights.sum()
+    tables = silos.plan.mechanism.tables
+    lows = np.array([table.values * table.clamp[0] / table.unit for table in tables])
+    errors = np.array([table.total_error for table in tables]) / SOFT_UNIT
+    low, error, rows = float(weights @ lows), float(weights @ errors), silos.plan.rows
+    counts, share = classes.counts, classes.counts / classes.rows
+    # the rows of the message are a free number from 0 to R, and the ratio is monotone in it
+    totals = np.array([-error, rows + error])[:, None]
+    gain = totals - (silos.k - 1) * low
+    most = _divide(counts + gain, classes.rows + totals, 1.0).max(axis=0)
+    least = _divide(counts + low, classes.rows + totals, 0.0).min(axis=0)
+    current = np.clip(share, 0.0, 1.0)
+    return np.asarray(np.maximum(most - current, current - least))
+
+
+def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray:
+    """Return a ratio, cut to the range from 0 to 1; `otherwise` unless the bottom is above 0."""
+    result = np.full(np.broadcast_shapes(top.shape, bottom.shape), otherwise)
+    cut: FloatArray = np.clip(np.divide(top, bottom, out=result, where=bottom > 0), 0.0, 1.0)
+    return cut
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloSummary:
+    """What the estimates contain from silos.
+
+    Attributes
+    ----------
+    survey, plan_digest : str
+        The survey of the silos.
+    messages : int
+    rows, rows_stderr : float
+        The number of rows, estimated from the noisy counts, and the standard error of the noise.
+    rows_limit : int
+        The most rows of one message.
+    rows_per_person : int
+        The most rows of one person in a message.
+    influence : SiloInfluence or None
+        None without messages.
+    people : int or None
+        Number of people's reports with which the estimates are pooled; None without a survey of people.
+    contradictions : tuple of str
+        The label and features in which silos and people differ significantly.
+    """
+
+    survey: str
+    plan_digest: str
+    messages: int
+    rows: float
+    rows_stderr: float
+    rows_limit: int
+    rows_per_person: int
+    influence: SiloInfluence | None
+    people: int | None = None
+    contradictions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_estimates(cls, own: RawEstimates, pooled: RawEstimates) -> SiloSummary | None:
+        """Summarise the tables of silos; None if the estimates contain none.
+
+        Parameters
+        ----------
+        own : RawEstimates
+            The estimates of the survey itself: of people, or those of silos.
+        pooled : RawEstimates
+            The same, unless they are pooled with those of silos.
+        """
+        silos, people = pooled.silos, None if pooled is own else own
+        if silos is None:
+            return None
+        classes, differing = silos.classes, find_contradictions(people, silos, pooled) if people else []
+        label, features = silos.plan.label.name, silos.plan.features
+        return cls(
+            survey=silos.plan.id,
+            plan_digest=silos.plan.digest,
+            messages=silos.messages,
+            rows=float(classes.counts.sum()) if classes else 0.0,
+            rows_stderr=math.sqrt(classes.total_variance) if classes else math.inf,
+            rows_limit=silos.plan.rows,
+            rows_per_person=silos.plan.rows_per_person,
+            influence=SiloInfluence.from_tables(silos, classes) if classes else None,
+            people=people.reports if people else None,
+            contradictions=tuple(label if place is None else features[place].name for place in differing),
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """A warning for readers, or None."""
+        if not self.contradictions:
+            return None
+        return (
+            f"the silos and the people contradict each other in {', '.join(self.contradictions)} (at level "
+            f"{CONTRADICTION_LEVEL:g} for all comparisons), so pooled estimates describe neither of them: "
+            "estimate the two surveys separately"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary for JSON; unknown values become None."""
+        return {
+            "survey": self.survey,
+            "plan_digest": self.plan_digest,
+            "messages": self.messages,
+            "rows": round(self.rows, 1),
+            "rows_stderr": round(self.rows_stderr, 1) if math.isfinite(self.rows_stderr) else None,
+            "rows_limit": self.rows_limit,
+            "rows_per_person": self.rows_per_person,
+            "influence": self.influence.as_dict() if self.influence else None,
+            "people": self.people,
+            "contradictions": list(self.contradictions),
+        }

@@ -1,0 +1,89 @@
+"""The sums of all messages of silos as noisy tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.tables.noisy_tables import (
+    CellFrequencies,
+    ClassCounts,
+    NoisyTable,
+    laplace_variance,
+)
+from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
+from ldp_aggregator.snapshot import SiloSnapshot
+
+
+@dataclass(frozen=True)
+class SiloTables:
+    """The tables of a survey of silos.
+
+    Attributes
+    ----------
+    plan : SiloPlan
+    messages : int
+    tables : tuple of NoisyTable
+        One per feature. Each cell has the noise of all messages.
+    """
+
+    plan: SiloPlan
+    messages: int
+    tables: tuple[NoisyTable, ...]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
+        """Return the tables of a snapshot."""
+        messages, cells = snapshot.messages, snapshot.cells
+        tables = [
+            NoisyTable(
+                cells=cells[table.start : table.end].reshape(table.values, table.labels),
+                unit=table.unit,
+                cell_variance=messages * laplace_variance(table.scale),
+                terms=messages,
+            )
+            for table in snapshot.plan.mechanism.tables
+        ]
+        return cls(snapshot.plan, messages, tuple(tables))
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return len(self.plan.label.values)
+
+    @cached_property
+    def classes(self) -> ClassCounts | None:
+        """The numbers of rows per class; None without messages."""
+        return ClassCounts.from_tables(self.tables) if self.messages else None
+
+    @property
+    def n(self) -> int:
+        """The estimated number of rows; 0 without messages."""
+        return round(self.classes.rows) if self.classes else 0
+
+    @property
+    def prior(self) -> PooledPrior:
+        """The raw estimate of P(label)."""
+        if self.classes:
+            return self.classes.pooled_prior
+        return PooledPrior(IntervalEstimate.unknown((self.k,)), {})
+
+    def estimate_features(self) -> list[TableEstimate | ClassMoments]:
+        """Return the raw estimates of each feature: frequencies, or the moments of a number."""
+        return [self._estimate_feature(place) for place in range(len(self.tables))]
+
+    def _estimate_feature(self, place: int) -> TableEstimate | ClassMoments:
+        table, is_number = self.tables[place], self.tables[place].unit > 1
+        if self.classes:
+            kind = SoftMoments if is_number else CellFrequencies
+            return kind.from_table(table, self.classes)
+        if is_number:
+            can_be_missing = self.plan.features[place].missing == "category"
+            return ClassMoments(None, None, self.prior, can_be_missing)
+        return CellFrequencies.unknown(table.cells.size)

@@ -40,17 +40,20 @@ class TrainingData(NamedTuple):
 
     Attributes
     ----------
-    snapshot : Snapshot
-        The sum of all rounds.
+    snapshot : Snapshot or SiloSnapshot
+        The sum of all rounds of a survey of people, or the sum of all messages of silos.
     validation : Snapshot or None
         The sum of the snapshots of the validation round, if a source has one.
     second_validation : Snapshot or None
         The same of a round that validates another model; only if two models are allowed.
+    silos : SiloSnapshot or None
+        The messages of silos, if there is a survey of people too.
     """
 
-    snapshot: Snapshot
+    snapshot: AnySnapshot
     validation: Snapshot | None = None
     second_validation: Snapshot | None = None
+    silos: SiloSnapshot | None = None
 
 
 class SourceError(LdpError):
@@ -68,7 +71,7 @@ def read_training_data(
     show: ShowProgress = hide_progress,
     two_models: bool = False,
 ) -> TrainingData:
-    """Read all sources and add up their snapshots.
+    """Read all sources and add up their snapshots: those of people, and those of silos.
 
     Parameters
     ----------
@@ -125,13 +128,12 @@ def read_training_data(
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
         raise SourceError("the sources do not answer the plan that was given; only raw reports need one")
-    return _separate_validation([_require_people(each) for each in snapshots], two_models)
-
-
-def _require_people(snapshot: AnySnapshot) -> Snapshot:
-    if isinstance(snapshot, SiloSnapshot):
-        raise SourceError(f"{snapshot.plan.id} is a survey of silos, which this version does not train on")
-    return snapshot
+    people = [each for each in snapshots if isinstance(each, Snapshot)]
+    silos = [each for each in snapshots if isinstance(each, SiloSnapshot)]
+    if not people:
+        return TrainingData(sum_snapshots(silos))
+    data = _separate_validation(people, two_models)
+    return data._replace(silos=sum_snapshots(silos)) if silos else data
 
 
 def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> TrainingData:
@@ -157,7 +159,8 @@ def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> Tra
             f"{ids[0]} and {ids[1]} validate two models: name one of them; only a training with rows without "
             "labels (--unlabelled) compares two models"
         )
-    return TrainingData(sum_snapshots(rounds), *(sum_snapshots(each) for each in by_model.values()))
+    validation, second = [*(sum_snapshots(each) for each in by_model.values()), None, None][:2]
+    return TrainingData(sum_snapshots(rounds), validation, second)
 
 
 def _is_archive(source: str) -> bool:

@@ -102,6 +102,8 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
     """
 
     max_report_bytes: ClassVar[int] = MAX_MESSAGE_BYTES
+    projection: ClassVar[None] = None
+    validation: ClassVar[None] = None
 
     rows: int
     rows_per_person: int = 1
@@ -138,6 +140,11 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
         mechanism = CountTable(shapes, labels, self.rows, self.rows_per_person, self.scale)
         mechanism.prove(self.epsilon)
         return SiloQuestion(label=self.label, asked_features=self.features, mechanism=mechanism)
+
+    @property
+    def row_schema(self) -> SiloPlan:
+        """The object whose label and features code rows: this plan."""
+        return self
 
     @property
     def question(self) -> SiloQuestion:

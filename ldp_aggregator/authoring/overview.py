@@ -32,6 +32,7 @@ _MECHANISMS = {
     "SHE": "summation with histogram encoding",
     "THE": "thresholding with histogram encoding",
     "SS": "subset selection",
+    "count_table": "noisy counts of the rows of silos",
 }
 
 

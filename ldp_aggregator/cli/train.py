@@ -12,7 +12,7 @@ import click
 from encoders.errors import Reason
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.any_survey import load_any_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
@@ -25,7 +25,7 @@ from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.results.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ def main(
     the features that the model keeps. Each report counts once across all archives. Duplicates between
     other sources are not detected, so name each report in one of them only.
 
+    A survey of silos trains a model too. If the sources contain one of people with the same label and
+    features as well, the estimates of both are pooled, weighted by their precision.
+
     With --unlabelled, the classifier also learns from rows without labels how the features depend on each
     other (docs/unlabelled-rows.md). Estimates and intervals remain those of the reports. Two validation
     rounds, of it and of Naive Bayes, choose between the two.
@@ -110,9 +113,9 @@ def main(
     with print_errors():
         if onnx_file:
             _require_onnx()
-        snapshot, validation, second = read_training_data(
+        snapshot, validation, second, silos = read_training_data(
             sources,
-            plan=load_plan_file(plan_file) if plan_file else None,
+            plan=load_any_plan_file(plan_file) if plan_file else None,
             surveys=surveys,
             token=os.environ.get(TOKEN_VARIABLE),
             warn=_warn,
@@ -121,9 +124,9 @@ def main(
             two_models=unlabelled_file is not None,
         )
         if not allow_empty:
-            _require_reports(snapshot)
+            _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-        estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True)
+        estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
         classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, unlabelled_public, _warn)
         estimates = classifier.estimates if classifier else estimates
         try:
@@ -151,7 +154,7 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, e
 
 
 def _print_summary(
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     estimates: Estimates,
     audit: dict[str, Any] | None,
     classifier: UnlabelledClassifier | None,
@@ -160,7 +163,8 @@ def _print_summary(
     if classifier:
         click.echo(f"\n{format_unlabelled(classifier)}")
     compared = classifier.compared_snapshot if classifier else None
-    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared)
+    silos = estimates.silos.snapshot if estimates.silos else None
+    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos)
     click.echo(f"\n{format_privacy(statement)}")
     if warning := find_useless_model(estimates, classifier):
         click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
@@ -171,9 +175,9 @@ def _join_paths(paths: Iterable[Path | None]) -> str:
     return f"{', '.join(others)}{' and ' if others else ''}{last}"
 
 
-def _require_reports(snapshot: Snapshot) -> None:
+def _require_reports(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> None:
     """Raise an error if there are no reports; the message counts rejected reports by reason."""
-    if any(total.n for total in snapshot.totals.values()):
+    if any(total.n for each in (snapshot, silos) if each for total in each.totals.values()):
         return
     refused = sum(snapshot.rejections.values())
     why = (
@@ -183,8 +187,9 @@ def _require_reports(snapshot: Snapshot) -> None:
         plan = snapshot.plan
         why += f"; {Reason.WRONG_PLAN}: they do not answer {plan.id} with digest {plan.digest}"
         why += ", so give the survey or plan that they answer"
+    sent = "message" if isinstance(snapshot, SiloSnapshot) else "report"
     raise click.ClickException(
-        f"no report was counted, {why}; no model is written (--allow-empty writes one without reports)"
+        f"no {sent} was counted, {why}; no model is written (--allow-empty writes one without {sent}s)"
     )
 
 

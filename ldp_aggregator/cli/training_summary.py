@@ -9,14 +9,22 @@ from typing import Any
 
 from encoders.explain.text import wrap_text
 from encoders.survey import NumericFeature, Plan
+from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.models.privacy_statement import list_questions
+from ldp_aggregator.results.silo_text import (
+    SILO_ERRORS,
+    describe_silo_data,
+    describe_silo_influence,
+    find_silo_statement,
+)
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
 from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 _UNKNOWN = "unknown"
 _INTERVALS = (
@@ -28,22 +36,18 @@ _GAIN_RANGE = 2.0
 """Width of the interval of an unknown gain: its whole range."""
 
 
-def format_summary(estimates: Estimates, snapshot: Snapshot, compared: Estimates | None = None) -> str:
+def format_summary(estimates: Estimates, snapshot: AnySnapshot, compared: Estimates | None = None) -> str:
     """Return the summary of a training: reports per question, estimates, validation, checks and warnings.
 
     Parameters
     ----------
     estimates : Estimates
-    snapshot : Snapshot
+    snapshot : Snapshot or SiloSnapshot
     compared : Estimates, optional
         The estimates of a second validation round, whose classifier is not kept.
     """
     table = build_table(estimates.as_dict())
-    simulated = " (simulated)" if snapshot.simulated else ""
-    lines = [
-        f"{estimates.survey}: {estimates.reports} reports{simulated}, epsilon {snapshot.plan.epsilon}",
-        "",
-    ]
+    lines = [_head(estimates, snapshot), *_describe_silos(estimates), ""]
     rows = (
         [] if estimates.label_n is None else [_feature_row(estimates.label, f"{estimates.label_n} reports")]
     )
@@ -68,17 +72,42 @@ def format_summary(estimates: Estimates, snapshot: Snapshot, compared: Estimates
     return "\n".join(lines)
 
 
+def _head(estimates: Estimates, snapshot: AnySnapshot) -> str:
+    simulated = " (simulated)" if snapshot.simulated else ""
+    counted = "messages of silos" if isinstance(snapshot, SiloSnapshot) else "reports"
+    return f"{estimates.survey}: {snapshot.total()} {counted}{simulated}, epsilon {snapshot.plan.epsilon}"
+
+
+def _describe_silos(estimates: Estimates) -> list[str]:
+    """Return what silos sent, what the errors cover, and the influence of one that lies."""
+    if not estimates.silos:
+        return []
+    silos = estimates.silos.as_dict()
+    influence = describe_silo_influence(silos, estimates.label, estimates.classes)
+    sentences = [describe_silo_data(silos), SILO_ERRORS, *([influence] if influence else [])]
+    return [line for sentence in sentences for line in ("", *wrap_text(sentence))]
+
+
 def format_privacy(statement: Mapping[str, Any]) -> str:
-    """Return a privacy statement as text: the epsilon of one report, and the result of an audit."""
-    spent = max((entry["epsilon"] for entry in list_questions(statement)), key=Decimal)
-    epsilon, audit = statement["epsilon"], statement["audit"]
-    lines = [
-        f"privacy: one report per person, epsilon {epsilon}; at most {_round_up(spent, epsilon)} is spent"
-    ]
+    """Return a privacy statement as text: the epsilon of one report or message, and an audit's result."""
+    silos = find_silo_statement(statement)
+    lines = [] if silos is statement else _format_people_privacy(statement)
+    if silos:
+        per_person = f"at most {silos['rows_per_person']:,} rows of one person"
+        lines.append(f"privacy of silos: epsilon {silos['epsilon']} of each message, {per_person} in it")
+    audit = statement["audit"]
     if audit:
         result = "passed" if audit["passed"] else "FAILED"
         lines.append(f"  audit {result}, {audit['trials']:,} messages of each person compared")
     return "\n".join(lines)
+
+
+def _format_people_privacy(statement: Mapping[str, Any]) -> list[str]:
+    spent = max((entry["epsilon"] for entry in list_questions(statement)), key=Decimal)
+    epsilon = statement["epsilon"]
+    return [
+        f"privacy: one report per person, epsilon {epsilon}; at most {_round_up(spent, epsilon)} is spent"
+    ]
 
 
 def _round_up(spent: str, epsilon: str) -> str:
@@ -111,9 +140,12 @@ def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: b
     notes = []
     if isinstance(feature, NumberResult):
         mean, square = feature.mean_question, feature.square_question
-        reports, mechanisms = f"{mean.n} + {square.n} reports", [mean.mechanism, square.mechanism]
+        mechanisms = [mean.mechanism, square.mechanism]
+        counts = [each.n for each in (mean, square) if each.mechanism or not mean.mechanism]
+        reports = f"{' + '.join(map(str, counts))} {name_counted(mean.mechanism)}"
     else:
-        reports, mechanisms = f"{feature.n} reports", [feature.mechanism]
+        reports = f"{feature.n} {name_counted(feature.mechanism)}"
+        mechanisms = [feature.mechanism]
         if feature.asked_with:
             notes.append(f"same reports as {', '.join(feature.asked_with)}")
     names = " + ".join(name for name in mechanisms if name)
@@ -137,7 +169,7 @@ def _format_prior(table: Sequence[Row]) -> list[str]:
     return format_table(rows, "<><<")
 
 
-def _format_conditionals(table: Sequence[Row], plan: Plan) -> list[str]:
+def _format_conditionals(table: Sequence[Row], plan: Plan | SiloPlan) -> list[str]:
     """Return one table per feature, and the legend of all."""
     widths = {each.name: 2 * each.width for each in plan.features if isinstance(each, NumericFeature)}
     tables = format_tables(table, plan.label.name, _ALL_ROWS, widths)
@@ -145,7 +177,7 @@ def _format_conditionals(table: Sequence[Row], plan: Plan) -> list[str]:
     return ["", *tables, "", *wrap_text(legend, "  ")] if tables else []
 
 
-def _format_rejections(snapshot: Snapshot | None) -> list[str]:
+def _format_rejections(snapshot: AnySnapshot | None) -> list[str]:
     if not (snapshot and snapshot.rejections):
         return []
     return ["", f"rejected: {format_rejection_counts(snapshot.rejections)}"]

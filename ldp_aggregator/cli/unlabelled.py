@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from encoders.explain.text import wrap_text
-from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation import Estimates, EstimationError
 from ldp_aggregator.results.unlabelled_text import describe_unlabelled, state_privacy
 from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
@@ -30,7 +30,7 @@ def check_unlabelled_options(path: Path | None, public: bool, estimator: str) ->
 
 def fit_to_file(
     path: Path | None,
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     estimates: Estimates,
     second_validation: Snapshot | None,
     public: bool,
@@ -42,6 +42,11 @@ def fit_to_file(
     # the method loads only if it is used
     from ldp_aggregator.models.unlabelled_training import fit_unlabelled
 
+    if estimates.silos or not isinstance(snapshot, Snapshot):
+        raise EstimationError(
+            "rows without labels are fitted to reports of people, and these sources contain messages of "
+            "silos: leave --unlabelled out"
+        )
     plan = snapshot.plan
     columns = read_typed_columns(path, plan.entries)
     if plan.label.name in columns:

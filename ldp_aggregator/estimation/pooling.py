@@ -1,7 +1,7 @@
 """Pools the raw estimates of two surveys with the same label and features: of silos, and of people.
 
 Each estimate is the weighted mean of the two, weighted by the inverse of their variances: one weight for the
-prior, one for each discrete feature, and one for each moment of a number. So the rows and the people are
+prior, and one for each feature. So the rows and the people are
 taken as two samples of one population. Where they differ, a pooled estimate is between the two and describes
 neither, and :func:`find_contradictions` names the feature. A person in both samples counts twice.
 """
@@ -103,27 +103,26 @@ def pool_estimates(people: RawEstimates, silos: RawEstimates) -> RawEstimates:
     """
     tables = silos.silos
     assert tables is not None
-    prior, weight = _pool_priors(people, silos)
+    prior = _pool_priors(people, silos)
     pairs = zip(people.feature_estimates, silos.feature_estimates, strict=True)
     return RawEstimates(
         k=people.k,
         features=people.features,
         label=people.label,
-        feature_estimates=[_pool_feature(mine, other, prior, weight) for mine, other in pairs],
+        feature_estimates=[_pool_feature(mine, other, prior) for mine, other in pairs],
         prior=prior,
         reports=people.reports + silos.reports,
         silos=tables,
     )
 
 
-def _pool_priors(people: RawEstimates, silos: RawEstimates) -> tuple[PooledPrior, float]:
-    """Return the pooled prior and the weight of the silos."""
+def _pool_priors(people: RawEstimates, silos: RawEstimates) -> PooledPrior:
     assert silos.silos is not None
     classes = silos.silos.classes
     if classes is None:
-        return people.prior, 0.0
+        return people.prior
     if not people.prior.known:
-        return silos.prior, 1.0
+        return silos.prior
     mine, others = silos.prior.estimate, people.prior.estimate
     weight = _weigh(mine.stderr**2, others.stderr**2)
     squares = weight**2, (1 - weight) ** 2
@@ -135,18 +134,17 @@ def _pool_priors(people: RawEstimates, silos: RawEstimates) -> tuple[PooledPrior
         squares[0] ** 2 * classes.share_fourth,
     )
     between = silos.prior.between.times(squares[0]) + people.prior.between.times(squares[1])
-    return PooledPrior(estimate, silos.prior.weights, between), weight
+    return PooledPrior(estimate, silos.prior.weights, between)
 
 
 def _pool_feature(
     people: TableEstimate | ClassMoments | None,
     silos: TableEstimate | ClassMoments | None,
     prior: PooledPrior,
-    weight: float,
 ) -> TableEstimate | ClassMoments | None:
     if isinstance(silos, SoftMoments):
         assert isinstance(people, ClassMoments)
-        return PooledMoments.from_estimates(silos, people, prior, weight) if people.prior.known else silos
+        return PooledMoments.from_estimates(silos, people, prior)
     if silos is None or isinstance(silos, ClassMoments) or not silos.n:
         return people
     if people is None or isinstance(people, ClassMoments) or not people.n:
@@ -173,9 +171,7 @@ def _find_difference(people: Plan, silos: SiloPlan) -> str | None:
     if people.projection:
         return f"{people.id} has a projection, and its components have no counts"
     if people.label != silos.label:
-        return (
-            f"the label of {people.id} is {people.label.as_dict()}, and of {silos.id} {silos.label.as_dict()}"
-        )
+        return f"the label differs: {_describe_difference(people.label, silos.label)}"
     mine, others = ({each.name: each for each in plan.features} for plan in (people, silos))
     for name in dict.fromkeys([*mine, *others]):
         if name not in mine or name not in others:

@@ -15,6 +15,7 @@ from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL, find_contradi
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.snapshot import SiloSnapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,15 +112,10 @@ class SiloSummary:
 
     Attributes
     ----------
-    survey, plan_digest : str
-        The survey of the silos.
-    messages : int
+    snapshot : SiloSnapshot
+        The counters of the survey of silos.
     rows, rows_stderr : float
         The number of rows, estimated from the noisy counts, and the standard error of the noise.
-    rows_limit : int
-        The most rows of one message.
-    rows_per_person : int
-        The most rows of one person in a message.
     influence : SiloInfluence or None
         None without messages.
     people : int or None
@@ -128,13 +124,9 @@ class SiloSummary:
         The label and features in which silos and people differ significantly.
     """
 
-    survey: str
-    plan_digest: str
-    messages: int
+    snapshot: SiloSnapshot
     rows: float
     rows_stderr: float
-    rows_limit: int
-    rows_per_person: int
     influence: SiloInfluence | None
     people: int | None = None
     contradictions: tuple[str, ...] = ()
@@ -156,13 +148,9 @@ class SiloSummary:
         classes, differing = silos.classes, find_contradictions(people, silos, pooled) if people else []
         label, features = silos.plan.label.name, silos.plan.features
         return cls(
-            survey=silos.plan.id,
-            plan_digest=silos.plan.digest,
-            messages=silos.messages,
+            snapshot=silos.snapshot,
             rows=float(classes.counts.sum()) if classes else 0.0,
             rows_stderr=math.sqrt(classes.total_variance) if classes else math.inf,
-            rows_limit=silos.plan.rows,
-            rows_per_person=silos.plan.rows_per_person,
             influence=SiloInfluence.from_tables(silos, classes) if classes else None,
             people=people.reports if people else None,
             contradictions=tuple(label if place is None else features[place].name for place in differing),
@@ -182,13 +170,12 @@ class SiloSummary:
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON; unknown values become None."""
         return {
-            "survey": self.survey,
-            "plan_digest": self.plan_digest,
-            "messages": self.messages,
+            "survey": self.snapshot.plan.id,
+            "plan_digest": self.snapshot.plan.digest,
+            "messages": self.snapshot.messages,
             "rows": round(self.rows, 1),
             "rows_stderr": round(self.rows_stderr, 1) if math.isfinite(self.rows_stderr) else None,
-            "rows_limit": self.rows_limit,
-            "rows_per_person": self.rows_per_person,
+            "rows_limit": self.snapshot.plan.rows,
             "influence": self.influence.as_dict() if self.influence else None,
             "people": self.people,
             "contradictions": list(self.contradictions),

@@ -113,7 +113,7 @@ class CentralClassifier(SurveyClassifier):
 
     def _describe(self) -> CentralDescription:
         return CentralDescription(
-            plan=self.plan_,
+            plan=self._content.plan,
             classes=self.classes_,
             learner=self.learner_,
             privacy=self.privacy_ or {},

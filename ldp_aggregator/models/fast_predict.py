@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 
 from encoders.survey import NumericFeature, Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.models.block_scores import DiscreteGroup, NumericGroup, find_max_magnitude, fits_table
 from ldp_aggregator.models.scoring import LogProbabilities
@@ -51,7 +52,7 @@ class FastPredictor:
     error_bound: float
 
     @classmethod
-    def from_model(cls, plan: Plan, model: LogProbabilities) -> Self | None:
+    def from_model(cls, plan: Plan | SiloPlan, model: LogProbabilities) -> Self | None:
         """Prepare a model; None if it projects rows, or if the table of a feature would be too long."""
         discrete = [j for j, each in enumerate(plan.features) if not isinstance(each, NumericFeature)]
         numeric = [j for j, each in enumerate(plan.features) if isinstance(each, NumericFeature)]

@@ -12,6 +12,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.intervals import to_json_list
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
+from ldp_aggregator.results.silo_text import find_silo_statement
 from ldp_aggregator.results.unlabelled_text import ANSWERS, FITTED, NAIVE_BAYES, OTHER_MODEL, REPORTS
 
 _SUM_TOLERANCE = 1e-6
@@ -106,6 +107,37 @@ def read_classifier(
     require(len(entry["conditionals"]) == len(features), "classifier.conditionals: needs one per feature")
     pairs = zip(features, entry["conditionals"], strict=True)
     return prior, tuple(read_conditional(each, feature, k, _LEAST_VARIANCE) for feature, each in pairs)
+
+
+def check_silos(entry: Any, privacy: dict[str, Any], k: int) -> None:
+    """Check the entry `silos` of the estimates and the privacy statement; the error names what is wrong."""
+    require(isinstance(entry, dict), "estimates.silos: needs an object")
+    for name in ("messages", "rows_limit"):
+        require(is_count(entry[name]), f"estimates.silos.{name}: needs a whole number below 2^63")
+    require(entry["people"] is None or is_count(entry["people"]), "estimates.silos.people: needs a number")
+    for name in ("rows", "rows_stderr"):
+        is_known = type(entry[name]) is float or (name == "rows_stderr" and entry[name] is None)
+        require(is_known, f"estimates.silos.{name}: needs a number")
+    if entry["influence"] is not None:
+        for name in ("prior", "conditionals", "prior_with_noise", "conditionals_with_noise"):
+            moves = entry["influence"][name]
+            require(_are_shares(moves, k), f"estimates.silos.influence.{name}: needs {k} numbers from 0 to 1")
+    names = entry["contradictions"]
+    are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    require(are_names, "estimates.silos.contradictions: needs a list of names")
+    statement = find_silo_statement(privacy)
+    require(statement is not None, "privacy: needs a statement about the silos")
+    assert statement is not None
+    require(isinstance(statement["epsilon"], str), "privacy: the epsilon of the silos is no text")
+    for name in ("messages", "rows_per_person", "rows_limit"):
+        require(is_count(statement[name]), f"privacy: the entry {name} of the silos is no whole number")
+
+
+def _are_shares(moves: object, k: int) -> bool:
+    """Return whether an entry is a list of k numbers from 0 to 1."""
+    if not isinstance(moves, list) or len(moves) != k:
+        return False
+    return all(type(each) in (int, float) and 0 <= each <= 1 for each in moves)
 
 
 def check_unlabelled(entry: Any) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.silo_plan import SiloPlan
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
@@ -19,6 +21,8 @@ FITTED_VERSION = 2
 """The version of a file whose classifier does not use the estimates, which readers of version 1 would use."""
 CENTRAL_VERSION = 3
 """The version of a file of ldp-central. Programs that know only the others refuse it."""
+SILO_VERSION = 4
+"""The version of a file with estimates from silos, whose plan or privacy is not that of people alone."""
 RETRAIN_HINT = "Restore the original or train again"
 DAMAGED_ERRORS = (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IndexError)
 
@@ -52,10 +56,10 @@ def parse_content(data: bytes, name: str) -> dict[str, Any]:
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")
-    if content.get("version") not in (VERSION, FITTED_VERSION, CENTRAL_VERSION):
+    if content.get("version") not in (VERSION, FITTED_VERSION, CENTRAL_VERSION, SILO_VERSION):
         raise ModelError(
             f"{name}: the file has version {content.get('version')!r}, and only versions {VERSION} to "
-            f"{CENTRAL_VERSION} are supported: train again, or use the release that wrote it"
+            f"{SILO_VERSION} are supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
     if not _has_checksum(content, checksum):
@@ -113,8 +117,16 @@ def inconsistent(name: str, error: Exception) -> ModelError:
 
 
 def read_plan(content: dict[str, Any]) -> Plan:
-    """Return the plan of a model file; ValueError if it has another digest."""
-    plan = Plan.from_json(dump_canonical_json(content["plan"]))
+    """Return the plan of people in a model file; ValueError if it has another digest."""
+    plan = read_model_plan(content)
+    if not isinstance(plan, Plan):
+        raise ValueError("the plan is of silos")
+    return plan
+
+
+def read_model_plan(content: dict[str, Any]) -> Plan | SiloPlan:
+    """Return the plan of a model file, of people or of silos; ValueError if it has another digest."""
+    plan = read_any_plan(dump_canonical_json(content["plan"]))
     if plan.digest != content["plan_digest"]:
         raise ValueError("plan_digest is not the digest of the plan")
     return plan

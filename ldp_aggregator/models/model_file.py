@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates
@@ -21,6 +22,7 @@ from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.file_content import (
     check_estimates,
+    check_silos,
     check_unlabelled,
     dump_classifier,
     read_classifier,
@@ -34,17 +36,18 @@ from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FITTED_VERSION,
     FORMAT,
+    SILO_VERSION,
     VERSION,
     ModelError,
     dump_content,
     inconsistent,
     parse_content,
     read_file,
-    read_plan,
+    read_model_plan,
 )
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.results.unlabelled_text import is_fitted, state_privacy
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.survey_classifier import SurveyClassifier
@@ -64,7 +67,7 @@ __all__ = [
 
 def save_model(
     path: str | os.PathLike[str],
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     estimates: Estimates,
     audit: dict[str, Any] | None = None,
     classifier: UnlabelledClassifier | None = None,
@@ -75,7 +78,7 @@ def save_model(
     ----------
     path : path
         The file to write; a new file can be read only by its owner.
-    snapshot : Snapshot
+    snapshot : Snapshot or SiloSnapshot
         The counters that the estimates were computed from.
     estimates : Estimates
         With a classifier that two validation rounds compared, its `estimates`.
@@ -94,24 +97,27 @@ def save_model(
 
 
 def dump_model(
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     estimates: Estimates,
     audit: dict[str, Any] | None = None,
     classifier: UnlabelledClassifier | None = None,
 ) -> bytes:
     """Return the bytes of a model file."""
     plan = snapshot.plan
-    refuse_validation(plan)
+    if isinstance(plan, Plan):
+        refuse_validation(plan)
     compared = _check_compared(estimates, classifier)
+    silos = estimates.silos.snapshot if estimates.silos else None
     content: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": SILO_VERSION if silos else VERSION,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
-        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared),
+        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos),
         "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
     }
     if classifier:
+        require(silos is None, "rows without labels do not fit estimates from silos")
         content["privacy"]["unlabelled_rows"] = state_privacy(classifier.description)
         content["unlabelled"] = classifier.description
         if classifier.kept:
@@ -139,7 +145,7 @@ class Model:
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     prior : (k,) array
         P(label), smoothed: Naive Bayes uses it.
     conditionals : tuple of (A_i, k) arrays and Gaussians
@@ -154,13 +160,28 @@ class Model:
         What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without rows.
     """
 
-    plan: Plan
+    plan: Plan | SiloPlan
     prior: FloatArray
     conditionals: tuple[ClassConditional, ...]
     classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
     estimates: dict[str, Any]
     privacy: dict[str, Any]
     unlabelled: dict[str, Any] | None = None
+
+    @property
+    def people_plan(self) -> Plan:
+        """The plan, if it is one of people.
+
+        Raises
+        ------
+        ModelError
+            If the model was trained on messages of silos alone.
+        """
+        if isinstance(self.plan, SiloPlan):
+            raise ModelError(
+                f"{self.plan.id} is a survey of silos, and this needs a model of people's reports"
+            )
+        return self.plan
 
     @property
     def reports(self) -> int:
@@ -225,7 +246,7 @@ def _read_model(content: dict[str, Any], name: str) -> Model:
 
 
 def _read_content(content: dict[str, Any]) -> Model:
-    plan = read_plan(content)
+    plan = read_model_plan(content)
     k = len(plan.label.values)
     estimates = content["estimates"]
     check_estimates(estimates)
@@ -241,6 +262,10 @@ def _read_content(content: dict[str, Any]) -> Model:
     classifier, unlabelled = (prior, conditionals), content.get("unlabelled")
     if unlabelled is not None:
         check_unlabelled(unlabelled)
+    if content["version"] == SILO_VERSION:
+        check_silos(estimates["silos"], privacy, k)
+    else:
+        require(isinstance(plan, Plan), "a plan of silos needs version 4")
     if content["version"] == FITTED_VERSION:
         require(is_fitted(unlabelled), "version 2 needs a classifier that was fitted to rows without labels")
         classifier = read_classifier(content["classifier"], plan.features, k)

@@ -11,9 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from encoders.errors import RowError
+from encoders.errors import RowError, SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
+from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
@@ -31,6 +33,7 @@ from ldp_aggregator.models.unknown_values import (
 )
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.data_frame import build_frame
+from ldp_aggregator.results.silo_text import find_silo_statement
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
@@ -98,7 +101,7 @@ class NaiveBayes(SurveyClassifier):
         self,
         epsilon: float = 1.0,
         *,
-        survey: Survey | Plan | None = None,
+        survey: Survey | Plan | SiloPlan | None = None,
         bins: int | None = 8,
         mechanism: str = "auto",
         numeric: str = "auto",
@@ -118,7 +121,7 @@ class NaiveBayes(SurveyClassifier):
     @classmethod
     def from_probabilities(
         cls,
-        plan: Plan,
+        plan: Plan | SiloPlan,
         prior: FloatArray,
         conditionals: Sequence[ClassConditional],
         estimates: dict[str, Any],
@@ -129,7 +132,7 @@ class NaiveBayes(SurveyClassifier):
 
         Parameters
         ----------
-        plan : Plan
+        plan : Plan or SiloPlan
         prior : (k,) array
         conditionals : sequence of (A_i, k) arrays and Gaussians
             P(value | label), or weights fitted to rows without labels, one per feature of the plan.
@@ -143,7 +146,11 @@ class NaiveBayes(SurveyClassifier):
         return model
 
     def _set_probabilities(
-        self, plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional], labels: NDArray[Any]
+        self,
+        plan: Plan | SiloPlan,
+        prior: FloatArray,
+        conditionals: Sequence[ClassConditional],
+        labels: NDArray[Any],
     ) -> None:
         self.plan_ = plan
         order = self._set_labels(labels)
@@ -256,6 +263,7 @@ class NaiveBayes(SurveyClassifier):
             estimates=self.estimates_,
             audit_passed=bool(audit.get("passed")) if isinstance(audit, dict) else None,
             simulated=self.privacy_ is None or bool(privacy.get("simulated")),
+            silos=find_silo_statement(privacy),
             unlabelled=self.unlabelled_,
         )
 
@@ -271,6 +279,8 @@ class NaiveBayes(SurveyClassifier):
 
 def _check_survey(survey: object) -> None:
     """Raise an error unless a survey can be simulated: a Survey or Plan that is no validation round."""
+    if isinstance(survey, SiloPlan):
+        raise SurveyError(f"{survey.id}: {SILO_REFUSAL}")
     if not isinstance(survey, Survey | Plan):
         raise TypeError(
             f"survey needs a Survey or a Plan, not {type(survey).__name__}: encoders.survey.read_survey "

@@ -10,10 +10,11 @@ from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
-from encoders.survey import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation.raw_estimates import total_of
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.results.silo_text import SILO, SILOS
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _MAX_DELTA = 1e-6
 _CONDITION = (
@@ -33,16 +34,17 @@ class AuditError(LdpError):
 
 
 def build_privacy_statement(
-    snapshot: Snapshot,
+    snapshot: AnySnapshot,
     audit: dict[str, Any] | None = None,
     validation: Snapshot | None = None,
     compared: Snapshot | None = None,
+    silos: SiloSnapshot | None = None,
 ) -> dict[str, Any]:
     """Return a model file's section on privacy.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : Snapshot or SiloSnapshot
     audit : dict, optional
         The audit of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional
@@ -50,7 +52,11 @@ def build_privacy_statement(
         a separate entry for it.
     compared : Snapshot, optional
         The counters of a second validation round, of the classifier that was not kept; as for `validation`.
+    silos : SiloSnapshot, optional
+        The counters of silos with which those of people are pooled. The statement has a separate entry.
     """
+    if isinstance(snapshot, SiloSnapshot):
+        return {**_summarise_silos(snapshot), "audit": audit}
     training = _summarise_reports(snapshot)
     rounds = {name: each for name, each in zip(VALIDATIONS, (validation, compared), strict=True) if each}
     validated = {name: _summarise_reports(each) for name, each in rounds.items()}
@@ -61,6 +67,7 @@ def build_privacy_statement(
     return {
         **training,
         **validated,
+        **({SILOS: _summarise_silos(silos)} if silos else {}),
         **({"simulated": True} if simulated else {}),
         "epsilon": decimal_text(snapshot.plan.epsilon),
         "reports_per_person": 1,
@@ -70,6 +77,22 @@ def build_privacy_statement(
             "epsilon": compute_shuffled_epsilon(float(snapshot.plan.epsilon), min(counts), delta),
             "delta": delta,
         },
+    }
+
+
+def _summarise_silos(snapshot: SiloSnapshot) -> dict[str, Any]:
+    """Return what each message of a silo guarantees, and how many there are."""
+    plan = snapshot.plan
+    return {
+        "trust": SILO,
+        "adjacency": "add-remove",
+        "plan_digest": plan.digest,
+        "epsilon": decimal_text(plan.epsilon),
+        "rows_per_person": plan.rows_per_person,
+        "rows_limit": plan.rows,
+        "messages": snapshot.messages,
+        "rejected": dict(snapshot.rejections),
+        **({"simulated": True} if snapshot.simulated else {}),
     }
 
 
@@ -120,12 +143,12 @@ def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
     return min(local, math.log1p(difference * size))
 
 
-def read_audit(path: Path, plan: Plan) -> dict[str, Any]:
+def read_audit(path: Path, plan: AnyPlan) -> dict[str, Any]:
     """Return the result of an audit, see :func:`read_audit_document`."""
     return read_audit_document(path, plan)[0]
 
 
-def read_audit_document(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_audit_document(path: Path, plan: AnyPlan) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
 
     An audit is passed if it has no fault and its bound is at most epsilon.

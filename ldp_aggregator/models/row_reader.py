@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from encoders.survey import Plan, Survey
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.models.table_input import (
     Columns,
     has_column_names,
@@ -30,8 +31,8 @@ from ldp_aggregator.models.table_input import (
 class RowReader(BaseEstimator):
     """An estimator that reads lists of dicts, DataFrames, dicts of columns, and arrays."""
 
-    survey: Survey | Plan | None
-    plan_: Plan
+    survey: Survey | Plan | SiloPlan | None
+    plan_: Plan | SiloPlan
     _reads_by_name: bool
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.models.class_labels import encode_any_labels, to_typed_labels
 from ldp_aggregator.models.described_model import DescribedModel
@@ -35,7 +36,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     classes_: NDArray[Any]
     _labels: NDArray[Any]
 
-    def _set_plan(self, plan: Plan) -> None:
+    def _set_plan(self, plan: Plan | SiloPlan) -> None:
         """Set the attributes of a classifier that is read from a model file."""
         names = [entry.name for entry in plan.entries]
         self.plan_ = plan
@@ -51,7 +52,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         self.classes_ = labels[order]
         return order
 
-    def _set_typed_labels(self, plan: Plan) -> NDArray[np.intp]:
+    def _set_typed_labels(self, plan: Plan | SiloPlan) -> NDArray[np.intp]:
         return self._set_labels(to_typed_labels(plan.label.values))
 
     @abstractmethod

@@ -9,6 +9,7 @@ import numpy as np
 from encoders.errors import RowError
 from encoders.survey import CategoricalFeature, Feature, Plan
 from encoders.survey.parse_value import is_missing
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.models.table_input import Columns
 
@@ -23,12 +24,12 @@ def check_handling(handle_unknown: str) -> None:
         raise ValueError(f"handle_unknown must be one of {', '.join(_HANDLINGS)}, not {handle_unknown!r}")
 
 
-def replace_unknown_values(plan: Plan, columns: Columns) -> tuple[Columns, BoolArray]:
+def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Columns, BoolArray]:
     """Replace unknown categories, and missing values where the survey has no category for them.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     columns : dict of m values each
 
     Returns

@@ -12,8 +12,18 @@ from typing import Any
 from encoders.notebook_html import table_html
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
+from ldp_aggregator.results.silo_text import (
+    SILO,
+    SILO_ERRORS,
+    describe_sent,
+    describe_silo_data,
+    describe_silo_influence,
+    describe_silo_privacy,
+    name_counts,
+)
 from ldp_aggregator.results.statements import (
     METHOD_AUTHORS,
     METHOD_SOURCE,
@@ -40,7 +50,7 @@ class ModelDescription:
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     classes : iterable
         The labels as the model returns them.
     estimates : dict
@@ -51,14 +61,22 @@ class ModelDescription:
         Whether the reports were simulated, by `fit` or by ldp-simulate.
     unlabelled : dict or None
         What rows without labels did to the classifier; None without such rows.
+    silos : dict or None
+        The privacy statement of silos; None for people alone.
     """
 
-    plan: Plan
+    plan: Plan | SiloPlan
     classes: Iterable[Any]
     estimates: Mapping[str, Any]
     audit_passed: bool | None = None
     simulated: bool = False
     unlabelled: Mapping[str, Any] | None = None
+    silos: Mapping[str, Any] | None = None
+
+    @property
+    def has_people(self) -> bool:
+        """Whether people reported, not silos alone."""
+        return not isinstance(self.plan, SiloPlan)
 
     @property
     def epsilon(self) -> str:
@@ -91,6 +109,7 @@ class ModelDescription:
             "digest": repr(self.plan.digest[:8]),
             "epsilon": self.epsilon,
             "reports": str(self.estimates["reports"]),
+            **({"trust": repr(SILO)} if self.silos else {}),
             "classes": str([_to_plain(label) for label in self.classes]),
             "features": f"{len(self.kept_features)}/{len(self.plan.features)}",
             "validated": str(self._validation is not None),
@@ -132,11 +151,13 @@ class ModelDescription:
         kept = self.kept_features
         count = f"{len(kept)} of {len(self.plan.features)}"
         more = ", ..." if len(kept) > _MAX_LISTED else ""
+        sender = "report" if self.has_people else "message of a silo"
         facts = {
             "plan digest": self.plan.digest,
-            "epsilon": f"{self.epsilon}: a report changes odds by a factor of at most "
+            "epsilon": f"{self.epsilon}: a {sender} changes odds by a factor of at most "
             f"{factor_at_most(self.odds_factor)}",
-            "reports": reports,
+            **({"trust": f"{SILO}: each silo has its own rows"} if self.silos else {}),
+            "reports" if self.has_people else "messages": reports,
             "classes": f"{self.plan.label.name}: {_join(map(str, self.classes))}",
             "features": f"{count}: {_join(kept[:_MAX_LISTED])}{more}",
             "validation": self._summarise_validation(),
@@ -166,7 +187,7 @@ class ModelDescription:
         yield (
             f"A {kind} classifier of **{escape_markdown(plan.label.name)}** ({classes}) from "
             f"{len(self.kept_features)} of {len(plan.features)} features, trained with ldp-bayes on "
-            "randomised reports."
+            f"{'randomised reports' if self.has_people else 'noisy counts of silos'}."
         )
         yield from ("", f"- survey: {escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
         yield f"- estimator: {self.estimates['estimator']}"
@@ -179,11 +200,17 @@ class ModelDescription:
         return {**unlabelled, **{key: list(map(escape_markdown, unlabelled[key])) for key in names}}
 
     def _describe_data(self) -> Iterator[str]:
+        silos = self.estimates.get("silos")
         if self.simulated:
             yield f"**The reports were simulated**: {SIMULATED_ORIGIN}"
-        else:
+        elif not silos:
             yield f"{self.estimates['reports']:,} randomised reports, one per person."
-        yield from ("", "| feature | kind | reports | used by the model |", "|---|---|---:|---|")
+        if silos:
+            yield from (describe_silo_data(silos), "", SILO_ERRORS, "")
+            influence = describe_silo_influence(silos, self.plan.label.name, self.plan.label.values)
+            yield escape_markdown(influence) if influence else ""
+        counted = name_counts(silos)
+        yield from ("", f"| feature | kind | {counted} | used by the model |", "|---|---|---:|---|")
         kept = set(self.kept_features)
         for entry in self.estimates["features"]:
             questions = [entry[key] for key in ("mean_question", "square_question") if key in entry] or [
@@ -197,12 +224,16 @@ class ModelDescription:
             yield from ("", "Warnings:", "", *(f"- {escape_markdown(each)}" for each in warnings))
 
     def _describe_privacy(self) -> Iterator[str]:
-        yield describe_privacy(self.epsilon, self.odds_factor, self.simulated)
-        examples = (
-            f"{before} becomes at most {after}" for before, after in describe_beliefs(self.odds_factor)
-        )
-        yield from ("", f"A belief about a person's answer of {'; of '.join(examples)}.")
-        yield from ("", PRIVACY_LIMITS)
+        if self.has_people:
+            yield describe_privacy(self.epsilon, self.odds_factor, self.simulated)
+            examples = (
+                f"{before} becomes at most {after}" for before, after in describe_beliefs(self.odds_factor)
+            )
+            yield from ("", f"A belief about a person's answer of {'; of '.join(examples)}.")
+            yield from ("", PRIVACY_LIMITS)
+        if self.silos:
+            for sentence in describe_silo_privacy(self.silos):
+                yield from ("", sentence)
         if self.unlabelled:
             yield from ("", f"**{state_privacy(self.unlabelled)}**")
         if self.audit_passed is not None:
@@ -238,7 +269,7 @@ class ModelDescription:
     def _describe_citation(self) -> Iterator[str]:
         yield f"- Method: {METHOD_AUTHORS}, *{METHOD_TITLE}*, {METHOD_SOURCE}."
         survey, digest = escape_markdown(self.plan.id), f"`{self.plan.digest}`"
-        yield f"- Model: {cite_survey(survey, digest, self.epsilon, self.estimates['reports'])}"
+        yield f"- Model: {cite_survey(survey, digest, self.epsilon, describe_sent(self.estimates))}"
 
 
 def _to_plain(label: Any) -> Any:

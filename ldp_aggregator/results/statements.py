@@ -71,6 +71,6 @@ def describe_audit(passed: bool, command: str = "ldp-audit") -> str:
     return f"An audit of the plan ({command}) {'passed' if passed else 'FAILED'}."
 
 
-def cite_survey(survey: str, digest: str, epsilon: str, reports: int) -> str:
-    """Return how to cite the results of a survey."""
-    return f"ldp-bayes, survey {survey}, plan digest {digest}, epsilon {epsilon}, {reports:,} reports."
+def cite_survey(survey: str, digest: str, epsilon: str, sent: str) -> str:
+    """Return how to cite the results of a survey; `sent` is what was sent, as "1,000 reports"."""
+    return f"ldp-bayes, survey {survey}, plan digest {digest}, epsilon {epsilon}, {sent}."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class SurveyResults:
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     estimates : mapping
         The JSON form, see :meth:`Estimates.as_dict`.
     privacy : mapping
@@ -24,7 +25,7 @@ class SurveyResults:
         What rows without labels did to the classifier; None without such rows.
     """
 
-    plan: Plan
+    plan: Plan | SiloPlan
     estimates: Mapping[str, Any]
     privacy: Mapping[str, Any] = field(default_factory=dict)
     unlabelled: Mapping[str, Any] | None = None

@@ -57,7 +57,7 @@ stderr : the standard error of `raw`
 low, high : the 95% interval
 simultaneous_low, simultaneous_high : 95% intervals that all hold at once
 raw : the unbiased estimate, which may be outside the possible range
-n : the number of reports, or the noisy number of a curator's rows
+n : the number of reports, or the noisy number of the rows of a curator or of silos
 mechanism : the mechanisms of the questions, joined by " + "; None for count and P(class), which all questions
     estimate
 distinguishable : whether the classes are distinguishable in this quantity; for P(class), from 1/k
@@ -86,10 +86,18 @@ def build_table(estimates: Json) -> list[Row]:
     return rows
 
 
+def count_people(estimates: Json) -> int:
+    """Return the number of reports of people, or of silos' rows, or their sum if both are pooled."""
+    silos = estimates.get("silos")
+    if not silos:
+        return int(estimates["reports"])
+    return int(max(round(silos["rows"]), 0) + (silos["people"] or 0))
+
+
 def _build_prior_rows(estimates: Json) -> Iterator[Row]:
     label = estimates["label"]
     # the paper's estimator takes the prior from the label question alone
-    n = label["n"] if estimates["estimator"] == "paper" else estimates["reports"]
+    n = label["n"] if estimates["estimator"] == "paper" else count_people(estimates)
     marks = _entry(label, "non_uniform", "uneven") or [None] * len(label["values"])
     consistent = _project_columns(_to_array(label["prior"]["value"])[:, None])[:, 0]
     for index, name in enumerate(label["values"]):

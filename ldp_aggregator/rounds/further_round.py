@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.survey import Survey
-from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.models.model_file import Model, ModelError
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
 TOKENS_NOTE = (
@@ -15,8 +15,8 @@ TOKENS_NOTE = (
 def is_trained_on(model: Model, survey: Survey) -> bool:
     """Return whether a model was trained on a survey, alone or with other rounds."""
     try:
-        return choose_covering_plan(model.plan, survey.compile()) == model.plan
-    except SnapshotError:
+        return choose_covering_plan(model.people_plan, survey.compile()) == model.plan
+    except (ModelError, SnapshotError):
         return False
 
 

@@ -93,7 +93,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the unchanged survey that its reports answer"
         raise ValidationError(f"{quote(source)} {why}")
-    tables = _format_tables(build_validation(model.plan, *model.classifier))
+    tables = _format_tables(build_validation(model.people_plan, *model.classifier))
     suffix = _FITTED_SUFFIX if is_fitted(model.unlabelled) else _SUFFIX
     entry = further_round_entry(survey, add_suffix(survey.id, suffix))
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")

@@ -12,17 +12,18 @@ from encoders.survey.numeric_features import GRID
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.questions import SQUARE, Question, square_code
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.validation_round import Validation, find_score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.rows.encode_columns import encode_columns, encode_values
 
 
-def encode_table(plan: Plan, columns: Mapping[str, Any]) -> IntArray:
+def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
     """Return the codes of a table's features; in a validation round, of the features of the model.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or SiloPlan
     columns : mapping from feature name to m values
 
     Returns

@@ -120,7 +120,7 @@ def read_pilot(path: Path) -> Pilot:
     form = _read_format(data)
     if form == MODEL:
         model = parse_model(data, path.name)
-        plan, prior, conditionals, reports = model.plan, model.prior, model.conditionals, model.reports
+        plan, prior, conditionals, reports = model.people_plan, model.prior, model.conditionals, model.reports
     elif form == SNAPSHOT:
         snapshot = Snapshot.from_json(data, path.name)
         estimates = estimate_parameters(snapshot)

@@ -255,10 +255,11 @@ class ClassMoments:
         )
         return replace(self, mean_question=mean, square_question=square)
 
-    def class_factors(self) -> tuple[FloatArray, FloatArray]:
-        """Return factors u, (4, 7, k), and their signs, (4,), of the covariance of sources of two classes.
+    def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the noise of each class alone, and factors and signs of what classes have in common.
 
-        Source i of class c and source j of another class d covary as the sum over f of
+        The first array, (7, 7, k), is the noise without the second part: factors u, (4, 7, k), and their
+        signs, (4,). Source i of class c and source j of another class d covary as the sum over f of
         signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
         other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
         is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
@@ -275,7 +276,8 @@ class ClassMoments:
             factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
             constant = rest.constant + rest.linear**2 / rest.product
             factors[3, 6] = math.sqrt(abs(constant))
-        return factors, np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
+        signs = np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
+        return self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors), factors, signs
 
     def _relative_error(self) -> float:
         """Return the standard error of E[x^2] divided by E[x^2], at most 1."""

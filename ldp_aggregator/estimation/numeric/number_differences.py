@@ -78,8 +78,7 @@ def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
 
 def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contrasts:
     """Return the contrasts top - r bottom, with a row for each of the ratios."""
-    factors, signs = number.class_factors()
-    own_noise = number.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors)
+    own_noise, factors, signs = number.split_noise()
     known = np.array([each.informative for each in ratios])
     extra = np.where(known, [each.extra for each in ratios], 0.0)
     pairs = [[each.top for each in ratios], [each.bottom for each in ratios]]

@@ -1,4 +1,8 @@
-"""Means and variances of a number, pooled from tables of silos and from the questions of people."""
+"""Means and variances of a number, pooled from tables of silos and from the questions of people.
+
+All moments of a number have the same weights, also its class shares: so errors that the sums of a class and
+its share have in common cancel in a mean, as they do for silos alone.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,9 @@ class PooledMoments(ClassMoments):
     ----------
     silos : SoftMoments
     people : ClassMoments
-        With their own prior, which is known.
+        With their own prior, and with reports of both questions.
     weight : float
-        The weight of the silos in the pooled prior.
+        The weight of the silos: inverse to the variance of a mean, averaged over the classes.
     """
 
     silos: SoftMoments
@@ -36,9 +40,24 @@ class PooledMoments(ClassMoments):
 
     @classmethod
     def from_estimates(
-        cls, silos: SoftMoments, people: ClassMoments, prior: PooledPrior, weight: float
-    ) -> Self:
-        """Pool the moments; `prior` is the pooled prior, in which the silos have `weight`."""
+        cls, silos: SoftMoments, people: ClassMoments, prior: PooledPrior
+    ) -> Self | SoftMoments:
+        """Pool the moments; those of silos alone if people lack reports of one of the two questions.
+
+        Parameters
+        ----------
+        silos : SoftMoments
+        people : ClassMoments
+        prior : PooledPrior
+            The pooled prior of all features.
+        """
+        if people.first is None or people.second is None or not people.prior.known:
+            return silos
+        mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)
+        mine, others = (
+            float((first - each.present.times(mean)).variance(each.noise).mean())
+            for each, first in ((silos, silos.first), (people, people.first))
+        )
         return cls(
             mean_question=None,
             square_question=None,
@@ -46,25 +65,21 @@ class PooledMoments(ClassMoments):
             can_be_missing=silos.can_be_missing,
             silos=silos,
             people=people,
-            weight=weight,
+            weight=others / (mine + others),
         )
 
     @cached_property
     def noise(self) -> FloatArray:
         """Covariance of the sources; those of silos and of people are independent."""
-        mine, others = self.silos.noise, self.people.noise
-        size = len(mine) + len(others)
-        noise = np.zeros((size, size, self.k))
-        noise[:_SILO_SOURCES, :_SILO_SOURCES], noise[_SILO_SOURCES:, _SILO_SOURCES:] = mine, others
-        return noise
+        return _join_blocks(self.silos.noise, self.people.noise)
 
-    def class_factors(self) -> tuple[FloatArray, FloatArray]:
-        """Return the factors of both, see :meth:`ClassMoments.class_factors`."""
-        mine, signs = self.silos.class_factors()
-        others, other_signs = self.people.class_factors()
-        factors = np.zeros((len(mine) + len(others), len(self.noise), self.k))
-        factors[: len(mine), :_SILO_SOURCES], factors[len(mine) :, _SILO_SOURCES:] = mine, others
-        return factors, np.concatenate([signs, other_signs])
+    def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return both parts of the noise; see :meth:`ClassMoments.split_noise`."""
+        mine, _, _ = self.silos.split_noise()
+        others, people_factors, signs = self.people.split_noise()
+        factors = np.zeros((len(people_factors), len(self.noise), self.k))
+        factors[:, _SILO_SOURCES:] = people_factors
+        return _join_blocks(mine, others), factors, signs
 
     def _lift(self, quantity: Quantity, first: int) -> Quantity:
         """Return a quantity of the silos (first 0) or of the people (first 4) with slopes of all sources."""
@@ -72,21 +87,15 @@ class PooledMoments(ClassMoments):
         slopes[first : first + len(quantity.slopes)] = quantity.slopes
         return Quantity(quantity.value, slopes)
 
-    def _pool(self, silos: Quantity, people: Quantity | None, weight: float | None = None) -> Quantity:
-        """Return the mean weighted by the inverse of the mean variances, or with the given weight."""
-        mine = self._lift(silos, 0)
-        if people is None:
-            return mine
-        others = self._lift(people, _SILO_SOURCES)
-        if weight is None:
-            variances = [float(each.variance(self.noise).mean()) for each in (mine, others)]
-            weight = variances[1] / sum(variances)
-        return mine.times(weight) + others.times(1 - weight)
+    def _pool(self, silos: Quantity, people: Quantity | None) -> Quantity:
+        assert people is not None
+        mine, others = self._lift(silos, 0), self._lift(people, _SILO_SOURCES)
+        return mine.times(self.weight) + others.times(1 - self.weight)
 
     @cached_property
     def class_share(self) -> Quantity:
-        """The pooled prior P(c)."""
-        return self._pool(self.silos.class_share, self.people.class_share, self.weight)
+        """Estimate of P(c) with the weights of this number, not those of the pooled prior."""
+        return self._pool(self.silos.class_share, self.people.class_share)
 
     @cached_property
     def first(self) -> Quantity:
@@ -129,3 +138,11 @@ class PooledMoments(ClassMoments):
         parts = ((each.value, each.variance(self.noise), self.fourth_cumulant(each)) for each in contrasts)
         value, variance, fourth = (np.concatenate(part) for part in zip(*parts, strict=True))
         return value, variance, fourth
+
+
+def _join_blocks(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the covariance of all sources of two independent estimates."""
+    size, first = len(one) + len(other), len(one)
+    joined = np.zeros((size, size, one.shape[-1]))
+    joined[:first, :first], joined[first:, first:] = one, other
+    return joined

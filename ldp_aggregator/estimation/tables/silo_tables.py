@@ -27,14 +27,13 @@ class SiloTables:
 
     Attributes
     ----------
-    plan : SiloPlan
-    messages : int
+    snapshot : SiloSnapshot
+        The sums of all messages.
     tables : tuple of NoisyTable
         One per feature. Each cell has the noise of all messages.
     """
 
-    plan: SiloPlan
-    messages: int
+    snapshot: SiloSnapshot
     tables: tuple[NoisyTable, ...]
 
     @classmethod
@@ -50,7 +49,17 @@ class SiloTables:
             )
             for table in snapshot.plan.mechanism.tables
         ]
-        return cls(snapshot.plan, messages, tuple(tables))
+        return cls(snapshot, tuple(tables))
+
+    @property
+    def plan(self) -> SiloPlan:
+        """The plan of the silos."""
+        return self.snapshot.plan
+
+    @property
+    def messages(self) -> int:
+        """Number of messages."""
+        return self.snapshot.messages
 
     @property
     def k(self) -> int:

@@ -141,10 +141,15 @@ class SoftMoments(ClassMoments):
         """Covariance of the sources, (4, 4, k), from noise and sampling."""
         return self.table_noise.covariance(*_row_moments(self._population))
 
-    def class_factors(self) -> tuple[FloatArray, FloatArray]:
-        """Return the factors of the covariance of two classes; see :meth:`ClassMoments.class_factors`."""
-        signs, factors = self.table_noise.factors(_row_moments(self._population)[1])
-        return factors, signs
+    def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the noise of each class alone, without factors; see :meth:`ClassMoments.split_noise`.
+
+        What classes have in common is proportional to their shares, and cancels in a contrast of ratios that
+        are equal.
+        """
+        products, _ = _row_moments(self._population)
+        own = self.table_noise.own[:, :, None] / self.table_noise.rows**2 + products / self.table_noise.rows
+        return own, np.zeros((0, len(self.sums), self.k)), np.zeros(0)
 
     @cached_property
     def _population(self) -> Population:

@@ -19,12 +19,14 @@ from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, P
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
 from encoders.survey.projection import UNIT, Projection
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.models.central_classifier import CentralClassifier
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.results.silo_text import SILO, find_silo_statement
 from ldp_aggregator.results.unlabelled_text import state_privacy
 
 if TYPE_CHECKING:
@@ -108,6 +110,8 @@ def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
         privacy = model.privacy_ or {}
         return {key: privacy[key] for key in ("trust", "adjacency", "epsilon", "delta")}
     epsilon = {"epsilon": decimal_text(model.plan_.epsilon)}
+    if find_silo_statement(model.privacy_ or {}):
+        epsilon["trust"] = SILO
     if isinstance(model, NaiveBayes) and model.unlabelled_:
         return {**epsilon, "unlabelled_rows": state_privacy(model.unlabelled_)}
     return epsilon
@@ -177,7 +181,7 @@ class _GraphBuilder:
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 
-def _add_scores(graph: _GraphBuilder, plan: Plan, probabilities: LogProbabilities) -> str:
+def _add_scores(graph: _GraphBuilder, plan: Plan | SiloPlan, probabilities: LogProbabilities) -> str:
     """Add the scores of `LogProbabilities.compute_scores`, shape (rows, k)."""
     projected = _add_projection(graph, plan.projection) if plan.projection else {}
     scores = graph.add_constant(probabilities.prior[None, :])

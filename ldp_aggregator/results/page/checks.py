@@ -11,6 +11,7 @@ from ldp_aggregator.models.privacy_statement import list_questions
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent
 from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.results.silo_text import describe_silo_privacy
 from ldp_aggregator.results.statements import (
     PRIVACY_LIMITS,
     describe_audit,
@@ -142,6 +143,7 @@ def build_privacy(results: SurveyResults, description: ModelDescription) -> dict
         "beliefs": beliefs,
         "limits": PRIVACY_LIMITS,
         "unlabelled": state_privacy(results.unlabelled) if results.unlabelled else None,
+        "silos": list(describe_silo_privacy(description.silos)) if description.silos else [],
         "spent": _find_spent_epsilon(statement),
         "audit": describe_audit(bool(audit.get("passed"))) if isinstance(audit, dict) else None,
         "shuffled": _describe_shuffled(shuffled, float(results.plan.epsilon)) if shuffled else None,

@@ -9,6 +9,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from encoders.survey import NumericFeature, Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds
 from ldp_aggregator.results.page.charts import (
     Axis,
@@ -105,7 +106,7 @@ def build_prior_table(rows: Sequence[Row]) -> EstimateTable:
     return _build_table(prior, "Share of each class", None, _choose_share_scale(prior))
 
 
-def build_feature_tables(rows: Sequence[Row], plan: Plan) -> Mapping[str, list[EstimateTable]]:
+def build_feature_tables(rows: Sequence[Row], plan: Plan | SiloPlan) -> Mapping[str, list[EstimateTable]]:
     """Return the tables of each feature with estimates, by its name."""
     features = {feature.name: feature for feature in plan.features}
     tables: dict[str, list[EstimateTable]] = {}

@@ -13,8 +13,8 @@ from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.models.privacy_statement import VALIDATIONS
-from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.comparison import Comparison
 from ldp_aggregator.results.page.charts import Axis, Mark, draw_mark
@@ -25,23 +25,27 @@ from ldp_aggregator.results.page.checks import (
     format_epsilon,
 )
 from ldp_aggregator.results.page.compared import build_comparison
-from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent, format_plain, is_known
+from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent, format_plain
 from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.results.page.summary import (
+    describe_rejections,
+    describe_silos,
+    list_facts,
+    summarise,
+)
 from ldp_aggregator.results.page.tables import EstimateTable, build_feature_tables, build_prior_table
+from ldp_aggregator.results.silo_text import describe_sent, find_silo_statement
 from ldp_aggregator.results.statements import (
     METHOD_AUTHORS,
     METHOD_SOURCE,
     METHOD_TITLE,
-    SIMULATED_ORIGIN,
     cite_survey,
     list_limits,
-    update_belief,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
-from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted, state_privacy
+from ldp_aggregator.results.table import Row, build_table
+from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted
 
-_MAX_NAMED = 6
 _ESTIMATORS = {
     "default": "All questions together estimate the share of each class.",
     "paper": "The label question alone estimates the share of each class.",
@@ -90,7 +94,9 @@ def build_view(
         estimates=estimates,
         simulated=bool(results.privacy.get("simulated")),
         unlabelled=results.unlabelled,
+        silos=find_silo_statement(results.privacy),
     )
+    silos = estimates.get("silos")
     is_validation = plan.validation is not None
     table = [] if is_validation else build_table(estimates)
     features = [] if is_validation else list(_build_features(results, table))
@@ -101,9 +107,9 @@ def build_view(
         "label": plan.row_label.name,
         "classes": plan.row_label.values,
         "is_validation": is_validation,
-        "summary": list(_summarise(results, description, table)),
-        "facts": list(_list_facts(results, description)),
-        "rejections": _describe_rejections(results),
+        "summary": list(summarise(results, description, table)),
+        "facts": list(list_facts(results, description)),
+        "rejections": describe_rejections(results),
         "prior": None if is_validation else build_prior_table(table),
         "equal_share": format_percent(1 / len(plan.label.values)),
         "features": features,
@@ -116,92 +122,13 @@ def build_view(
         "model_limits": list_limits(is_fitted(results.unlabelled)),
         "method": _build_method(results),
         "estimator": _describe_estimator(results),
+        "has_people": description.has_people,
+        "silos": list(describe_silos(silos, plan.label)) if silos else [],
         "mechanisms": list(explain_mechanisms(question.mechanism.name for question in plan.questions)),
-        "citation": cite_survey(plan.id, plan.digest, description.epsilon, estimates["reports"]),
+        "citation": cite_survey(plan.id, plan.digest, description.epsilon, describe_sent(estimates)),
         "method_citation": f"{METHOD_AUTHORS}, {METHOD_TITLE}, {METHOD_SOURCE}.",
         "comparison": build_comparison(comparison, results, other) if comparison and other else None,
     }
-
-
-# -- the summary ----------------------------------------------------------------------------------
-
-
-def _summarise(results: SurveyResults, description: ModelDescription, table: Sequence[Row]) -> Iterator[str]:
-    """Yield the sentences of the first paragraph."""
-    estimates, plan, factor = results.estimates, results.plan, description.odds_factor
-    reports = estimates["reports"]
-    if not reports:
-        yield "There are no reports yet, so this page contains no estimates."
-        return
-    people = "1 person" if reports == 1 else f"{reports:,} people"
-    task = (
-        "reported whether an earlier model predicts their label correctly"
-        if plan.validation
-        else f"answered one question{'' if reports == 1 else ' each'}"
-    )
-    yield (
-        f"The reports were simulated: {SIMULATED_ORIGIN}"
-        if description.simulated
-        else f"{people} {task}. Each answer was randomised on the person's own device before it was sent."
-    )
-    yield (
-        f"With epsilon {description.epsilon}, a report changes the odds between any two answers of a person "
-        f"by a factor of at most {factor_at_most(factor)}: a belief of 50% becomes at most "
-        f"{percent_at_most(update_belief(0.5, factor))}."
-    )
-    if plan.validation:
-        return
-    if results.unlabelled:
-        yield state_privacy(results.unlabelled)
-    yield _describe_largest_class(table, plan.label.name)
-    yield _describe_distinguishable(estimates, plan.label.name)
-
-
-def _describe_largest_class(table: Sequence[Row], label: str) -> str:
-    prior = [row for row in table if row["statistic"] == CLASS_PRIOR and is_known(row, PROBABILITY)]
-    if not prior:
-        return f"The reports do not show the shares of the classes of {label}."
-    row = max(prior, key=lambda row: row["estimate"] or 0.0)
-    share, low, high = (format_percent(row[key] or 0.0) for key in ("estimate", "low", "high"))
-    return (
-        f"The label is {label}; its most frequent class is {row['class']}, with an estimated {share} (95% "
-        f"interval {low} to {high})."
-    )
-
-
-def _describe_distinguishable(estimates: Mapping[str, Any], label: str) -> str:
-    features = estimates["features"]
-    names = [entry["name"] for entry in features if entry.get("distinguishable")]
-    if not names:
-        return f"In none of the {len(features)} features are the classes of {label} distinguishable."
-    listed = ", ".join(names[:_MAX_NAMED])
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    count = f"{len(names)} of {len(features)} feature{'s' if len(features) > 1 else ''}"
-    return f"The classes of {label} are distinguishable in {count}: {listed}{more}."
-
-
-def _list_facts(results: SurveyResults, description: ModelDescription) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of the tiles."""
-    rejected = results.privacy.get("rejected")
-    yield "Reports", f"{results.estimates['reports']:,}"
-    if rejected is not None:
-        yield "Rejected", f"{sum(rejected.values()):,}"
-    yield "Questions", f"{len(results.plan.questions):,}"
-    yield "Epsilon", description.epsilon
-    if not results.plan.validation:
-        features = results.estimates["features"]
-        count = sum(bool(entry.get("distinguishable")) for entry in features)
-        yield "Features that differ", f"{count} of {len(features)}"
-
-
-def _describe_rejections(results: SurveyResults) -> str | None:
-    """Return the numbers of rejected reports by reason; None if none was rejected."""
-    rejected = results.privacy.get("rejected") or {}
-    if not rejected:
-        return None
-    return "Rejected reports: " + ", ".join(
-        f"{count:,} {reason}" for reason, count in sorted(rejected.items())
-    )
 
 
 # -- the features ---------------------------------------------------------------------------------
@@ -232,11 +159,11 @@ def _describe_feature(feature: Feature, entry: Mapping[str, Any]) -> str:
     asked = [each for each in questions if each["mechanism"]]
     if not asked:
         return f"{kind}; the survey does not ask about it"
-    reports = " + ".join(f"{each['n']:,}" for each in asked)
+    counts = " + ".join(f"{each['n']:,}" for each in asked)
     mechanisms = " + ".join(dict.fromkeys(each["mechanism"] for each in asked))
     together = entry.get("asked_with")
     shared = f"; the same reports as {', '.join(together)}" if together else ""
-    return f"{kind}; {reports} reports by {mechanisms}{shared}"
+    return f"{kind}; {counts} {name_counted(asked[0]['mechanism'])} by {mechanisms}{shared}"
 
 
 def _build_relevance(results: SurveyResults, features: Sequence[FeatureView]) -> list[RelevanceRow]:

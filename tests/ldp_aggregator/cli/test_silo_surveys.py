@@ -106,14 +106,15 @@ def test_compile_and_sign_work_as_for_other_surveys(survey: Path) -> None:
         assert f"digest {PLAN.digest}" in result.output
 
 
-def test_training_names_the_survey_of_silos(tmp_path: Path) -> None:
+def test_training_without_messages_writes_no_model(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ldp.db"
     store = open_store(url)
     store.publish(PLAN.id, PLAN.json)
     store.close()
     result = run(ldp_train, url, "-o", tmp_path / "model.json")
     assert result.exit_code == 1
-    assert "wards is a survey of silos" in result.output
+    assert "no message was counted, none refused; no model is written" in result.output
+    assert not (tmp_path / "model.json").exists()
 
 
 def test_tokens_are_created_for_silos(tmp_path: Path) -> None:

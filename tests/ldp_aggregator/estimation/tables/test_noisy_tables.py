@@ -118,16 +118,16 @@ def test_covariances_between_classes_match_many_samples(samples: list[list[Noisy
     assert (np.abs(found - claimed) / scale)[off].max() < 6 / np.sqrt(TRIALS)
 
 
-def test_class_factors_of_a_table_give_the_covariance_of_its_classes() -> None:
+def test_factors_of_a_table_give_what_its_classes_have_in_common() -> None:
     # dF = dX / N - F dN / N, and the noise of different classes is independent
     rng = np.random.default_rng(5)
     table = NoisyTable(rng.integers(200, 900, (4, 3)) << 20, 1 << 20, 40.0 * 2.0**40)
     classes = ClassCounts.from_tables([table, NoisyTable(rng.integers(200, 900, (2, 3)), 1, 90.0)])
     moments = SoftMoments.from_table(table, classes)
-    factors, signs = moments.class_factors()
     people = moments.likely_population()
     expected = np.stack([people.first, people.second, people.missing, people.present + people.missing])
     noise, rows = moments.table_noise, classes.rows
+    signs, factors = noise.factors(expected)
     for c, d in ((0, 1), (2, 0)):
         found = np.einsum("f,fi,fj->ij", signs, factors[:, :, c], factors[:, :, d])
         e, f, g = expected[:, c], expected[:, d], noise.with_rows

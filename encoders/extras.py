@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from encoders.errors import LdpError
 
 MODULES = {
-    "train": ("click", "jinja2", "markupsafe", "numpy", "sklearn"),
+    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl"),
     "central": ("click", "numpy", "sklearn"),
     "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
     "audit": ("click", "numpy", "scipy"),
@@ -87,6 +87,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
 ldp_central = _command("ldp-central", "ldp_aggregator.cli.central", "central")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
+ldp_compare = _command("ldp-compare", "ldp_aggregator.cli.compare", "train")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
 ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
 ldp_simulate = _command("ldp-simulate", "ldp_aggregator.cli.simulate", "train")

@@ -26,6 +26,7 @@ EXTRA_OF = {
     "ldp-audit": "audit",
     "ldp-central": "central",
     "ldp-collector": "collector",
+    "ldp-compare": "train",
     "ldp-predict": "train",
     "ldp-results": "train",
     "ldp-simulate": "train",

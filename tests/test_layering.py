@@ -64,7 +64,7 @@ LAYERS = {
         {"collector", "results.page", "rounds"},
         {"migrate", "simulation"},
         {"__init__", "sizing"},
-        {"dossier"},
+        {"comparison", "dossier"},
         {"cli"},
     ],
     "ldp_aggregator.estimation": [

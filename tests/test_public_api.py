@@ -65,7 +65,7 @@ UNWANTED_MODULES = {
     "ldp_aggregator.estimation": {"sklearn", "scipy"},
     **{
         f"ldp_aggregator.cli.{command}": {"sklearn", "scipy", "pandas", "matplotlib"}
-        for command in ("predict", "results", "simulate", "survey", "train")
+        for command in ("compare", "predict", "results", "simulate", "survey", "train")
     },
 }
 

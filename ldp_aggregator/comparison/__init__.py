@@ -1,0 +1,1 @@
+"""Compares what surveys and trainings promise, and how accurate they are, on rows that are public."""

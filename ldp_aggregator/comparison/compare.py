@@ -1,0 +1,269 @@
+"""Compares trusts on labelled rows: each split trains once for every trust and epsilon, and tests the models.
+
+Splits, coding and test rows are those of :func:`ldp_aggregator.simulation.simulate.simulate`. Noise comes
+from a seeded generator, because nothing here may be published as private: not even with noise from the
+operating system would an epsilon cover accuracies that are measured on the rows.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from encoders.randomness import FastStream
+from encoders.survey import Plan, Survey
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.central.budget import REPLACE, Promise
+from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.learner import CentralModel, train
+from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
+from ldp_aggregator.comparison.result import Comparison, Curve
+from ldp_aggregator.comparison.silo_training import train_silos
+from ldp_aggregator.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust
+from ldp_aggregator.comparison.unprotected import LEARNERS
+from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining
+from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
+from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
+from ldp_aggregator.simulation.variants import Variant
+
+MIN_ROWS = 10
+"""With fewer rows a split would test on a single one."""
+MIN_SPLITS = 2
+"""One split has no spread, so nothing would have an interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A comparison that can be run: its arguments are checked.
+
+    Attributes
+    ----------
+    survey : Survey
+    trusts : tuple of Trust
+    epsilons : tuple of Decimal
+        Ascending.
+    repeats : tuple of EncodedRows
+        The coded rows of each split.
+    seed : int
+    """
+
+    survey: Survey
+    trusts: tuple[Trust, ...]
+    epsilons: tuple[Decimal, ...]
+    repeats: tuple[EncodedRows, ...]
+    seed: int
+
+    def __len__(self) -> int:
+        """Return the number of models to train."""
+        protected = sum(trust.kind != NONE for trust in self.trusts)
+        return len(self.repeats) * (len(LEARNERS) + protected * len(self.epsilons))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan whose features define the codes."""
+        return self.repeats[0].plan
+
+    @cached_property
+    def coordinates(self) -> FloatArray:
+        """The coordinates of all rows, for logistic regression."""
+        return place_rows(self.plan.features, self.repeats[0].codes)
+
+    @property
+    def users(self) -> int:
+        """The public number of people, as in ldp-simulate: the survey's, or the number of training rows."""
+        return self.survey.users or len(self.repeats[0].split.train)
+
+    def take_rows(self, rows: IntArray) -> CodedRows:
+        """Return some of the coded rows."""
+        first = self.repeats[0]
+        labels = first.table.labels[rows]
+        return CodedRows(self.plan.features, len(self.plan.label.values), first.codes[rows], labels)
+
+
+def prepare(
+    survey: Survey,
+    rows: Any,
+    trusts: Sequence[Trust],
+    epsilons: Sequence[float | str | Decimal],
+    *,
+    splits: int = 10,
+    seed: int = 0,
+) -> Experiment:
+    """Check everything that can fail, and return the comparison.
+
+    Parameters
+    ----------
+    survey : Survey
+    rows : DataFrame, list of dicts, or dict of columns
+        See :func:`~ldp_aggregator.simulation.simulate.simulate`.
+    trusts : sequence of Trust
+    epsilons : sequence of numbers
+    splits : int
+        How often the rows are split: four fifths for training, one fifth for tests.
+    seed : int
+        Equal seeds give equal results.
+
+    Raises
+    ------
+    SurveyError, RowError, SimulationError, CentralError, ComparisonError
+        If a row does not fit the survey, or a trust cannot serve it; nothing was trained.
+    """
+    ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
+    if not ascending or not trusts or splits < MIN_SPLITS:
+        raise ComparisonError(
+            f"a comparison needs a trust, an epsilon and at least {MIN_SPLITS} splits: the intervals follow "
+            "from the differences between splits"
+        )
+    table = read_labelled_table(survey, rows)
+    if len(table.labels) < MIN_ROWS:
+        raise ComparisonError(
+            f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
+            "of them is for tests"
+        )
+    as_written = Variant(epsilon=survey.epsilon, mechanism=survey.frequency)
+    repeats = tuple(encode_repeats(table, split_rows(len(table.labels), splits, seed, 0.0), as_written))
+    experiment = Experiment(
+        survey=survey,
+        trusts=tuple(dict.fromkeys(trusts)),
+        epsilons=ascending,
+        repeats=repeats,
+        seed=seed,
+    )
+    for trust in experiment.trusts:
+        _require_possible(experiment, trust)
+    return experiment
+
+
+def _require_possible(experiment: Experiment, trust: Trust) -> None:
+    """Raise an error if the survey or its rows cannot be used with a trust."""
+    survey, people = experiment.survey, len(experiment.repeats[0].split.train)
+    if trust.kind != LOCAL and len(survey.label.values) < 2:
+        raise ComparisonError(
+            f"{trust.text}: a classifier needs a survey with at least two labels, and {survey.id} has one"
+        )
+    if trust.kind == SILO and trust.silos > people:
+        raise ComparisonError(f"{trust.text}: there are only {people} training rows, so silos would be empty")
+    rows = experiment.take_rows(experiment.repeats[0].split.train[:1])
+    for epsilon in experiment.epsilons:
+        if trust.kind == LOCAL:
+            _ask_as_written(survey, epsilon).apply(survey).compile()
+        elif trust.kind == CENTRAL:
+            data = CuratorRows(experiment.plan, experiment.users, rows, "")
+            CuratorTraining(data, _promise(epsilon), trust.learner)
+        elif trust.kind == SILO:
+            _promise(epsilon)
+
+
+def _ask_as_written(survey: Survey, epsilon: Decimal) -> Variant:
+    return Variant(epsilon=epsilon, mechanism=survey.frequency)
+
+
+def _promise(epsilon: Decimal) -> Promise:
+    """Return the promise of a curator or a silo that equals that of a local survey: about replacing a row."""
+    return Promise(Fraction(epsilon), adjacency=REPLACE)
+
+
+def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> Comparison:
+    """Run a comparison.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From :func:`prepare`.
+    progress : callable, optional
+        Called with 1 after every training.
+    """
+    advance = progress or int
+    protected = [trust for trust in experiment.trusts if trust.kind != NONE]
+    cells = [(trust, place) for trust in protected for place in range(len(experiment.epsilons))]
+    ceilings: list[list[float]] = []
+    accuracies: list[list[float]] = []
+    learners: dict[tuple[Trust, int], str] = {}
+    # Every split trains all models, so the accuracies of a split belong together.
+    with _use_one_thread():
+        for repeat, rows in enumerate(experiment.repeats):
+            ceilings.append([])
+            for learn in LEARNERS.values():
+                ceilings[-1].append(_share_right(rows, learn(rows, experiment.coordinates)))
+                advance(1)
+            accuracies.append([])
+            for trust, place in cells:
+                accuracy, learners[trust, place] = _run_trial(experiment, trust, repeat, place)
+                accuracies[-1].append(accuracy)
+                advance(1)
+    table = np.array(accuracies).reshape(len(experiment.repeats), len(protected), -1)
+    return Comparison(
+        plan=experiment.plan,
+        epsilons=tuple(map(float, experiment.epsilons)),
+        trusts=experiment.trusts,
+        curves=tuple(
+            Curve(
+                trust=trust,
+                learners=tuple(learners[trust, place] for place in range(len(experiment.epsilons))),
+                accuracies=table[:, index].T,
+            )
+            for index, trust in enumerate(protected)
+        ),
+        ceilings=dict(zip(LEARNERS, np.array(ceilings).T, strict=True)),
+        majorities=np.array([rows.majority for rows in experiment.repeats]),
+        training_rows=len(experiment.repeats[0].split.train),
+        test_rows=len(experiment.repeats[0].split.test),
+    )
+
+
+def _use_one_thread() -> AbstractContextManager[object]:
+    """Return a context in which libraries use one thread: on a busy machine more are many times slower."""
+    import scipy.optimize  # noqa: F401 - the limit applies to libraries that are loaded
+    import sklearn.ensemble  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1)
+    return limits
+
+
+def _share_right(rows: EncodedRows, predicted: IntArray) -> float:
+    return float(np.mean(predicted == rows.table.labels[rows.split.test]))
+
+
+def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) -> tuple[float, str]:
+    """Train once under a trust; return the accuracy on the test rows, and the learner."""
+    rows, epsilon = experiment.repeats[repeat], experiment.epsilons[place]
+    if trust.kind == LOCAL:  # with the seed of simulate, so that its accuracies are the same
+        source = FastStream(np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place)))
+        return run_trial(rows, _ask_as_written(experiment.survey, epsilon), source).accuracy, "nb"
+    name = zlib.crc32(trust.text.encode())
+    seeds = np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place, name)).spawn(2)
+    source, rng = FastStream(seeds[0]), np.random.default_rng(seeds[1])
+    split, labels = rows.split, rows.table.labels
+    if trust.kind == LABELS:
+        response = RandomisedResponse(len(rows.plan.label.values), float(epsilon))
+        sent = response.randomise(labels[split.train], rng)
+        weights = fit_logistic(experiment.coordinates[split.train], sent, response)
+        scores = experiment.coordinates[split.test] @ weights
+        return _share_right(rows, scores.argmax(axis=1)), "logistic"
+    training, promise = experiment.take_rows(split.train), _promise(epsilon)
+    if trust.kind == SILO:
+        of_silos = train_silos(training, trust.silos, promise.row_epsilon, source, rng)
+        return _share_right(rows, _predict(of_silos, rows.codes[split.test])), "nb"
+    found = train(training, promise, users=experiment.users, learner=trust.learner, source=source)
+    return _share_right(rows, _predict(found.model, rows.codes[split.test])), found.learner
+
+
+def _predict(model: CentralModel, codes: IntArray) -> IntArray:
+    if isinstance(model, CentralNaiveBayes):
+        scores = LogProbabilities.from_probabilities(model.prior, model.conditionals).compute_scores(codes)
+    else:
+        scores = model.scores(codes)
+    best: IntArray = scores.argmax(axis=1)
+    return best

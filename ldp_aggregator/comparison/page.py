@@ -1,0 +1,113 @@
+"""Renders a comparison as a page: one HTML file without scripts, other files or requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from jinja2 import Template
+from markupsafe import Markup
+
+from ldp_aggregator.comparison.needed_trust import choose_targets, tabulate_targets
+from ldp_aggregator.comparison.people import NoiseLevels
+from ldp_aggregator.comparison.picture import draw_level_swatch, draw_picture, draw_swatch
+from ldp_aggregator.comparison.result import Comparison
+from ldp_aggregator.comparison.statements import (
+    ADJACENCY_NOTE,
+    LABELS_NOTE,
+    UNCOVERED,
+    describe_cost,
+    describe_setting,
+    describe_target,
+)
+from ldp_aggregator.comparison.tables import TARGETS_NOTE, list_accuracies
+from ldp_aggregator.comparison.trusts import LABELS
+from ldp_aggregator.comparison.unprotected import TITLES
+from ldp_aggregator.results.page.environment import load_template
+from ldp_aggregator.results.page.plain_table import PlainTable
+
+_TERMS = {
+    "Trust": "Who sees true answers. local: nobody, each device randomises one answer. silo:N: each of N "
+    "organisations sees its own rows, and sends counts with noise once. central: a curator sees all rows, "
+    "and publishes a model with noise. none: no protection.",
+    "Weakest trust": "That in which people must trust the fewest others: local before silo:N, more silos "
+    "before fewer, then central.",
+    "95% interval": "It contains the mean over all splits of rows like these in 19 of 20 comparisons. It "
+    "allows for the rows that splits share. Each interval holds by itself.",
+    "The epsilon that a trust needs": "From it on, the accuracy is reached. It is interpolated between the "
+    "compared values in log epsilon. Beyond the smallest and the largest value nothing was measured.",
+    "The people that local needs": "With as many people, the estimates of a local survey have the variance "
+    "that they have at the larger epsilon. The number assumes that the same variance gives the same "
+    "accuracy.",
+}
+
+
+def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target: float | None) -> bytes:
+    """Return the page in UTF-8; the same arguments give the same bytes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    levels : NoiseLevels, optional
+        For the number of people that a local survey needs.
+    target : float, optional
+        The wanted accuracy.
+    """
+    plan = comparison.plan
+    wanted = [describe_target(comparison, target)] if target else []
+    cost = describe_cost(comparison, levels)
+    head, rows = list_accuracies(comparison)
+    return (
+        _load_template()
+        .render(
+            title=plan.texts.about.get("title") if plan.texts else None,
+            survey=plan.id,
+            digest=plan.digest,
+            uncovered=UNCOVERED,
+            setting=describe_setting(comparison),
+            statements=[*wanted, *([cost] if cost else [])],
+            targets=_build_targets(comparison),
+            targets_note=TARGETS_NOTE,
+            accuracies=PlainTable(
+                caption="Accuracy in %, +- half of its 95% interval",
+                head=head,
+                rows=rows,
+                numeric=set(range(3, len(head))),
+            ),
+            notes=list_notes(comparison),
+            picture=draw_picture(comparison, target),
+            keys=list(_list_keys(comparison, target)),
+            terms=list(_TERMS.items()),
+        )
+        .encode()
+    )
+
+
+def list_notes(comparison: Comparison) -> list[str]:
+    """Return what is below the table of accuracies."""
+    return [ADJACENCY_NOTE, *([LABELS_NOTE] if comparison.find(LABELS) else [])]
+
+
+def _build_targets(comparison: Comparison) -> PlainTable | None:
+    targets = choose_targets(comparison.majority.value, comparison.ceiling.value)
+    if not targets or not comparison.ranked:
+        return None
+    return PlainTable(
+        caption="The weakest trust that reaches an accuracy",
+        head=["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)],
+        rows=tabulate_targets(comparison, targets),
+    )
+
+
+def _list_keys(comparison: Comparison, target: float | None) -> Iterator[tuple[Markup, str]]:
+    for place, curve in enumerate(comparison.curves):
+        yield draw_swatch(place), f"{curve.trust.text}: {curve.trust.meaning}"
+    yield draw_level_swatch("ceiling"), f"without protection: {TITLES[comparison.best_learner]}"
+    yield draw_level_swatch("majority"), "always the most frequent class"
+    if target:
+        yield draw_level_swatch("target"), "the wanted accuracy"
+
+
+@cache
+def _load_template() -> Template:
+    return load_template("ldp_aggregator.comparison", "compare.html", "compare.css")

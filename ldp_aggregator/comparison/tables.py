@@ -1,0 +1,36 @@
+"""The tables of a comparison, as texts for a terminal and a page."""
+
+from __future__ import annotations
+
+from ldp_aggregator.comparison.curves import Mean
+from ldp_aggregator.comparison.result import Comparison
+from ldp_aggregator.comparison.trusts import NONE
+
+NO_PROMISE = "none"
+TARGETS_NOTE = (
+    "The named trust reaches the accuracy with its whole 95% interval; - means that none does. Weaker trusts "
+    "whose interval contains the accuracy have a question mark. From the weakest: local, silo:N, central."
+)
+
+
+def list_accuracies(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows: trust, learner, adjacency, and the accuracy in % at each epsilon."""
+    head = ["trust", "learner", "adjacency", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
+    rows = []
+    curve_of = {curve.trust: curve for curve in comparison.curves}
+    for trust in comparison.trusts:
+        if trust.kind == NONE:
+            for learner, accuracies in comparison.ceilings.items():
+                text = format_margin(comparison.average(accuracies))
+                rows.append([trust.text, learner, NO_PROMISE, *[text] * len(comparison.epsilons)])
+            continue
+        curve = curve_of[trust]
+        texts = [format_margin(comparison.average(each)) for each in curve.accuracies]
+        learners = ", ".join(dict.fromkeys(curve.learners))
+        rows.append([trust.text, learners, trust.adjacency or NO_PROMISE, *texts])
+    return head, rows
+
+
+def format_margin(mean: Mean) -> str:
+    """Return an accuracy in % with half of its 95% interval: 91.0 +- 0.8."""
+    return f"{100 * mean.value:.1f} +- {100 * (mean.high - mean.value):.1f}"

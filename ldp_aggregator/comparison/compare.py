@@ -30,7 +30,6 @@ from ldp_aggregator.comparison.result import Comparison, Curve
 from ldp_aggregator.comparison.silo_training import train_silos
 from ldp_aggregator.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust
 from ldp_aggregator.comparison.unprotected import LEARNERS
-from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
@@ -148,20 +147,12 @@ def prepare(
 def _require_possible(experiment: Experiment, trust: Trust) -> None:
     """Raise an error if the survey or its rows cannot be used with a trust."""
     survey, people = experiment.survey, len(experiment.repeats[0].split.train)
-    if trust.kind != LOCAL and len(survey.label.values) < 2:
-        raise ComparisonError(
-            f"{trust.text}: a classifier needs a survey with at least two labels, and {survey.id} has one"
-        )
     if trust.kind == SILO and trust.silos > people:
         raise ComparisonError(f"{trust.text}: there are only {people} training rows, so silos would be empty")
-    rows = experiment.take_rows(experiment.repeats[0].split.train[:1])
     for epsilon in experiment.epsilons:
         if trust.kind == LOCAL:
             _ask_as_written(survey, epsilon).apply(survey).compile()
-        elif trust.kind == CENTRAL:
-            data = CuratorRows(experiment.plan, experiment.users, rows, "")
-            CuratorTraining(data, _promise(epsilon), trust.learner)
-        elif trust.kind == SILO:
+        elif trust.kind in (CENTRAL, SILO):
             _promise(epsilon)
 
 

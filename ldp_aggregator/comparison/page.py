@@ -56,7 +56,7 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
     plan = comparison.plan
     wanted = [describe_target(comparison, target)] if target else []
     cost = describe_cost(comparison, levels)
-    head, rows = list_accuracies(comparison)
+    head, rows = list_accuracies(comparison, "±")
     return (
         _load_template()
         .render(
@@ -69,7 +69,7 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
             targets=_build_targets(comparison),
             targets_note=TARGETS_NOTE,
             accuracies=PlainTable(
-                caption="Accuracy in %, +- half of its 95% interval",
+                caption="Accuracy in %, ± half of its 95% interval",
                 head=head,
                 rows=rows,
                 numeric=set(range(3, len(head))),

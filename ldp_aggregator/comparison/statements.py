@@ -26,7 +26,7 @@ ADJACENCY_NOTE = (
     "their label. Curator and silos are compared at replace, because local surveys are; ldp-central has it "
     "with --adjacency replace."
 )
-_NOBODY = "none of the compared trusts for certain"
+_NOBODY = "no compared trust for certain"
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _describe_needed(needed: NeededTrust) -> str:
         trust, accuracy = needed.reaches.trust, needed.reaches.accuracy
         text = f"{trust.text}, where {trust.meaning}: {describe_mean(accuracy)}"
     if possible:
-        text += f"; not certain: {possible}"
+        text += f"; possible: {possible}"
     return f"epsilon {needed.epsilon:g}: {text}"
 
 
@@ -148,7 +148,7 @@ def describe_epsilon(comparison: Comparison, crossing: Crossing) -> str:
     """Return an epsilon with its interval: 1.4 (1.1 to more than 5)."""
     smallest, largest = comparison.epsilons[0], comparison.epsilons[-1]
     text = _describe_range(crossing, lambda epsilon: _round(epsilon, smallest, largest), "or less")
-    return f"{text}, where its curve crosses again" if crossing.is_repeated else text
+    return f"{text}, crossed more than once" if crossing.is_repeated else text
 
 
 def _round(epsilon: float, smallest: float, largest: float) -> str:
@@ -174,4 +174,5 @@ def _describe_range(crossing: Crossing, write: Callable[[float], str], or_less: 
         return f"more than {write(number)}" if math.isinf(number) else write(number)
 
     value, low, high = map(bound, (crossing.value, crossing.low, crossing.high))
-    return f"{value} (whole interval)" if low == high else f"{value} ({low} to {high})"
+    is_open = crossing.low == crossing.high and crossing.low in (0, math.inf)
+    return f"{value} (whole interval)" if is_open else f"{value} ({low} to {high})"

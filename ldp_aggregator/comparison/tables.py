@@ -13,7 +13,7 @@ TARGETS_NOTE = (
 )
 
 
-def list_accuracies(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+def list_accuracies(comparison: Comparison, sign: str = "+-") -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows: trust, learner, adjacency, and the accuracy in % at each epsilon."""
     head = ["trust", "learner", "adjacency", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
     rows = []
@@ -21,16 +21,16 @@ def list_accuracies(comparison: Comparison) -> tuple[list[str], list[list[str]]]
     for trust in comparison.trusts:
         if trust.kind == NONE:
             for learner, accuracies in comparison.ceilings.items():
-                text = format_margin(comparison.average(accuracies))
+                text = format_margin(comparison.average(accuracies), sign)
                 rows.append([trust.text, learner, NO_PROMISE, *[text] * len(comparison.epsilons)])
             continue
         curve = curve_of[trust]
-        texts = [format_margin(comparison.average(each)) for each in curve.accuracies]
+        texts = [format_margin(comparison.average(each), sign) for each in curve.accuracies]
         learners = ", ".join(dict.fromkeys(curve.learners))
         rows.append([trust.text, learners, trust.adjacency or NO_PROMISE, *texts])
     return head, rows
 
 
-def format_margin(mean: Mean) -> str:
+def format_margin(mean: Mean, sign: str) -> str:
     """Return an accuracy in % with half of its 95% interval: 91.0 +- 0.8."""
-    return f"{100 * mean.value:.1f} +- {100 * (mean.high - mean.value):.1f}"
+    return f"{100 * mean.value:.1f} {sign} {100 * (mean.high - mean.value):.1f}"

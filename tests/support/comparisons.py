@@ -1,0 +1,58 @@
+"""Comparisons with made-up accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from encoders.survey import read_survey
+from ldp_aggregator.comparison.result import Comparison, Curve
+from ldp_aggregator.comparison.trusts import Trust, parse_trust
+from tests.support.central_surveys import survey_text
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
+SPLITS = 10
+PLAN = read_survey(survey_text()).compile()
+
+
+def spread(mean: float, deviation: float) -> np.ndarray:
+    """Return one accuracy per split: half of them above the mean, half of them below."""
+    return mean + deviation * np.resize([1.0, -1.0], SPLITS)
+
+
+def make_comparison(
+    curves: Mapping[str, Sequence[float]],
+    deviation: float | Mapping[str, float] = 0.0,
+    ceiling: float = 1.0,
+    majority: float = 0.5,
+) -> Comparison:
+    """Return a comparison with these accuracies, by the trusts' names.
+
+    Parameters
+    ----------
+    curves : dict
+        The mean accuracies of each trust at EPSILONS.
+    deviation : float, or dict of trust to float
+        How far the splits are from the mean: of all trusts, or of each.
+    ceiling, majority : float
+    """
+    trusts: list[Trust] = [parse_trust(name) for name in curves]
+    deviations = deviation if isinstance(deviation, Mapping) else dict.fromkeys(curves, deviation)
+    return Comparison(
+        plan=PLAN,
+        epsilons=EPSILONS,
+        trusts=(parse_trust("none"), *trusts),
+        curves=tuple(
+            Curve(
+                trust=trust,
+                learners=("nb",) * len(EPSILONS),
+                accuracies=np.array([spread(mean, deviations[trust.text]) for mean in curves[trust.text]]),
+            )
+            for trust in trusts
+        ),
+        ceilings={"nb": spread(ceiling - 0.1, 0.0), "logistic": spread(ceiling, 0.0)},
+        majorities=spread(majority, 0.0),
+        training_rows=8000,
+        test_rows=2000,
+    )

@@ -13,7 +13,7 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
-from encoders.survey import read_survey
+from encoders.survey.any_survey import read_any_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
@@ -109,8 +109,8 @@ def main(
     """
     require_no_input(output, [survey, rows])
     with print_errors():
-        parsed = read_survey(read_survey_text(survey))
-        columns = read_typed_columns(rows, parsed.entries)
+        parsed = read_any_survey(read_survey_text(survey))
+        columns = read_typed_columns(rows, parsed.compile().entries)
         experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
         with show_progress("comparing", len(experiment), "models") as progress:
             comparison = compare(experiment, progress.advance)

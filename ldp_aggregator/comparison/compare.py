@@ -20,6 +20,8 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.budget import REPLACE, Promise
 from ldp_aggregator.central.coded_rows import CodedRows
@@ -49,6 +51,8 @@ class Experiment:
     Attributes
     ----------
     survey : Survey
+    published : Plan or SiloPlan
+        The plan of the survey as it is written.
     trusts : tuple of Trust
     epsilons : tuple of Decimal
         Ascending.
@@ -58,6 +62,7 @@ class Experiment:
     """
 
     survey: Survey
+    published: AnyPlan
     trusts: tuple[Trust, ...]
     epsilons: tuple[Decimal, ...]
     repeats: tuple[EncodedRows, ...]
@@ -91,7 +96,7 @@ class Experiment:
 
 
 def prepare(
-    survey: Survey,
+    written: Survey | SiloSurvey,
     rows: Any,
     trusts: Sequence[Trust],
     epsilons: Sequence[float | str | Decimal],
@@ -103,7 +108,8 @@ def prepare(
 
     Parameters
     ----------
-    survey : Survey
+    written : Survey or SiloSurvey
+        A survey of silos has no local trust, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
         See :func:`~ldp_aggregator.simulation.simulate.simulate`.
     trusts : sequence of Trust
@@ -124,6 +130,7 @@ def prepare(
             f"a comparison needs a trust, an epsilon and at least {MIN_SPLITS} splits: the intervals follow "
             "from the differences between splits"
         )
+    survey = _ask_people(written, trusts) if isinstance(written, SiloSurvey) else written
     table = read_labelled_table(survey, rows)
     if len(table.labels) < MIN_ROWS:
         raise ComparisonError(
@@ -134,6 +141,7 @@ def prepare(
     repeats = tuple(encode_repeats(table, split_rows(len(table.labels), splits, seed, 0.0), as_written))
     experiment = Experiment(
         survey=survey,
+        published=written.compile(),
         trusts=tuple(dict.fromkeys(trusts)),
         epsilons=ascending,
         repeats=repeats,
@@ -142,6 +150,22 @@ def prepare(
     for trust in experiment.trusts:
         _require_possible(experiment, trust)
     return experiment
+
+
+def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
+    """Return a survey that codes rows as a survey of silos does."""
+    if any(trust.kind == LOCAL for trust in trusts):
+        raise ComparisonError(
+            f"{LOCAL}: the survey {survey.id} is for organisations, so people answer nothing. Compare other "
+            f"trusts: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
+        )
+    return Survey(
+        id=survey.id,
+        epsilon=survey.epsilon,
+        label=survey.label,
+        features=survey.features,
+        weights=(None, *(1 for _ in survey.features)),
+    )
 
 
 def _require_possible(experiment: Experiment, trust: Trust) -> None:
@@ -195,7 +219,7 @@ def compare(experiment: Experiment, progress: Callable[[int], object] | None = N
                 advance(1)
     table = np.array(accuracies).reshape(len(experiment.repeats), len(protected), -1)
     return Comparison(
-        plan=experiment.plan,
+        plan=experiment.published,
         epsilons=tuple(map(float, experiment.epsilons)),
         trusts=experiment.trusts,
         curves=tuple(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from encoders.survey import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.comparison.curves import Mean, average
 from ldp_aggregator.comparison.trusts import LOCAL, NONE, Trust
@@ -36,8 +36,8 @@ class Comparison:
 
     Attributes
     ----------
-    plan : Plan
-        The survey as it is written.
+    plan : Plan or SiloPlan
+        That of the survey as it is written.
     epsilons : tuple of float
         Ascending.
     trusts : tuple of Trust
@@ -52,7 +52,7 @@ class Comparison:
         Of each split.
     """
 
-    plan: Plan
+    plan: AnyPlan
     epsilons: tuple[float, ...]
     trusts: tuple[Trust, ...]
     curves: tuple[Curve, ...]

@@ -10,8 +10,9 @@ import numpy as np
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.count_tables import NoisyTable, measure_tables
+from ldp_aggregator.central.count_tables import measure_tables
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes, smooth
+from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 
 
 def train_silos(
@@ -44,4 +45,5 @@ def _take(rows: CodedRows, places: IntArray) -> CodedRows:
 
 def _add(tables: Sequence[NoisyTable]) -> NoisyTable:
     cells: IntArray = np.sum([table.cells for table in tables], axis=0)
-    return NoisyTable(cells, tables[0].unit, sum(table.cell_variance for table in tables))
+    variance = sum(table.cell_variance for table in tables)
+    return NoisyTable(cells, tables[0].unit, variance, terms=len(tables))

@@ -16,13 +16,14 @@ import pytest
 from encoders.errors import LdpError, RowError
 from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
+from encoders.survey.any_survey import read_any_survey
 from ldp_aggregator.central.count_tables import exact_tables
-from ldp_aggregator.central.noise import laplace_variance
 from ldp_aggregator.comparison import compare as module
 from ldp_aggregator.comparison.compare import Experiment, compare, prepare
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
 from ldp_aggregator.comparison.silo_training import train_silos
 from ldp_aggregator.comparison.trusts import ComparisonError, parse_trust
+from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
 from ldp_aggregator.simulation.simulate import simulate
 from ldp_aggregator.simulation.variants import SimulationGrid
 from tests.support.central_surveys import make_csv, survey_text
@@ -235,6 +236,17 @@ def test_rows_outside_the_survey_are_refused() -> None:
     columns = COLUMNS | {"tea": ["coffee", *COLUMNS["tea"][1:]]}
     with pytest.raises(RowError, match="row 1"):
         prepare(SURVEY, columns, [parse_trust("local")], ["1"])
+
+
+def test_a_survey_of_silos_is_compared_without_people_who_answer() -> None:
+    silos = survey_text().replace("users = 2000", 'kind = "silo"\nrows = 1000')
+    trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:3")]
+    found = compare(prepare(read_any_survey(silos), COLUMNS, trusts, ["5"], splits=2))
+    of_people = compare(prepare(SURVEY, COLUMNS, trusts, ["5"], splits=2))
+    assert found.as_dict() == of_people.as_dict()
+    assert found.plan.digest != of_people.plan.digest
+    with pytest.raises(ComparisonError, match="local: the survey central-tea is for organisations"):
+        prepare(read_any_survey(silos), COLUMNS, [parse_trust("local")], ["5"])
 
 
 def test_rows_of_one_class_are_compared() -> None:

@@ -12,7 +12,7 @@ from ldp_aggregator.comparison.needed_trust import NeededTrust, find_needed_trus
 from ldp_aggregator.comparison.people import NoiseLevels
 from ldp_aggregator.comparison.result import Comparison, Curve
 from ldp_aggregator.comparison.trusts import CENTRAL, LABELS
-from ldp_aggregator.comparison.unprotected import TITLES
+from ldp_aggregator.comparison.unprotected import NAIVE_BAYES, TITLES
 
 UNCOVERED = (
     "This output is not covered by any epsilon: do not publish it unless the rows are public or made up."
@@ -114,8 +114,8 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
     local, central = comparison.local, comparison.find(CENTRAL)
     if local is None or central is None:
         return None
-    name = central.trust.text
-    sentences = []
+    name, naive = central.trust.text, comparison.ceilings[NAIVE_BAYES]
+    sentences, is_beyond = [], False
     for place, epsilon in enumerate(comparison.epsilons):
         gap = comparison.average(local.accuracies[place] - central.accuracies[place])
         # The splits are paired: the accuracies of one split are subtracted from each other.
@@ -124,9 +124,17 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
         sentence = f"epsilon {epsilon:g}: local is {_describe_gap(gap)} than {name}"
         if gap.value < 0:
             sentence += f"; it needs epsilon {describe_epsilon(comparison, crossing)}"
-            if levels:
+            if math.isinf(crossing.value) and comparison.average(naive - central.accuracies[place]).high < 0:
+                sentence, is_beyond = f"{sentence}, probably more than any", True
+            elif levels:
                 sentence += f", or {_describe_people(levels, epsilon, crossing)} people"
         sentences.append(sentence)
+    if is_beyond:
+        limit = describe_mean(comparison.average(naive))
+        sentences.append(
+            f"Naive Bayes, which local trains, has {limit} without protection: where {name} is better, "
+            "probably no epsilon and no number of people is enough"
+        )
     people = f" ({comparison.training_rows:,} people)"
     return Statements(f"What it costs to trust nobody: local instead of {name}{people}", tuple(sentences))
 

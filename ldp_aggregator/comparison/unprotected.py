@@ -12,6 +12,7 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic
 from ldp_aggregator.simulation.trial import EncodedRows, predict_labels
 
+NAIVE_BAYES = "nb"
 _MAX_CATEGORIES = 255
 
 
@@ -50,10 +51,10 @@ def _find_categories(features: Sequence[Feature]) -> list[bool]:
 
 
 LEARNERS: Mapping[str, Callable[[EncodedRows, FloatArray], IntArray]] = {
-    "nb": predict_naive_bayes,
+    NAIVE_BAYES: predict_naive_bayes,
     "logistic": predict_logistic,
     "boosted-trees": predict_boosted_trees,
 }
 """By their names in the rows of a comparison."""
 
-TITLES = {"nb": "Naive Bayes", "logistic": "logistic regression", "boosted-trees": "boosted trees"}
+TITLES = {NAIVE_BAYES: "Naive Bayes", "logistic": "logistic regression", "boosted-trees": "boosted trees"}

@@ -26,6 +26,7 @@ def make_comparison(
     deviation: float | Mapping[str, float] = 0.0,
     ceiling: float = 1.0,
     majority: float = 0.5,
+    naive_bayes: float = 0.99,
 ) -> Comparison:
     """Return a comparison with these accuracies, by the trusts' names.
 
@@ -35,7 +36,8 @@ def make_comparison(
         The mean accuracies of each trust at EPSILONS.
     deviation : float, or dict of trust to float
         How far the splits are from the mean: of all trusts, or of each.
-    ceiling, majority : float
+    ceiling, majority, naive_bayes : float
+        The ceiling is that of logistic regression.
     """
     trusts: list[Trust] = [parse_trust(name) for name in curves]
     deviations = deviation if isinstance(deviation, Mapping) else dict.fromkeys(curves, deviation)
@@ -51,7 +53,7 @@ def make_comparison(
             )
             for trust in trusts
         ),
-        ceilings={"nb": spread(ceiling - 0.1, 0.0), "logistic": spread(ceiling, 0.0)},
+        ceilings={"nb": spread(min(naive_bayes, ceiling - 0.01), 0.0), "logistic": spread(ceiling, 0.0)},
         majorities=spread(majority, 0.0),
         training_rows=8000,
         test_rows=2000,

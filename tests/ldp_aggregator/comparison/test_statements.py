@@ -130,6 +130,21 @@ def test_a_local_survey_that_is_as_accurate_needs_nothing_more() -> None:
     assert cost.sentences[2] == ("epsilon 1: local is 5.0 points more accurate (3.6 to 6.4) than central")
 
 
+def test_an_accuracy_beyond_naive_bayes_needs_no_number_of_people() -> None:
+    comparison = make_comparison(CURVES, naive_bayes=0.965)
+    cost = describe_cost(comparison, LEVELS)
+    assert cost is not None
+    assert cost.sentences[2].endswith("or more than 200,000 (whole interval) people")  # 96% is possible
+    assert cost.sentences[3] == (
+        "epsilon 2: local is 6.0 points less accurate (6.0 to 6.0) than central; it needs epsilon more than "
+        "5 (whole interval), probably more than any"
+    )
+    assert cost.sentences[-1] == (
+        "Naive Bayes, which local trains, has 96.5% (96.5 to 96.5) without protection: where central is "
+        "better, probably no epsilon and no number of people is enough"
+    )
+
+
 @pytest.mark.parametrize("missing", ["central", "local"])
 def test_there_is_no_cost_without_both_trusts(missing: str) -> None:
     curves = {name: curve for name, curve in CURVES.items() if name != missing}

@@ -16,7 +16,7 @@ from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.request_body import is_plain_text, read_body
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
-from ldp_aggregator.snapshot import SiloSnapshot, take_snapshot
+from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores.schedule import Phase
 
 pages = Blueprint("collector", __name__)
@@ -150,11 +150,7 @@ def estimates(survey: str) -> Response:
     from ldp_aggregator.estimation import estimate_snapshot  # late: requests of devices do not need it
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
-    if isinstance(snapshot, SiloSnapshot):
-        from ldp_aggregator.collector.dashboard.data import silo_progress_document  # late, too
-
-        return jsonify(silo_progress_document(snapshot))
-    return jsonify(estimate_snapshot(snapshot, poisoning=True).as_dict())
+    return jsonify(estimate_snapshot(snapshot, poisoning=isinstance(snapshot, Snapshot)).as_dict())
 
 
 @pages.get("/v1/surveys/<survey>/estimates.csv")
@@ -166,10 +162,7 @@ def estimates_table(survey: str) -> Response:
     from ldp_aggregator.results.table import build_table
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
-    if isinstance(snapshot, SiloSnapshot):
-        text = dump_csv(())  # the collector has no estimates of messages of silos
-    else:
-        text = dump_csv(build_table(estimate_snapshot(snapshot).as_dict()))
+    text = dump_csv(build_table(estimate_snapshot(snapshot).as_dict()))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"

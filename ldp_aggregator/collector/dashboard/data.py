@@ -9,6 +9,7 @@ from typing import Any
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import forecast_margins
@@ -38,15 +39,24 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),
         "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
-        "features": _list_features(plan, estimates, document["features"]),
+        "features": [
+            shown | {"margins": _compute_margins(estimate)}
+            for shown, estimate in zip(
+                _list_features(plan, estimates, document["features"]), estimates.features, strict=True
+            )
+        ],
         "warnings": document["warnings"],
     }
 
 
 def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
-    """Return the counts of messages of silos, and the noise in a count, but no estimates."""
-    plan, messages = snapshot.plan, snapshot.messages
-    mechanism = plan.mechanism
+    """Return the counts of messages of silos, the noise in a count, and the estimates.
+
+    There are no margins with more reports: further messages add noise, and an unknown number of rows.
+    """
+    plan, messages, estimates = snapshot.plan, snapshot.messages, estimate_snapshot(snapshot)
+    mechanism, document = plan.mechanism, estimates.as_dict()
+    counted = {"counts": "rows"}
     return {
         "survey": plan.id,
         "plan_digest": plan.digest,
@@ -55,8 +65,8 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         "reports": messages,
         "questions": [{"name": plan.question.name, "mechanism": mechanism.name, "chance": 1, "n": messages}],
         "rejections": dict(snapshot.rejections),
-        "label": plan.label.as_dict(),
-        "features": [],
+        "label": _visible_entries(document["label"]) | counted,
+        "features": [each | counted for each in _list_features(plan, estimates, document["features"])],
         "silo": {
             "rows": plan.rows,
             "rows_per_person": plan.rows_per_person,
@@ -64,8 +74,9 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
             "message_bytes": plan.message_bytes,
             "count_error": sqrt(messages * max(table.noise_variance for table in mechanism.tables)),
             "safe_messages": mechanism.safe_messages,
+            "counted_rows": document["silos"]["rows"],
         },
-        "warnings": ["the collector shows no estimates of a survey of silos: ldp-train computes them"],
+        "warnings": document["warnings"],
     }
 
 
@@ -83,10 +94,12 @@ def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _list_features(plan: Plan, estimates: Estimates, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _list_features(
+    plan: Plan | SiloPlan, estimates: Estimates, entries: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     shown_features = []
     for feature, estimate, entry in zip(plan.features, estimates.features, entries, strict=True):
-        shown = _visible_entries(entry) | {"margins": _compute_margins(estimate), "warning": estimate.warning}
+        shown = _visible_entries(entry) | {"warning": estimate.warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         shown_features.append(shown)

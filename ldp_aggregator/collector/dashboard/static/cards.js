@@ -60,7 +60,9 @@ export class PriorCard extends Card {
     this.table.show(label.values.map((name, place) => [name, texts[place], label.non_uniform[place] ? "yes" : "no"]));
     const even = format.percent(1 / label.values.length);
     this.showNote(
-      `The class itself, from ${format.plural(reports, "report", "reports")} of all questions`,
+      label.counts === "rows"
+        ? `The class itself, from ${format.plural(reports, "message", "messages")} of silos`
+        : `The class itself, from ${format.plural(reports, "report", "reports")} of all questions`,
       label.non_uniform.some(Boolean),
       `Differs from equal shares (${even} each)`,
     );
@@ -146,10 +148,14 @@ function barsOf(estimate, column = null) {
   }));
 }
 
-const describeQuestion = ({ mechanism, n }) =>
-  mechanism ? `${format.plural(n, "report", "reports")}, ${mechanism}` : "not asked";
+const describeQuestion = ({ mechanism, n, counts }) =>
+  mechanism ? `${describeCount(n, counts)}, ${mechanism}` : "not asked";
+const describeCount = (n, counts) =>
+  counts === "rows" ? `an estimated ${format.plural(n, "row", "rows")}` : format.plural(n, "report", "reports");
 const describeQuestions = (feature) =>
-  `Number: ${describeQuestion(feature.mean_question)}; its square: ${describeQuestion(feature.square_question)}`;
+  feature.counts === "rows"
+    ? `Number: ${describeQuestion({ ...feature.mean_question, counts: feature.counts })}`
+    : `Number: ${describeQuestion(feature.mean_question)}; its square: ${describeQuestion(feature.square_question)}`;
 
 const formatEstimate = (write, { value, low, high }) => format.withInterval(write, value, low, high);
 const colours = (bars) => bars.map((_, place) => place);

@@ -177,7 +177,7 @@ function show(now) {
   byId("figures").hidden = false;
   counts.show(now, before);
   showSilos(now);
-  if (!now.silo) showEstimates(now, before === null);
+  showEstimates(now, before === null);
   state.shown = now;
   announce(now, before);
 }
@@ -185,7 +185,7 @@ function show(now) {
 function showEstimates(now, isFirst) {
   if (isFirst) createCards(now);
   state.cards.forEach(({ card, dataOf }) => card.show(...dataOf(now)));
-  marginsTable.show(now);
+  if (!now.silo) marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;
   filter();
 }

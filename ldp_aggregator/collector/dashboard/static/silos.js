@@ -1,20 +1,21 @@
-// A survey of silos: each report is one organisation's message of counts, and the page has no estimates of it.
+// A survey of silos: each report is one organisation's message of counts.
 
 import { byId, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** Show what the messages are, in place of estimates; show the estimates for a survey of people. */
+/** Show what the messages are; hide the margins with more reports, which are for surveys of people. */
 export function showSilos(now) {
   byId("silos").hidden = !now.silo;
-  byId("estimates").hidden = byId("margins").hidden = Boolean(now.silo);
+  byId("margins").hidden = Boolean(now.silo);
   if (now.silo) setText(byId("silo-text"), describeMessages(now));
 }
 
 function describeMessages({ reports, silo }) {
   const cells = format.plural(silo.cells, "noisy count", "noisy counts");
-  const rows = format.plural(silo.rows, "row", "rows");
-  const noise = reports
-    ? `The sum of a count over all messages so far has a standard error of at most ${format.count(Math.ceil(silo.count_error))} rows from the noise.`
+  const limit = format.plural(silo.rows, "row", "rows");
+  const rows = format.plural(Math.max(0, Math.round(silo.counted_rows)), "row", "rows");
+  const found = reports
+    ? `All messages so far count an estimated ${rows}. The noise in the sum of one count has a standard error of at most ${format.count(Math.ceil(silo.count_error))} rows.`
     : "There are no messages yet.";
-  return `Each report is the message of one organisation: ${cells} of at most ${rows}. ${noise} This page has no estimates of them: ldp-train computes estimates from the totals.`;
+  return `Each report is the message of one organisation: ${cells} of at most ${limit}. ${found}`;
 }

@@ -25,7 +25,7 @@ from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll
 from tests.support.servers import TOKEN
-from tests.support.silo_surveys import read_silo_survey
+from tests.support.silo_surveys import count_rows, make_rows, read_silo_survey
 
 pytestmark = pytest.mark.slow
 
@@ -340,9 +340,12 @@ def test_charts_are_drawn_and_use_the_current_colours(visit: Visits) -> None:
     )
 
 
-def test_a_survey_of_silos_shows_its_messages_and_no_estimates(visit: Visits, site: Site) -> None:
+def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
+    visit: Visits, site: Site
+) -> None:
     plan = read_silo_survey().compile()
-    totals = {plan.question.key: Total(9, np.zeros(plan.question.cells, np.int64))}
+    cells = np.array(count_rows(plan, make_rows(plan, 5000)), np.int64)
+    totals = {plan.question.key: Total(9, cells)}
     progress = json.dumps(silo_progress_document(SiloSnapshot(plan, totals)))
     seen = visit()
     page = seen.page
@@ -354,11 +357,14 @@ def test_a_survey_of_silos_shows_its_messages_and_no_estimates(visit: Visits, si
     page.reload()
     seen.unlock()
     expect(page.locator("#silo-text")).to_contain_text("28 noisy counts of at most 100,000 rows")
+    expect(page.locator("#silo-text")).to_contain_text("count an estimated 5,000 rows.")
     expect(page.locator("#silo-text")).to_contain_text("standard error of at most 17 rows")
+    expect(page.get_by_role("article")).to_have_count(5)
+    expect(page.get_by_role("article", name="ill")).to_contain_text("from 9 messages of silos")
+    expect(page.get_by_role("article", name="weight")).to_contain_text("Number: an estimated")
     assert page.locator("#tiles dd").all_text_contents()[0] == "9"
     expect(page.locator("#plan-facts")).to_contain_text("at most 100,000, and 1 of one person")
-    for hidden in ("#estimates", "#margins"):
-        expect(page.locator(hidden)).to_be_hidden()
+    expect(page.locator("#margins")).to_be_hidden()
     assert_accessible(page)
     picture(page, "silos")
 

@@ -28,11 +28,12 @@ import numpy as np
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
 from benchmarks.buggy_curators import MUTANTS as MUTANTS_OF_CURATORS
 from benchmarks.javascript_client import JavascriptClient
-from encoders.survey import Plan, Question, read_survey
+from encoders.survey import Plan, Question, Survey, read_survey
 from encoders.survey.questions import SQUARE
+from ldp_aggregator.central.learner import LINEAR
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
-from ldp_audit.central import AUDITED, audit_trainings
+from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
 from ldp_audit.device import Reporter
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
@@ -60,7 +61,7 @@ id = "audit"
 epsilon = 1.0
 [label]
 name = "label"
-values = ["no", "yes"]
+values = {labels}
 [features.a]
 values = ["x", "y"]
 [features.b]
@@ -68,7 +69,14 @@ values = ["x", "y"]
 [features.c]
 range = [0, 10]
 """
-CENTRAL_MUTANT_TRIALS = 2_000
+TWO_LABELS = '["no", "yes"]'
+THREE_LABELS = '["no", "yes", "maybe"]'
+CENTRAL_LEARNERS = (*((learner, TWO_LABELS) for learner in AUDITED), (LINEAR, THREE_LABELS))
+"""Linear models for two labels and for more have different constants."""
+CENTRAL_EPSILONS = ("0.5", "2")
+MUTANT_EPSILON = Fraction(1)
+MUTANT_TRAININGS = 10
+"""A correct learner trains so many times as often as a mutant."""
 BOUNDS_HEAD = """
 | mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |
 |---|---|---|---|---|---|---|---|"""
@@ -200,29 +208,42 @@ def main() -> None:
 
 
 def print_central(trials: int) -> None:
-    print("\n| learner of a curator | epsilon | revealed at least | trainings on each neighbour |")
-    print("|---|---|---|---|", flush=True)
+    print("\n| learner of a curator | labels | epsilon | bound | trainings on each neighbour | seconds |")
+    print("|---|---|---|---|---|---|", flush=True)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(central_row, product(AUDITED, ("0.5", "1", "2"), (trials,))):
+        for line in pool.map(central_row, product(CENTRAL_LEARNERS, CENTRAL_EPSILONS, (trials,))):
             print(line, flush=True)
-    print("\n| bug of a curator | flagged |\n|---|---|", flush=True)
+    print("\n| bug of a curator | learner | epsilon | bound | flagged | trainings on each neighbour |")
+    print("|---|---|---|---|---|---|", flush=True)
+    places, fewer = range(len(MUTANTS_OF_CURATORS)), max(trials // MUTANT_TRAININGS, LEAST_TRIALS)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(central_flagged, range(len(MUTANTS_OF_CURATORS))):
+        for line in pool.map(central_flagged, product(places, (fewer,))):
             print(line, flush=True)
 
 
-def central_row(cell: tuple[str, str, int]) -> str:
-    learner, epsilon, trials = cell
-    [leak] = audit_trainings(read_survey(CENTRAL_SURVEY), Fraction(epsilon), trials, [learner])
-    return f"| {learner} | {epsilon} | {leak.epsilon_lower_bound:.3f} | {trials:,} |"
+def central_survey(labels: str = TWO_LABELS) -> Survey:
+    return read_survey(CENTRAL_SURVEY.format(labels=labels))
 
 
-def central_flagged(place: int) -> str:
-    mutant = MUTANTS_OF_CURATORS[place]  # its function cannot be sent to another process
-    [leak] = audit_trainings(
-        read_survey(CENTRAL_SURVEY), Fraction(1), CENTRAL_MUTANT_TRIALS, [mutant.learner], mutant.train
+def central_row(cell: tuple[tuple[str, str], str, int]) -> str:
+    (learner, labels), epsilon, trials = cell
+    survey, start = central_survey(labels), time.perf_counter()
+    [leak] = audit_trainings(survey, Fraction(epsilon), trials, [learner])
+    seconds = time.perf_counter() - start
+    return (
+        f"| {learner} | {len(survey.label.values)} | {epsilon} | {leak.epsilon_lower_bound:.3f} | "
+        f"{trials:,} | {seconds:.0f} |"
     )
-    return f"| {mutant.name} | {'no' if leak.passed else 'yes'} ({leak.epsilon_lower_bound:.2f}) |"
+
+
+def central_flagged(cell: tuple[int, int]) -> str:
+    place, trials = cell
+    mutant = MUTANTS_OF_CURATORS[place]  # its function cannot be sent to another process
+    [leak] = audit_trainings(central_survey(), MUTANT_EPSILON, trials, [mutant.learner], mutant.train)
+    return (
+        f"| {mutant.name} | {mutant.learner} | {MUTANT_EPSILON} | {leak.epsilon_lower_bound:.3f} | "
+        f"{'NO' if leak.passed else 'yes'} | {trials:,} |"
+    )
 
 
 def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int) -> None:

@@ -4,8 +4,8 @@
 # make test       run all tests
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
-# make accuracy   run the whole comparison of accuracy and write docs/results/accuracy.md; LDP_DATA as below. An
-#                 interrupted run continues where it stopped
+# make accuracy   run the whole comparisons of accuracy and write docs/results/accuracy.md, and central.md beside it
+#                 for training by a curator; LDP_DATA as below. An interrupted run continues where it stopped
 # make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
 #                 on one journal; in web pages, kills of page, tab and browser. Of the collector: kill -9, a disk
@@ -14,12 +14,13 @@
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
-# LDP_DATA=DIR names a directory of benchmark CSVs (car.csv, chess.csv, mushroom.csv, connect-4.csv) for
-# the tests and examples that can use them.
+# LDP_DATA=DIR names a directory of benchmark CSVs (car.csv, chess.csv, mushroom.csv, connect-4.csv; for a
+# curator's trainings australian.csv, pima.csv and yrbss.csv too) for the tests and examples that can use them.
 
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+BENCH_CENTRAL := .venv-bench-central
 JAVASCRIPT := clients/javascript
 PIP := -m pip --disable-pip-version-check install --quiet
 
@@ -53,8 +54,9 @@ endurance: $(VENV)/.dev redis nginx chromium
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks
 
-accuracy: $(BENCH)/.bench
+accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 	$(BENCH)/bin/python -m benchmarks.accuracy
+	$(BENCH_CENTRAL)/bin/python -m benchmarks.central
 
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
@@ -69,11 +71,18 @@ $(BENCH)/.bench: pyproject.toml encoders/__init__.py | $(BENCH)/bin/python
 	$(BENCH)/bin/python $(PIP) --editable '.[bench]'
 	touch $@
 
+$(BENCH_CENTRAL)/.bench-central: pyproject.toml encoders/__init__.py | $(BENCH_CENTRAL)/bin/python
+	$(BENCH_CENTRAL)/bin/python $(PIP) --editable '.[bench-central]'
+	touch $@
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BENCH)/bin/python:
 	$(PYTHON) -m venv $(BENCH)
+
+$(BENCH_CENTRAL)/bin/python:
+	$(PYTHON) -m venv $(BENCH_CENTRAL)
 
 # Installs only as root on Debian, where apt-get asks nothing. RUNLEVEL=1 prevents the package from starting its service.
 redis:
@@ -106,5 +115,5 @@ javascript:
 	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

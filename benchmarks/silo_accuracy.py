@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmarks.central import read_columns
+from benchmarks.central.data_sets import read_columns
 from encoders.randomness import SystemEntropy
 from encoders.survey import Feature, Label
 from encoders.survey.silo_plan import SiloPlan

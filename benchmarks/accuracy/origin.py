@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -27,8 +28,8 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest_of_code() -> str:
-    """Return one SHA-256 of all source files."""
-    paths = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
+def digest_of_code(sources: Sequence[str] = SOURCES) -> str:
+    """Return one SHA-256 of all files that match a pattern."""
+    paths = sorted(path for pattern in sources for path in ROOT.glob(pattern))
     lines = (f"{path.relative_to(ROOT).as_posix()} {digest_of(path)}\n" for path in paths)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,0 +1,33 @@
+"""Our learners, as the benchmark calls them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from benchmarks.central.data_sets import DataSet
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE, Promise
+from ldp_aggregator.central.learner import CentralModel, train
+from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.models.scoring import LogProbabilities
+
+AUTO, AUTO_REPLACE = "auto", "auto, replace"
+LEARNERS = ("nb", "linear", "tree")
+OURS = (AUTO, *LEARNERS, AUTO_REPLACE)
+
+
+def fit(name: str, rows: DataSet, epsilon: str) -> CentralModel:
+    """Train with noise from the operating system, as a real training does."""
+    learner, _, adjacency = name.partition(", ")
+    promise = Promise(Fraction(epsilon), adjacency=REPLACE if adjacency else ADD_REMOVE)
+    return train(rows.rows, promise, users=len(rows.rows), learner=learner).model
+
+
+def predict(model: CentralModel, rows: DataSet) -> IntArray:
+    codes = rows.rows.codes
+    if isinstance(model, CentralNaiveBayes):
+        scores = LogProbabilities.from_probabilities(model.prior, model.conditionals).compute_scores(codes)
+    else:
+        scores = model.scores(codes)
+    best: IntArray = scores.argmax(axis=1)
+    return best

@@ -1,0 +1,126 @@
+"""The tables of docs/results/central.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from benchmarks.accuracy.grid import Cell
+from benchmarks.accuracy.results import Floats, Results
+from benchmarks.central.cells import EPSILONS, MAJORITY, TIMED_EPSILON, TIMED_ROWS, TIMED_SETS, models_of
+from benchmarks.central.data_sets import TWO_CLASSES
+from benchmarks.central.ours import AUTO, AUTO_REPLACE, OURS
+from benchmarks.central.peers import BOOSTING, FIVE
+
+BEST = "best of five"
+GOAL = "goal of auto"
+ALLOWED_LOSS = 0.005
+"""A model is behind in a cell if its mean is lower by more than this."""
+GOALS = (0.736, 0.782, 0.792, 0.809, 0.815)
+TWO_CLASS_GOALS = (0.842, 0.866, 0.874, 0.891, 0.896)
+_TEST_PER_TRAINING = 1 / 4
+_HEAD = ["", *(f"eps {epsilon}" for epsilon in EPSILONS)]
+
+
+def data_set(results: Results, name: str) -> str:
+    """Return the accuracy of each model on one data set."""
+    lines = [_average(results, [name], model) for model in models_of(name)]
+    for model in (AUTO, AUTO_REPLACE):
+        differences = (_compare_with_best(results, name, model, epsilon) for epsilon in EPSILONS)
+        lines.append([f"{model} - {BEST}", *differences])
+    if name in TWO_CLASSES:
+        differences = (_compare(results, name, AUTO, BOOSTING, epsilon) for epsilon in EPSILONS)
+        lines.append([f"{AUTO} - {BOOSTING}", *differences])
+    majority = results.get(Cell(name, MAJORITY))
+    return f"{_format(lines)}\n\nMajority class {majority.mean():.3f}; {len(majority)} splits."
+
+
+def means(results: Results, names: Sequence[str]) -> str:
+    """Return the means over all data sets, and where ours is behind."""
+    lines = [_average(results, names, model) for model in (*OURS, *FIVE)]
+    lines += [_average_best(results, names), [GOAL, *map(_show, GOALS)]]
+    for model in (AUTO, AUTO_REPLACE):
+        behind = (_find_lost(results, names, model, epsilon) for epsilon in EPSILONS)
+        lines.append([f"{model} is behind on", *(", ".join(each) or "none" for each in behind)])
+    return _format(lines)
+
+
+def two_classes(results: Results, _names: Sequence[str]) -> str:
+    """Return the means over the data sets with two classes."""
+    lines = [_average(results, TWO_CLASSES, model) for model in (*OURS, BOOSTING)]
+    return _format([*lines, _average_best(results, TWO_CLASSES), [GOAL, *map(_show, TWO_CLASS_GOALS)]])
+
+
+def times(results: Results, _names: Sequence[str]) -> str:
+    """Return the processor seconds of each model."""
+    lines = []
+    for model in dict.fromkeys(model for name in TIMED_SETS for model in models_of(name)):
+        if model not in (AUTO, AUTO_REPLACE):
+            lines.append([model, *(_show_seconds(results, name, model) for name in TIMED_SETS)])
+    return _format(lines, ["", *TIMED_SETS])
+
+
+SUMMARIES: dict[str, Callable[[Results, Sequence[str]], str]] = {
+    "means": means,
+    "two-classes": two_classes,
+    "times": times,
+}
+
+
+def standard_error(differences: Floats) -> float:
+    """Return the standard error of a mean over splits.
+
+    Their training rows overlap, so it is larger than for independent rows (Nadeau and Bengio 2003).
+    """
+    return float(np.sqrt((1 / len(differences) + _TEST_PER_TRAINING) * differences.var(ddof=1)))
+
+
+def _mean(results: Results, name: str, model: str, epsilon: str) -> float:
+    return float(results.get(Cell(name, model, epsilon)).mean())
+
+
+def _find_best(results: Results, name: str, epsilon: str) -> tuple[float, str]:
+    return max((_mean(results, name, model, epsilon), model) for model in FIVE)
+
+
+def _find_lost(results: Results, names: Sequence[str], model: str, epsilon: str) -> list[str]:
+    def is_lost(name: str) -> bool:
+        best, _ = _find_best(results, name, epsilon)
+        return _mean(results, name, model, epsilon) < best - ALLOWED_LOSS
+
+    return [name for name in names if is_lost(name)]
+
+
+def _compare_with_best(results: Results, name: str, model: str, epsilon: str) -> str:
+    _, best = _find_best(results, name, epsilon)
+    return f"{_compare(results, name, model, best, epsilon)} ({best})"
+
+
+def _compare(results: Results, name: str, model: str, peer: str, epsilon: str) -> str:
+    ours, theirs = (results.get(Cell(name, each, epsilon)) for each in (model, peer))
+    return f"{(ours - theirs).mean():+.3f} ± {standard_error(ours - theirs):.3f}"
+
+
+def _average(results: Results, names: Sequence[str], model: str) -> list[str]:
+    cells = ([_mean(results, name, model, epsilon) for name in names] for epsilon in EPSILONS)
+    return [model, *(_show(float(np.mean(each))) for each in cells)]
+
+
+def _average_best(results: Results, names: Sequence[str]) -> list[str]:
+    cells = ([_find_best(results, name, epsilon)[0] for name in names] for epsilon in EPSILONS)
+    return [BEST, *(_show(float(np.mean(each))) for each in cells)]
+
+
+def _show(accuracy: float) -> str:
+    return f"{accuracy:.3f}"
+
+
+def _show_seconds(results: Results, name: str, model: str) -> str:
+    if model not in models_of(name):
+        return ""
+    return f"{float(results.get(Cell(name, model, TIMED_EPSILON, TIMED_ROWS), 'seconds')[0]):.2f}"
+
+
+def _format(lines: Iterable[list[str]], head: list[str] = _HEAD) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *lines))

@@ -139,10 +139,10 @@ def _format(comparison: Comparison, levels: NoiseLevels | None, target: float | 
     yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
     if target:
         yield from _format_statements(describe_target(comparison, target))
+    elif comparison.ranked:
+        yield from _format_targets(comparison)
     if cost := describe_cost(comparison, levels):
         yield from _format_statements(cost)
-    if not target and comparison.ranked:
-        yield from _format_targets(comparison)
     head, rows = list_accuracies(comparison)
     yield from ["", "Accuracy in %, +- half of its 95% interval", ""]
     yield from format_table([head, *rows], "<<<" + ">" * (len(head) - 3))
@@ -160,7 +160,7 @@ def _format_statements(statements: Statements) -> Iterator[str]:
 
 
 def _format_targets(comparison: Comparison) -> Iterator[str]:
-    targets: Sequence[float] = choose_targets(comparison.majority.value, comparison.ceiling.value)
+    targets: Sequence[float] = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets:
         return
     head = ["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]

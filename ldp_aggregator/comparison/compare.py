@@ -217,7 +217,7 @@ def compare(experiment: Experiment, progress: Callable[[int], object] | None = N
                 accuracy, learners[trust, place] = _run_trial(experiment, trust, repeat, place)
                 accuracies[-1].append(accuracy)
                 advance(1)
-    table = np.array(accuracies).reshape(len(experiment.repeats), len(protected), -1)
+    table = np.array(accuracies).reshape(len(ceilings), len(protected), len(experiment.epsilons))
     return Comparison(
         plan=experiment.published,
         epsilons=tuple(map(float, experiment.epsilons)),

@@ -11,7 +11,7 @@ from ldp_aggregator.comparison.result import Comparison
 from ldp_aggregator.comparison.trusts import Trust
 
 _STEPS = (0.1, 0.05, 0.02, 0.01)
-_MIN_TARGETS = 4
+_MIN_TARGETS = 3
 _ROUNDING = 1e-9
 
 

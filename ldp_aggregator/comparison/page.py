@@ -54,8 +54,6 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
         The wanted accuracy.
     """
     plan = comparison.plan
-    wanted = [describe_target(comparison, target)] if target else []
-    cost = describe_cost(comparison, levels)
     head, rows = list_accuracies(comparison, "±")
     return (
         _load_template()
@@ -65,7 +63,8 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
             digest=plan.digest,
             uncovered=UNCOVERED,
             setting=describe_setting(comparison),
-            statements=[*wanted, *([cost] if cost else [])],
+            wanted=describe_target(comparison, target) if target else None,
+            cost=describe_cost(comparison, levels),
             targets=_build_targets(comparison),
             targets_note=TARGETS_NOTE,
             accuracies=PlainTable(
@@ -89,7 +88,7 @@ def list_notes(comparison: Comparison) -> list[str]:
 
 
 def _build_targets(comparison: Comparison) -> PlainTable | None:
-    targets = choose_targets(comparison.majority.value, comparison.ceiling.value)
+    targets = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets or not comparison.ranked:
         return None
     return PlainTable(

@@ -30,6 +30,21 @@ from tests.support.central_surveys import make_csv, survey_text
 
 SURVEY = replace(read_survey(survey_text()), users=None)
 NUMBERS = ("hours", "cups")
+PROJECTED = """
+[survey]
+id = "projected"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[projection.inputs.x]
+range = [0, 10]
+[projection.inputs.y]
+range = [0, 5]
+[features.c]
+weights = [0.5, -0.5]
+range = [-1, 1]
+"""
 
 
 def read_columns(count: int) -> dict[str, list[object]]:
@@ -247,6 +262,21 @@ def test_a_survey_of_silos_is_compared_without_people_who_answer() -> None:
     assert found.plan.digest != of_people.plan.digest
     with pytest.raises(ComparisonError, match="local: the survey central-tea is for organisations"):
         prepare(read_any_survey(silos), COLUMNS, [parse_trust("local")], ["5"])
+
+
+def test_the_ceiling_alone_can_be_measured() -> None:
+    found = compare(prepare_small("none"))
+    assert found.curves == ()
+    assert {row["epsilon"] for row in found.as_dict()["rows"]} == {None}
+
+
+def test_a_projected_survey_is_compared() -> None:
+    numbers = {"x": np.linspace(0, 10, 60), "y": np.linspace(5, 0, 60)}
+    survey = read_survey(PROJECTED)
+    rows = {**numbers, "tired": ["yes", "no"] * 30}
+    trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:2", "local")]
+    found = compare(prepare(survey, rows, trusts, ["2"], splits=2))
+    assert [feature.name for feature in found.plan.features] == ["c"]
 
 
 def test_rows_of_one_class_are_compared() -> None:

@@ -23,7 +23,10 @@ DATA = render_comparison(COMPARISON, None, 0.9)
 
 def test_the_words_are_before_the_table_and_the_table_is_before_the_picture() -> None:
     ids = [each.attributes["id"] for each in parse_page(DATA).find("section") if "id" in each.attributes]
-    assert ids == ["statements-1", "statements-2", "targets", "accuracies", "picture", "reading"]
+    assert ids == ["wanted", "cost", "targets", "accuracies", "picture", "reading"]
+    page = parse_page(render_comparison(COMPARISON, None, None))
+    ids = [each.attributes["id"] for each in page.find("section") if "id" in each.attributes]
+    assert ids == ["targets", "cost", "accuracies", "picture", "reading"]
 
 
 def test_the_page_begins_with_what_no_epsilon_covers() -> None:

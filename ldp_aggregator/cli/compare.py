@@ -32,7 +32,7 @@ from ldp_aggregator.comparison.statements import (
     describe_setting,
     describe_target,
 )
-from ldp_aggregator.comparison.tables import TARGETS_NOTE, list_accuracies
+from ldp_aggregator.comparison.tables import explain_targets, list_accuracies
 from ldp_aggregator.comparison.trusts import EXAMPLE, Trust, parse_trust
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.simulated_population import parse_epsilon
@@ -167,4 +167,4 @@ def _format_targets(comparison: Comparison) -> Iterator[str]:
     yield from ["", "The weakest trust that reaches an accuracy (--accuracy 0.9 states it in words):", ""]
     yield from format_table([head, *tabulate_targets(comparison, targets)], ">" + "<" * (len(head) - 1))
     yield ""
-    yield from wrap_text(TARGETS_NOTE)
+    yield from wrap_text(explain_targets(comparison))

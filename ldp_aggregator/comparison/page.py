@@ -20,7 +20,7 @@ from ldp_aggregator.comparison.statements import (
     describe_setting,
     describe_target,
 )
-from ldp_aggregator.comparison.tables import TARGETS_NOTE, list_accuracies
+from ldp_aggregator.comparison.tables import explain_targets, list_accuracies
 from ldp_aggregator.comparison.trusts import LABELS
 from ldp_aggregator.comparison.unprotected import TITLES
 from ldp_aggregator.results.page.environment import load_template
@@ -66,7 +66,7 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
             wanted=describe_target(comparison, target) if target else None,
             cost=describe_cost(comparison, levels),
             targets=_build_targets(comparison),
-            targets_note=TARGETS_NOTE,
+            targets_note=explain_targets(comparison),
             accuracies=PlainTable(
                 caption="Accuracy in %, ± half of its 95% interval",
                 head=head,

@@ -7,10 +7,16 @@ from ldp_aggregator.comparison.result import Comparison
 from ldp_aggregator.comparison.trusts import NONE
 
 NO_PROMISE = "none"
-TARGETS_NOTE = (
-    "The named trust reaches the accuracy with its whole 95% interval; - means that none does. Weaker trusts "
-    "whose interval contains the accuracy have a question mark. From the weakest: local, silo:N, central."
-)
+
+
+def explain_targets(comparison: Comparison) -> str:
+    """Return what the cells of the table of the weakest trusts mean."""
+    trusts = "; ".join(f"{each.trust.text}, {each.trust.meaning}" for each in comparison.ranked)
+    return (
+        f"The trusts, from the weakest: {trusts}. The named one reaches the accuracy with its whole 95% "
+        "interval; - means that none does. Weaker ones whose interval contains the accuracy have a question "
+        "mark."
+    )
 
 
 def list_accuracies(comparison: Comparison, sign: str = "+-") -> tuple[list[str], list[list[str]]]:

@@ -69,6 +69,8 @@ def test_without_an_accuracy_the_weakest_trust_for_round_accuracies_is_listed(
     result = run("--trust", "central,local")
     assert "The weakest trust that reaches an accuracy (--accuracy 0.9 states it in words):" in result.stdout
     assert "accuracy  eps 1" in result.stdout
+    meaning = "from the weakest: local, nobody sees any row; central, one curator sees all rows."
+    assert meaning in " ".join(result.stdout.split())
     assert "labels" not in result.stdout
 
 

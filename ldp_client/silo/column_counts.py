@@ -25,8 +25,8 @@ from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
 
 MAX_TEXTS = 1000
 """A column of numbers with more distinct texts is counted by sorting."""
-BUFFERED_NUMBERS = 1 << 14
-"""Numbers of one label that are sorted at once."""
+BUFFERED_NUMBERS = 1 << 15
+"""Numbers of one column that wait to be sorted; each label has an equal part."""
 
 
 class UnfitTextError(Exception):
@@ -109,6 +109,7 @@ class NumberCounts:
         self._places: dict[str, int] = {}
         self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
         self._numbers = [array("d") for _ in range(labels)]
+        self._buffered = BUFFERED_NUMBERS // labels
         self._counts: list[Counter[int]] = [Counter() for _ in range(labels)]
         self._least_numbers: list[float] = []
         self._is_sorting = False
@@ -169,8 +170,8 @@ class NumberCounts:
         if len(present) < len(cells):
             self._counts[label][self._place("")] += len(cells) - len(present)
         buffer = self._numbers[label]
-        buffer += array("d", numbers)  # faster than extend
-        if len(buffer) >= BUFFERED_NUMBERS:
+        buffer += array("d", numbers)
+        if len(buffer) >= self._buffered:
             self._count_numbers(label)
         return True
 

@@ -107,6 +107,25 @@ def test_quotes_other_columns_blank_lines_and_a_byte_order_mark_are_read(
     assert counted.rows == 2
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_lines_are_split_as_csv_splits_them(tmp_path: Path, end: str, size: int) -> None:
+    lines = ["a,b", "1,2", "", '"x', '","y"",', 'z"', "3,", ",", '5,6"', "7,8", '"9",10', " ,11"]
+    for last in ("", end):
+        path = tmp_path / "rows.csv"
+        path.write_bytes((end.join(lines) + last).encode())
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *expected = filter(None, csv.reader(file, strict=True))
+        with open_rows(path, KEY) as rows_of_file:
+            chunks = list(rows_of_file.chunks(size))
+        assert rows_of_file.header == header
+        assert [row for chunk in chunks for row in chunk.rows] == expected
+        firsts = [chunk.first for chunk in chunks]
+        assert firsts == [
+            1 + sum(len(before.rows) for before in chunks[:place]) for place in range(len(chunks))
+        ]
+
+
 @pytest.mark.parametrize(
     ("low", "high"), [("0", "1000"), ("-1", "1"), ("-1000000", "0.001"), ("1000000", "1000001")]
 )

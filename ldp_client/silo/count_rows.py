@@ -6,7 +6,7 @@ The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from encoders.errors import RowError
@@ -75,6 +75,17 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
         each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
     )
     return CountedRows(table.finish(), table.rows, digest, table.persons, clipped)
+
+
+def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
+    """Return the numbers of the rows of some persons."""
+    place = file.find_column(person)
+    return [
+        number
+        for chunk in file.chunks(MAX_CHUNK_ROWS)
+        for number, row in enumerate(chunk.rows, chunk.first)
+        if row[place].strip() in names
+    ]
 
 
 class _RowCounter:

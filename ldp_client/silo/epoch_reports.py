@@ -10,18 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from encoders.errors import RowError
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.receipt import Receipt, State
-from ldp_client.silo.count_rows import CountedRows, count_rows
+from ldp_client.silo.count_rows import CountedRows, count_rows, find_rows
 from ldp_client.silo.ledger import Epoch, NewEpoch
+from ldp_client.silo.ledger_checks import RepeatedPersonsError
 from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
 from ldp_client.silo.sending import CLOSED_WHY, send_message
 from ldp_client.silo.silo_journal import find_same_epoch
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
+MAX_SHOWN_ROWS = 5
 _EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -70,14 +73,17 @@ class EpochReports:
             rows_are_new=new_rows,
             earlier=len(earlier),
         )
-        recorded, created = journal.commit_epoch(
-            self.survey.identity,
-            plan,
-            new,
-            message_id,
-            lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
-            self.survey.policy.max_total_epsilon,
-        )
+        try:
+            recorded, created = journal.commit_epoch(
+                self.survey.identity,
+                plan,
+                new,
+                message_id,
+                lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
+                self.survey.policy.max_total_epsilon,
+            )
+        except RepeatedPersonsError as error:
+            raise explain_repeated_persons(plan, rows, new.person_column, error.names) from None
         # 4. send the bytes that the journal holds, until the collector has answered
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
 
@@ -156,6 +162,22 @@ def count_file(plan: SiloPlan, rows: str | os.PathLike[str], person: str | None)
     """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
+
+
+def explain_repeated_persons(
+    plan: SiloPlan, rows: str | os.PathLike[str], column: str, names: set[str]
+) -> RowError:
+    """Return the error of persons with too many rows over all epochs; it has numbers of rows, and no name."""
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
+        found = find_rows(file, column, names)
+    shown = ", ".join(map(str, found[:MAX_SHOWN_ROWS])) + (", ..." if len(found) > MAX_SHOWN_ROWS else "")
+    most = plan.rows_per_person
+    return RowError(
+        column,
+        f"row{'s' * (len(found) > 1)} {shown}: {len(names)} person{'s' * (len(names) > 1)} with more than "
+        f"{most} row{'s' * (most > 1)} over all epochs, the most that the survey allows (rows_per_person), "
+        "or with rows in another survey of the family",
+    )
 
 
 def check_timeout(timeout: float) -> None:

@@ -44,8 +44,9 @@ _TABLES = (
     """,
     """
     CREATE TABLE IF NOT EXISTS silo_persons (
-        hash BLOB PRIMARY KEY,
-        rows INTEGER NOT NULL
+        hash   BLOB PRIMARY KEY,
+        survey TEXT NOT NULL,
+        rows   INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
 )

@@ -16,6 +16,19 @@ from ldp_client.silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, rea
 PERSON_HASH_BYTES = 16
 
 
+class RepeatedPersonsError(Exception):
+    """Persons have too many rows over all epochs; never shown to anybody, because it holds their names.
+
+    Attributes
+    ----------
+    names : set of str
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
 def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:
     """Raise EpochError unless the rows of a new epoch are new, as far as the ledger knows."""
     if not earlier:
@@ -68,21 +81,36 @@ def require_unused_token(earlier: Sequence[Epoch], message_id: bytes) -> None:
             raise TokenError(f"was used for epoch {epoch.name}: each message needs a token of its own")
 
 
-def add_persons(connection: sqlite3.Connection, family: str, new: NewEpoch, most: int) -> None:
-    """Add each person's number of rows; raise EpochError if a person has more than `most` over all epochs."""
+def add_persons(connection: sqlite3.Connection, survey: str, family: str, new: NewEpoch, most: int) -> None:
+    """Add each person's number of rows.
+
+    A person may have `most` rows over all epochs of a survey, and rows in one survey of a family: messages of
+    two surveys may have noise of different scales.
+
+    Raises
+    ------
+    RepeatedPersonsError
+        If a person has more rows.
+    """
     key = read_key(connection)
-    connection.executemany(
-        "INSERT INTO silo_persons (hash, rows) VALUES (?, ?) "
-        "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
-        _hash_persons(key, family, new.persons),
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("CREATE TEMP TABLE new_persons (hash BLOB PRIMARY KEY, rows INTEGER) WITHOUT ROWID")
+    connection.executemany("INSERT INTO new_persons VALUES (?, ?)", _hash_persons(key, family, new.persons))
+    repeated = connection.execute(
+        "SELECT new.hash FROM new_persons new LEFT JOIN silo_persons old USING (hash) "
+        "WHERE new.rows + coalesce(old.rows, 0) > ? OR old.survey <> ?",
+        (most, survey),
     )
-    (found,) = connection.execute("SELECT count(*) FROM silo_persons WHERE rows > ?", (most,)).fetchone()
-    if found:
-        raise EpochError(
-            f"column {new.person_column!r} names {found} person{'s' * (found > 1)} with more than {most} "
-            f"row{'s' * (most > 1)} over all epochs, the most that the survey allows (rows_per_person)",
-            "too-many-rows-of-a-person",
-        )
+    if hashes := {each for (each,) in repeated}:
+        found = _hash_persons(key, family, new.persons)
+        names = zip(found, new.persons, strict=True)
+        raise RepeatedPersonsError({name for (each, _), name in names if each in hashes})
+    connection.execute(
+        "INSERT INTO silo_persons (hash, survey, rows) SELECT hash, ?, rows FROM new_persons WHERE true "
+        "ON CONFLICT (hash) DO UPDATE SET rows = silo_persons.rows + excluded.rows",
+        (survey,),
+    )
+    connection.execute("DROP TABLE new_persons")  # a journal in memory keeps its connection
 
 
 def _hash_persons(key: bytes, family: str, persons: Counter[str]) -> Iterator[tuple[bytes, int]]:

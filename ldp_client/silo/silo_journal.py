@@ -96,6 +96,8 @@ class SiloJournal(Journal):
         ConsentError, PlanError, BudgetError, EpochError, TokenError
             If the silo has not agreed, the plan is another one, or the rows do not fit the ledger; nothing is
             recorded, and what was drawn is discarded unsent.
+        RepeatedPersonsError
+            If a person has too many rows over all epochs.
         JournalError
             If the journal cannot be written; a message, if made, is discarded unsent.
         """
@@ -111,7 +113,7 @@ class SiloJournal(Journal):
                 raise JournalError("another process has recorded an epoch meanwhile: try again")
             ledger_checks.require_new_rows(earlier, new)
             if new.persons:
-                ledger_checks.add_persons(connection, plan.family, new, plan.rows_per_person)
+                ledger_checks.add_persons(connection, plan.id, plan.family, new, plan.rows_per_person)
             if not earlier:  # each row is in one epoch, so all epochs spend epsilon once
                 ledger_checks.require_total(connection, plan.epsilon, max_total)
             ledger_checks.require_unused_token(earlier, message_id)

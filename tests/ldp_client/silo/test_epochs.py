@@ -55,8 +55,8 @@ def test_persons_are_compared_over_all_epochs(silo: Build, write_rows: WriteRows
     assert ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
     overlapping = write_rows(name_rows(49, 60), WITH_PERSON)
     receipt = ward.report(overlapping, epoch="2", person="id", new_rows=True)
-    assert (receipt.state, receipt.reason) == (State.REJECTED, "too-many-rows-of-a-person")
-    assert "names 1 person with more than 1 row over all epochs" in receipt.why
+    assert (receipt.state, receipt.reason, receipt.field) == (State.INVALID, "invalid-row", "id")
+    assert receipt.why.startswith("row 1: 1 person with more than 1 row over all epochs, ")
     assert "person-49" not in str(receipt)
     later = write_rows(name_rows(50, 60), WITH_PERSON)
     assert ward.report(later, epoch="2", person="id").state is State.SENT
@@ -80,7 +80,39 @@ def test_rows_of_a_person_add_up_to_rows_per_person(silo: Build, write_rows: Wri
     assert ward.report(write_rows(once, WITH_PERSON), person="id").state is State.SENT
     assert ward.report(write_rows(again, WITH_PERSON), epoch="2", person="id").state is State.SENT
     receipt = ward.report(write_rows(more, WITH_PERSON), epoch="3", person="id")
-    assert receipt.reason == "too-many-rows-of-a-person"
+    assert receipt.why.startswith("rows 1, 2, 3, 4, 5, ...: 50 persons with more than 2 rows over all epochs")
+
+
+def test_a_survey_of_the_family_with_other_noise_counts_none_of_the_persons(
+    silo: Build, write_rows: WriteRows
+) -> None:
+    ward = silo()
+    ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id")
+    second = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')).compile()
+    url = "http://collector.test/v1/surveys/wards-2"
+    other = Silo(second, url, journal=ward.journal, transport=FakeTransport(RECORDED))
+    other.grant()
+    assert other.report(write_rows(name_rows(49, 60), WITH_PERSON), person="id").field == "id"
+    assert other.report(write_rows(name_rows(50, 60), WITH_PERSON), person="id").state is State.SENT
+
+
+def test_a_journal_in_memory_keeps_the_persons(silo: Build, write_rows: WriteRows) -> None:
+    ward = silo(journal=":memory:")
+    for epoch, first in (("1", 0), ("2", 10), ("3", 20)):
+        rows = write_rows(name_rows(first, first + 10), WITH_PERSON)
+        assert ward.report(rows, epoch=epoch, person="id").state is State.SENT
+    rows = write_rows(name_rows(25, 35), WITH_PERSON)
+    assert ward.report(rows, epoch="4", person="id").field == "id"
+
+
+def test_persons_of_another_family_are_counted_apart(silo: Build, write_rows: WriteRows) -> None:
+    plan = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "other"')).compile()
+    url = "http://collector.test/v1/surveys/other"
+    other = Silo(plan, url, journal=silo().journal, transport=FakeTransport(RECORDED))
+    other.grant()
+    twice = [row for row in name_rows(0, 50) for _ in range(2)]
+    assert other.report(write_rows(twice, WITH_PERSON), person="id").state is State.SENT
+    assert silo().report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
 
 
 @pytest.mark.parametrize(

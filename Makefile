@@ -8,7 +8,7 @@
 #                 for training by a curator; LDP_DATA as below. An interrupted run continues where it stopped
 # make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
-#                 on one journal; in web pages, kills of page, tab and browser. Of the collector: kill -9, a disk
+#                 on one journal, silos and their collector killed; in web pages, kills of page, tab and browser. Of the collector: kill -9, a disk
 #                 crash, repeats, damaged bodies, two collectors, a lost shard, slow headers, a search of its data
 #                 for senders, ten minutes at full speed
 # make clean      delete everything that is generated, also the environments

@@ -250,7 +250,7 @@ def without_numbers(text: str) -> str:
 def test_the_results_page_has_the_form_that_the_command_writes(tmp_path: Path) -> None:
     results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
     names = ["accuracy", "majority", "z", "error", "loss", "plug-in error", "MI accuracy", "IBU accuracy"]
-    names += ["plain accuracy", "plain error", "plain loss"]
+    names += ["plug-in loss", "plain accuracy", "plain error", "plain loss"]
     results.digests.update(dict.fromkeys(DATA_SETS, ""))
     for cell in grid.cells(DATA_SETS):
         results.append(cell, [{name: float(rng.random()) for name in names} for _ in range(cell.repeats(20))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from benchmarks.accuracy.grid import (
@@ -36,12 +36,12 @@ ESTIMATED = {
 }
 """Rows of the table of estimators: a method, and the name of its result."""
 BELIEVED = {
-    "ours": (OURS, "error"),
-    "plug-in": (OURS, "plug-in error"),
-    "DE, paper": ("DE", "error"),
-    "OUE, paper": ("OUE", "error"),
+    "ours": (OURS, ""),
+    "plug-in": (OURS, "plug-in "),
+    "DE, paper": ("DE", ""),
+    "OUE, paper": ("OUE", ""),
 }
-"""Rows of the table of calibration."""
+"""Rows of the tables of predicted probabilities: a method, and how the names of its results begin."""
 
 
 def mean_error(values: Floats) -> tuple[float, float]:
@@ -127,21 +127,31 @@ def peers(results: Results, names: Sequence[str]) -> str:
 
 
 def calibration(results: Results, names: Sequence[str]) -> str:
-    """Return the calibration errors of predicted probabilities, as Markdown."""
-    rows = []
-    for data in names:
-        for title, (way, name) in BELIEVED.items():
-            found = (shown(results.get(Cell(data, way, epsilon), name)) for epsilon in CALIBRATED)
-            rows.append([data, title, *found])
-        without = shown(results.get(Cell(data, NON_PRIVATE), "error"))
-        rows.append([data, NON_PRIVATE, *[without] * len(CALIBRATED)])
+    """Return the calibration errors and the log losses of predicted probabilities, as Markdown."""
     error = f"""The table shows the expected calibration error in {CALIBRATION_BINS} bins: the mean absolute
     difference between the probability of the predicted class and the share of correct predictions.
     **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours, clipped to 0 and
     normalised.
     {times(results.settings.repeats).capitalize()}."""
+    loss = """The log loss is the mean of -log P(true label). Two equally probable classes have a log loss of
+    0.693."""
+    head = ["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)]
     return f"""## Calibration of predicted probabilities
 
 {paragraph(error)}
 
-{markdown(["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)], rows)}"""
+{markdown(head, believed(results, names, "error"))}
+
+{paragraph(loss)}
+
+{markdown(head, believed(results, names, "loss"))}"""
+
+
+def believed(results: Results, names: Sequence[str], measure: str) -> Iterator[list[str]]:
+    """Yield the rows of a table of predicted probabilities, by one of their measures."""
+    for data in names:
+        for title, (way, begin) in BELIEVED.items():
+            found = (shown(results.get(Cell(data, way, epsilon), begin + measure)) for epsilon in CALIBRATED)
+            yield [data, title, *found]
+        without = shown(results.get(Cell(data, NON_PRIVATE), measure))
+        yield [data, NON_PRIVATE, *[without] * len(CALIBRATED)]

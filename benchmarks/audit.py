@@ -6,8 +6,8 @@
 Each mechanism answers one question about two values (or a number) and two labels with the public client, for
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
 in a million runs. Further tables list the clients with a bug, and how long reports take; and the bounds and
-faults of the JavaScript client, if Node is installed. The last two tables are about trainings by a curator.
-The other tables are in docs/results/audit.md.
+faults of the JavaScript client, if Node is installed. The next two tables are about trainings by a curator,
+and the last two about messages of silos. The tables are in docs/results/audit.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ import numpy as np
 
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
 from benchmarks.buggy_curators import MUTANTS as MUTANTS_OF_CURATORS
+from benchmarks.buggy_silos import MUTANTS as MUTANTS_OF_SILOS
 from benchmarks.javascript_client import JavascriptClient
 from encoders.survey import Plan, Question, Survey, read_survey
+from encoders.survey.any_survey import read_any_survey
 from encoders.survey.questions import SQUARE
+from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.central.learner import LINEAR
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
@@ -38,6 +42,7 @@ from ldp_audit.device import Reporter
 from ldp_audit.exact import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value
+from ldp_audit.silo import audit_silo
 from ldp_audit.timing import Timing, compare_times, measure_timing
 from ldp_client import Client, Response
 
@@ -77,6 +82,8 @@ CENTRAL_EPSILONS = ("0.5", "2")
 MUTANT_EPSILON = Fraction(1)
 MUTANT_TRAININGS = 10
 """A correct learner trains so many times as often as a mutant."""
+SILO_SURVEY = CENTRAL_SURVEY.replace('id = "audit"', 'id = "audit"\nkind = "silo"\nrows = 1000')
+SILO_MUTANT_TRIALS = 5_000
 BOUNDS_HEAD = """
 | mechanism | epsilon | realised | loss | bound | bound / epsilon | trials | seconds |
 |---|---|---|---|---|---|---|---|"""
@@ -190,9 +197,10 @@ def main() -> None:
     parser.add_argument("mechanisms", nargs="*", default=(*DISCRETE, *NUMERIC))
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--trainings", type=int, default=100_000)
+    parser.add_argument("--messages", type=int, default=100_000, help="Messages of silos on each neighbour.")
     parser.add_argument("--epsilons", default="0.5,1,2")
     parser.add_argument(
-        "--only", choices=("bounds", "bugs", "times", "javascript", "central"), help="One part."
+        "--only", choices=("bounds", "bugs", "times", "javascript", "central", "silos"), help="One part."
     )
     chosen = parser.parse_args()
     if chosen.only in (None, "bounds"):
@@ -205,6 +213,8 @@ def main() -> None:
         print_javascript()
     if chosen.only in (None, "central"):
         print_central(chosen.trainings)
+    if chosen.only in (None, "silos"):
+        print_silos(chosen.messages)
 
 
 def print_central(trials: int) -> None:
@@ -244,6 +254,43 @@ def central_flagged(cell: tuple[int, int]) -> str:
         f"| {mutant.name} | {mutant.learner} | {MUTANT_EPSILON} | {leak.epsilon_lower_bound:.3f} | "
         f"{'NO' if leak.passed else 'yes'} | {trials:,} |"
     )
+
+
+def print_silos(messages: int) -> None:
+    print("\n| epsilon of a survey of silos | person added | revealed at least | trials |")
+    print("|---|---|---|---|", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for lines in pool.map(silo_rows, ("0.5", "1.0", "2.0"), (messages,) * 3):
+            print(lines, flush=True)
+    print("\n| bug of a silo | detected by |\n|---|---|", flush=True)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for line in pool.map(silo_flagged, range(len(MUTANTS_OF_SILOS))):
+            print(line, flush=True)
+
+
+def silo_rows(epsilon: str, messages: int) -> str:
+    found = audit_silo(compile_silo_survey(epsilon), messages)
+    lines = [
+        f"| {epsilon} | {leak.name} | {leak.epsilon_lower_bound:.3f} | {leak.trials:,} |"
+        for leak in found.leaks
+    ]
+    return "\n".join([*lines, *found.faults])
+
+
+def silo_flagged(place: int) -> str:
+    mutant = MUTANTS_OF_SILOS[place]  # its function cannot be sent to another process
+    plan = compile_silo_survey("1.0")
+    found = audit_silo(plan, SILO_MUTANT_TRIALS, mutant.make())
+    bound = max(leak.epsilon_lower_bound for leak in found.leaks)
+    causes = [f"bound {bound:.2f}"] * (bound > plan.epsilon) + found.faults
+    return f"| {mutant.name} | {'; '.join(causes) or 'NOT DETECTED'} |"
+
+
+def compile_silo_survey(epsilon: str) -> SiloPlan:
+    text = SILO_SURVEY.format(labels=TWO_LABELS).replace("epsilon = 1.0", f"epsilon = {epsilon}")
+    survey = read_any_survey(text)
+    assert isinstance(survey, SiloSurvey)
+    return survey.compile()
 
 
 def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int) -> None:

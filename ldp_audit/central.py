@@ -9,7 +9,6 @@ bound below epsilon proves nothing: another pair of data sets, or another event,
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +24,7 @@ from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training, 
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.selection import ROWS_PER_FEATURE
 from ldp_aggregator.central.tree import DecisionTree
-from ldp_audit.blackbox import epsilon_lower_bound
+from ldp_audit.outcomes import bound_epsilon
 
 AUDITED = (NAIVE_BAYES, LINEAR, TREE)
 ALPHA = 1e-6
@@ -175,37 +174,3 @@ def _sort_into_bins(one: Sequence[Any], other: Sequence[Any]) -> tuple[list[Hash
     edges = np.quantile([*one[:half], *other[:half]], np.linspace(0, 1, _BINS + 1)[1:-1])
     binned = [np.searchsorted(edges, each).tolist() for each in (one, other)]
     return binned[0], binned[1]
-
-
-def bound_epsilon(one: Sequence[Hashable], other: Sequence[Hashable], alpha: float) -> tuple[float, float]:
-    """Return a lower bound on epsilon from the outcomes of two mechanisms, and the largest possible bound."""
-    half = len(one) // 2
-    event, is_swapped = _choose_event(one[:half], other[:half], alpha)
-    tested = len(one) - half
-    hits, other_hits = (sum(each in event for each in outcomes[half:]) for outcomes in (one, other))
-    if is_swapped:
-        hits, other_hits = other_hits, hits
-    return epsilon_lower_bound(hits, other_hits, tested, alpha), epsilon_lower_bound(tested, 0, tested, alpha)
-
-
-def _choose_event(
-    one: Sequence[Hashable], other: Sequence[Hashable], alpha: float
-) -> tuple[set[Hashable], bool]:
-    """Return the set of outcomes with the greatest bound, and whether it is likelier in `other`."""
-    counts, other_counts = Counter(one), Counter(other)
-    outcomes = sorted(
-        counts.keys() | other_counts.keys(),
-        key=lambda each: ((counts[each] + 0.5) / (other_counts[each] + 0.5), repr(each)),
-        reverse=True,
-    )
-    best, event, swapped = -1.0, set(outcomes), False
-    for is_swapped in (False, True):
-        order = outcomes[::-1] if is_swapped else outcomes
-        first, second = (other_counts, counts) if is_swapped else (counts, other_counts)
-        hits = misses = 0
-        for end, outcome in enumerate(order, 1):
-            hits, misses = hits + first[outcome], misses + second[outcome]
-            bound = epsilon_lower_bound(hits, misses, len(one), alpha)
-            if bound > best:
-                best, event, swapped = bound, set(order[:end]), is_swapped
-    return event, swapped

@@ -17,13 +17,13 @@ from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
 from ldp_client import load_plan
 
-CENTRAL = "central"
+CENTRAL, SILO = "central", "silo"
 TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 
 
 class _AuditCommand(click.Command):
-    """The command; if its first argument is "central", it runs the audit of trainings instead."""
+    """The command; its first argument "central" or "silo" runs the audit of trainings or of silos instead."""
 
     def make_context(
         self,
@@ -37,6 +37,10 @@ class _AuditCommand(click.Command):
             from ldp_audit.central_cli import audit_central
 
             return audit_central.make_context(f"{info_name} {CENTRAL}", args[1:], parent, **extra)
+        if args[:1] == [SILO]:
+            from ldp_audit.silo_cli import audit_silo_command
+
+            return audit_silo_command.make_context(f"{info_name} {SILO}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -67,7 +71,8 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     requests of Client.report. Nothing is sent. Warns of people who cannot answer the survey. Exits with 1 if
     a check fails, with 2 if the survey or the client cannot be audited.
 
-    ldp-audit central SURVEY audits trainings by a curator instead, see ldp-audit central --help.
+    ldp-audit central SURVEY audits trainings by a curator instead, and ldp-audit silo SURVEY the messages of
+    organisations: see ldp-audit central --help and ldp-audit silo --help.
     """
     try:
         result = _audit(load_plan(survey), trials)

@@ -82,7 +82,7 @@ def _draw_value(feature: Feature, draw: SystemRandom) -> object:
     """Draw one of a feature's values, or a number within its range."""
     if not isinstance(feature, CategoricalFeature):
         low, high = feature.bounds
-        return _value_at(feature, "missing") if draw.random() < _MISSING_SHARE else draw.uniform(low, high)
+        return value_at(feature, "missing") if draw.random() < _MISSING_SHARE else draw.uniform(low, high)
     return draw.choice([*feature.values, *([None] if feature.missing == "category" else [])])
 
 
@@ -94,7 +94,7 @@ def focus_plan(plan: Plan, question: Question) -> Plan:
 
 
 def _make_row(plan: Plan, asked: Sequence[Feature], position: str) -> dict[str, object]:
-    row = {entry.name: _value_at(entry, "first") for entry in plan.entries}
+    row = {entry.name: value_at(entry, "first") for entry in plan.entries}
     for feature in asked:
         row.update(_feature_values(plan, feature, position))
     return row
@@ -106,17 +106,18 @@ def _feature_values(plan: Plan, feature: Feature, position: str) -> Iterator[tup
     components = projection.components if projection else ()
     component = next((each for each in components if each.name == feature.name), None)
     if component is None or projection is None:
-        yield feature.name, _value_at(feature, position)
+        yield feature.name, value_at(feature, position)
         return
     opposite = {"first": "last", "last": "first"}
     for entry, weight in zip(projection.inputs, component.weights, strict=True):
         yield (
             entry.name,
-            _value_at(entry, opposite.get(position, position) if weight.startswith("-") else position),
+            value_at(entry, opposite.get(position, position) if weight.startswith("-") else position),
         )
 
 
-def _value_at(feature: Feature, position: str) -> object:
+def value_at(feature: Feature, position: str) -> object:
+    """Return the value of a feature at one of `POSITIONS`; its first value if it has none there."""
     if position == "missing" and feature.missing == "category":
         return None
     if isinstance(feature, CategoricalFeature):

@@ -18,10 +18,10 @@ from ldp_audit.central import (
     ALPHA,
     AUDITED,
     audit_trainings,
-    bound_epsilon,
     make_neighbours,
 )
 from ldp_audit.cli import main
+from ldp_audit.outcomes import bound_epsilon
 from tests.support.central_surveys import survey_text
 
 SURVEY = """

@@ -21,6 +21,7 @@ from encoders.mechanisms.count_table import CLAMP_SCALES, MAX_CELL, CountTable
 from encoders.mechanisms.counted_table import FALSE_ALARM, bound_sum
 from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, soft_parts
 from encoders.randomness import FastStream, SystemEntropy
+from tests.support.silo_laws import clamped_law, worst_log_ratio
 
 SHAPES = ((2, 1), (2, 1))
 """Two features of two values each."""
@@ -37,29 +38,6 @@ def table(
 
 
 # -- privacy -----------------------------------------------------------------------------------
-
-
-def clamped_law(count: int, scale: Fraction, clamp: tuple[int, int]) -> list[float]:
-    """Return the logarithm of the probability of each value of a cell, from the least on, in closed form."""
-    low, high = clamp
-    rate = float(1 / scale)
-    density = math.log(math.tanh(rate / 2))  # (1 - a) / (1 + a)
-    tail = -math.log1p(math.exp(-rate))  # P[z >= m] = a^m / (1 + a) for m >= 1, and likewise below
-    inner = [density - rate * abs(value - count) for value in range(low + 1, high)]
-    return [tail - rate * (count - low), *inner, tail - rate * (high - count)]
-
-
-def worst_log_ratio(mechanism: CountTable, counts: Sequence[int], others: Sequence[int]) -> float:
-    """Return the greatest log ratio of the probabilities of one message, over all messages.
-
-    Cells are independent, so the worst message has the worst value in each cell.
-    """
-    worst = 0.0
-    for each in mechanism.tables:
-        for cell in range(each.start, each.end):
-            laws = (clamped_law(count[cell], each.scale, each.clamp) for count in (counts, others))
-            worst += max(one - other for one, other in zip(*laws, strict=True))
-    return worst
 
 
 def all_rows() -> list[tuple[int, ...]]:

@@ -1,0 +1,122 @@
+"""The made-up files of rows that the audit of silos compares: each pair differs by the rows of one person."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from encoders.arrays import IntArray
+from encoders.errors import LdpError
+from encoders.survey.silo_plan import SiloPlan
+from ldp_audit.people import value_at
+
+_POSITIONS_OF_ROWS = ("first", "last")
+_OTHER_POSITIONS = ("last", "beyond", "missing")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two files of rows; the second also has the rows of one person, and no other row has their label.
+
+    Attributes
+    ----------
+    name : str
+        The label and the values of the person.
+    label : int
+        The code of the person's label.
+    files : tuple of Path
+        Without and with the rows of the person.
+    counts : tuple of int array
+        The exact cells of both files, computed from codes and not from the files.
+    person : str or None
+        The column that names the persons, if the survey needs one.
+    """
+
+    name: str
+    label: int
+    files: tuple[Path, Path]
+    counts: tuple[IntArray, IntArray]
+    person: str | None
+
+
+Row = tuple[list[object], str]
+"""The values of a row's features, and its label."""
+
+
+def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
+    """Write a pair of files for each label, and for other values with the last label.
+
+    Raises
+    ------
+    LdpError
+        If the survey allows too few rows.
+    """
+    labels = plan.label.values
+    chosen = [(label, "first", _row(plan, "first")) for label in labels]
+    known = [_codes(plan, chosen[-1][2])]
+    for position in _OTHER_POSITIONS:
+        row = _row(plan, position)
+        if _codes(plan, row) not in known:
+            known.append(_codes(plan, row))
+            chosen.append((labels[-1], position, row))
+    return [
+        _write_pair(plan, folder / str(place), f"{label}, {position} values", (values, label))
+        for place, (label, position, values) in enumerate(chosen)
+    ]
+
+
+def _write_pair(plan: SiloPlan, path: Path, name: str, person_row: Row) -> Neighbours:
+    others = [
+        (_row(plan, position), label)
+        for label in plan.label.values
+        if label != person_row[1]
+        for position in _POSITIONS_OF_ROWS
+    ]
+    more = [*others, *[person_row] * plan.rows_per_person]
+    if len(more) > plan.rows:
+        raise LdpError(f"the audit needs {len(more)} rows, and the survey allows {plan.rows}")
+    column = _unused_name(plan) if plan.rows_per_person > 1 else None
+    files = path.with_suffix(".without.csv"), path.with_suffix(".with.csv")
+    for file, rows in zip(files, (others, more), strict=True):
+        _write_rows(plan, file, column, rows, len(others))
+    label = plan.label.code(person_row[1])
+    counts = _count(plan, others), _count(plan, more)
+    return Neighbours(name, label, files, counts, column)
+
+
+def _row(plan: SiloPlan, position: str) -> list[object]:
+    return [value_at(feature, position) for feature in plan.features]
+
+
+def _codes(plan: SiloPlan, row: Sequence[object]) -> list[int]:
+    return [feature.code(value) for feature, value in zip(plan.features, row, strict=True)]
+
+
+def _count(plan: SiloPlan, rows: Sequence[Row]) -> IntArray:
+    cells = np.zeros(plan.mechanism.cells, dtype=np.int64)
+    for values, label in rows:
+        for cell, part in plan.question.row_parts(_codes(plan, values), plan.label.code(label)):
+            cells[cell] += part
+    return cells
+
+
+def _unused_name(plan: SiloPlan) -> str:
+    names = {plan.label.name, *(feature.name for feature in plan.features)}
+    return next(
+        name for name in ("person", *(f"person {place}" for place in range(len(names)))) if name not in names
+    )
+
+
+def _write_rows(plan: SiloPlan, file: Path, column: str | None, rows: Sequence[Row], others: int) -> None:
+    """Write rows; each of the first `others` rows has a person of its own, and the last rows have one."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        names = [plan.label.name, *(feature.name for feature in plan.features)]
+        writer.writerow([*names, column] if column else names)
+        for place, (values, label) in enumerate(rows):
+            cells = [label, *("" if value is None else value for value in values)]
+            writer.writerow([*cells, f"p{min(place, others)}"] if column else cells)

@@ -1,0 +1,115 @@
+"""The audit of silos: it passes the silo of this project, and detects each buggy one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.buggy_silos import MUTANTS, BuggySilo
+from encoders.errors import LdpError
+from encoders.randomness import FastStream
+from ldp_audit.cli import main
+from ldp_audit.silo import audit_silo
+from ldp_audit.silo_device import PublicSilo
+from ldp_audit.silo_rows import make_neighbours
+from ldp_client.silo.epoch_reports import count_file
+from tests.support.silo_surveys import WARDS, read_silo_survey
+
+SURVEY = """
+[survey]
+id = "audited"
+kind = "silo"
+epsilon = 1.0
+rows = 100
+[label]
+name = "y"
+values = ["no", "yes"]
+[features.a]
+values = ["x", "y"]
+[features.b]
+range = [0, 10]
+"""
+CATEGORIES = SURVEY.replace("range = [0, 10]", 'values = ["x", "y"]')
+SOME_REPORTS = 20
+
+
+@pytest.mark.parametrize("text", [WARDS, WARDS.replace("rows_per_person = 1", "rows_per_person = 3")])
+def test_the_counts_of_neighbours_are_those_of_their_files(text: str, tmp_path: Path) -> None:
+    plan = read_silo_survey(text).compile()
+    pairs = make_neighbours(plan, tmp_path)
+    assert [pair.name for pair in pairs] == [
+        "yes, first values", "no, first values", "no, last values", "no, beyond values", "no, missing values"
+    ]  # fmt: skip
+    for pair in pairs:
+        for file, counts in zip(pair.files, pair.counts, strict=True):
+            assert count_file(plan, file, pair.person).counts == counts.tolist()
+        change = pair.counts[1] - pair.counts[0]
+        for table in plan.mechanism.tables:
+            assert np.abs(change[table.start : table.end]).sum() == plan.rows_per_person * table.unit
+        assert not pair.counts[0][pair.label :: len(plan.label.values)].any()
+
+
+@pytest.mark.slow
+def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible() -> None:
+    plan = read_silo_survey(CATEGORIES).compile()
+    found = audit_silo(plan, 6000, PublicSilo(FastStream(21)), SOME_REPORTS)
+    assert found.passed
+    assert not found.faults
+    assert 0.5 < max(leak.epsilon_lower_bound for leak in found.leaks) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", [SURVEY, CATEGORIES.replace("rows = 100", "rows = 100\nrows_per_person = 2")]
+)
+def test_numbers_and_several_rows_of_a_person_pass(text: str) -> None:
+    plan = read_silo_survey(text).compile()
+    assert audit_silo(plan, 1000, PublicSilo(FastStream(22)), SOME_REPORTS).passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+def test_every_buggy_silo_is_detected(mutant: BuggySilo) -> None:
+    plan = read_silo_survey(SURVEY).compile()
+    trials = 3000 if mutant is MUTANTS[0] else 400
+    found = audit_silo(plan, trials, mutant.make(FastStream(21)), SOME_REPORTS)
+    assert not found.passed, found
+
+
+@pytest.mark.slow
+def test_the_command_prints_bounds(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY.replace("rows = 100", 'rows = 100\nenrolment = "token"'))
+    command = ["silo", str(tmp_path / "survey.toml"), "--trials", "200"]
+    result = CliRunner().invoke(main, [*command, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["passed"]
+    assert found["faults"] == []
+    assert len(found["messages"]) == 5
+    text = CliRunner().invoke(main, command)
+    assert text.exit_code == 0
+    assert text.stdout.endswith("silo audit passed\n")
+
+
+def test_the_command_refuses_a_survey_of_people(tmp_path: Path) -> None:
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY.replace('kind = "silo"\n', "").replace("rows = 100\n", ""))
+    result = CliRunner().invoke(main, ["silo", str(path)])
+    assert result.exit_code == 2
+    assert "answered by people" in result.stderr
+
+
+def test_too_few_trials_and_too_few_rows_are_refused() -> None:
+    with pytest.raises(LdpError, match="at least 200 trials"):
+        audit_silo(read_silo_survey(SURVEY).compile(), 199)
+    with pytest.raises(LdpError, match="needs 3 rows"):
+        audit_silo(read_silo_survey(SURVEY.replace("rows = 100", "rows = 2")).compile(), 200)
+
+
+def test_the_help_of_the_audit_names_silos() -> None:
+    assert "ldp-audit silo" in CliRunner().invoke(main, ["--help"]).stdout
+    assert "made-up rows" in CliRunner().invoke(main, ["silo", "--help"]).stdout

@@ -1,0 +1,50 @@
+"""The exact law of a silo's message, in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from encoders.mechanisms.count_table import CountTable
+from encoders.mechanisms.counted_table import CountedTable
+
+ScaleOf = Callable[[CountedTable, int, Sequence[int]], Fraction]
+"""Returns the scale of the noise in a cell, of a message with some exact counts."""
+
+
+@lru_cache(maxsize=4096)
+def clamped_law(count: int, scale: Fraction, clamp: tuple[int, int]) -> list[float]:
+    """Return the logarithm of the probability of each value of a cell, from the least on, in closed form."""
+    low, high = clamp
+    if not scale:
+        return [0.0 if value == count else -math.inf for value in range(low, high + 1)]
+    rate = float(1 / scale)
+    density = math.log(math.tanh(rate / 2))  # (1 - a) / (1 + a)
+    tail = -math.log1p(math.exp(-rate))  # P[z >= m] = a^m / (1 + a) for m >= 1, and likewise below
+    inner = [density - rate * abs(value - count) for value in range(low + 1, high)]
+    return [tail - rate * (count - low), *inner, tail - rate * (high - count)]
+
+
+def planned_scale(table: CountedTable, _cell: int, _counts: Sequence[int]) -> Fraction:
+    """Return the scale that the plan states."""
+    return table.scale
+
+
+def worst_log_ratio(
+    mechanism: CountTable, counts: Sequence[int], others: Sequence[int], scale_of: ScaleOf = planned_scale
+) -> float:
+    """Return the greatest log ratio of the probabilities of one message, over all messages.
+
+    Cells are independent, so the worst message has the worst value in each cell.
+    """
+    worst = 0.0
+    for each in mechanism.tables:
+        for cell in range(each.start, each.end):
+            one, other = (
+                clamped_law(found[cell], scale_of(each, cell, found), each.clamp)
+                for found in (counts, others)
+            )
+            worst += max(p - q for p, q in zip(one, other, strict=True) if p > -math.inf)
+    return worst

@@ -14,7 +14,7 @@ from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT_FORMAT
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import AnySnapshot, read_snapshot
 
 
 class ResultsError(LdpError):
@@ -31,7 +31,7 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
     ModelError
         See :func:`parse_model`.
     SnapshotError
-        See :meth:`Snapshot.from_json`.
+        See :func:`read_snapshot`.
     """
     try:
         data = path.read_bytes()
@@ -50,14 +50,14 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
             unlabelled=model.unlabelled,
         )
     if kind == SNAPSHOT_FORMAT:
-        return estimate_results(Snapshot.from_json(data, str(path)))
+        return estimate_results(read_snapshot(data, str(path)))
     raise ResultsError(
         f"{path}: is neither a model file, which ldp-train and ldp-central write, nor a snapshot of a "
         "collector, or it is truncated"
     )
 
 
-def estimate_results(snapshot: Snapshot) -> SurveyResults:
+def estimate_results(snapshot: AnySnapshot) -> SurveyResults:
     """Return the results of a snapshot, with the poisoning check."""
     estimates = estimate_snapshot(snapshot, poisoning=True)
     return SurveyResults(

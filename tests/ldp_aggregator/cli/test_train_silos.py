@@ -181,6 +181,20 @@ def test_card_and_page_state_the_privacy_of_silos_in_words(trained: tuple) -> No
     assert ("Privacy of the people in the rows" in html) == (kind == "silos")
 
 
+def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{folder}/wards.db")
+    snapshot = tmp_path / "wards.json"
+    snapshot.write_bytes(take_snapshot(store, PLAN.id).to_json())
+    store.close()
+    assert run(ldp_train, snapshot, "-o", tmp_path / "model.json").exit_code == 0
+    pages = []
+    for source in ("wards", "model"):
+        page = tmp_path / f"{source}.html"
+        assert run(ldp_results, tmp_path / f"{source}.json", "-o", page).exit_code == 0
+        pages.append(page.read_text())
+    assert pages[0] == pages[1]
+
+
 def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained: tuple, folder: Path) -> None:
     kind, path, _ = trained
     model = load_model(path)

@@ -99,8 +99,8 @@ def test_numbers_must_be_finite(model_path: Path, number: str) -> None:
 
 
 def test_another_version_is_refused(model_path: Path) -> None:
-    with pytest.raises(ModelError, match="version 4, and only versions 1 to 3"):
-        parse_model(model_path.read_bytes().replace(b'"version":1', b'"version":4'))
+    with pytest.raises(ModelError, match="version 5, and only versions 1 to 4"):
+        parse_model(model_path.read_bytes().replace(b'"version":1', b'"version":5'))
 
 
 def test_an_edit_by_hand_is_refused(model_path: Path) -> None:

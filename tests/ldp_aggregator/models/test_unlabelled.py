@@ -377,8 +377,8 @@ def test_the_file_restores_the_classifier_and_keeps_the_estimates_of_the_reports
 def test_a_reader_of_version_1_refuses_the_file(path: Path) -> None:
     content = json.loads(path.read_bytes())
     assert content["version"] == 2
-    content["version"] = 4
-    with pytest.raises(ModelError, match="version 4, and only versions 1 to 3"):
+    content["version"] = 5
+    with pytest.raises(ModelError, match="version 5, and only versions 1 to 4"):
         parse_model(json.dumps(content).encode())
 
 

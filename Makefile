@@ -8,9 +8,9 @@
 #                 for training by a curator; LDP_DATA as below. An interrupted run continues where it stopped
 # make audit      measure with many trials what messages reveal at most, and which bugs the audit detects
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
-#                 on one journal, silos and their collector killed; in web pages, kills of page, tab and browser. Of the collector: kill -9, a disk
-#                 crash, repeats, damaged bodies, two collectors, a lost shard, slow headers, a search of its data
-#                 for senders, ten minutes at full speed
+#                 on one journal; in web pages, kills of page, tab and browser; of silos and their collector, kill -9.
+#                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
+#                 headers, a search of its data for senders, ten minutes at full speed
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.

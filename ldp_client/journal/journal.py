@@ -104,14 +104,18 @@ class Journal(JournalFile):
         What a collector has counted cannot be taken back: it does not know which report came from whom.
         """
         with self._transaction() as connection:
-            for entry in find_survey_entries(connection, identity):
-                connection.execute(
-                    "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
-                    (State.NO_CONSENT, *entry.identity.key, State.READY),
-                )
-                for answered in find_family_entries(connection, identity, entry.family):
-                    _end_report(connection, answered.identity, State.WITHDRAWN, "")
+            self._end_consent(connection, identity)
             return find_entry(connection, identity)
+
+    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity) -> None:
+        """Record the withdrawal; everything that it deletes is deleted in this one transaction."""
+        for entry in find_survey_entries(connection, identity):
+            connection.execute(
+                "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
+                (State.NO_CONSENT, *entry.identity.key, State.READY),
+            )
+            for answered in find_family_entries(connection, identity, entry.family):
+                _end_report(connection, answered.identity, State.WITHDRAWN, "")
 
     # -- the one report --------------------------------------------------------------------
 

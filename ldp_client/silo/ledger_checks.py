@@ -6,7 +6,6 @@ import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
 
 from encoders.errors import TokenError
@@ -63,13 +62,17 @@ def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
     return sum(largest.values(), Fraction(0))
 
 
-def require_total(connection: sqlite3.Connection, epsilon: Decimal, max_total: Fraction | None) -> None:
-    """Raise BudgetError if one more survey of this epsilon would exceed the total of a person."""
-    spent = sum_epsilon(read_epochs(connection))
-    if max_total is not None and spent + Fraction(epsilon) > max_total:
+def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fraction | None) -> None:
+    """Raise BudgetError if a new epoch would make a person spend more, and in all more than the total.
+
+    An epoch of a family that has spent as much already adds nothing, because each row is in one epoch.
+    """
+    epochs = read_epochs(connection)
+    spent, total = sum_epsilon(epochs), sum_epsilon([*epochs, epoch])
+    if max_total is not None and spent < total > max_total:
         raise BudgetError(
-            f"the survey would spend epsilon {epsilon}, "
-            f"but {float(spent):g} of {float(max_total):g} are already spent",
+            f"with epsilon {epoch.epsilon} of this survey a person would spend {float(total):g} in all, but "
+            f"the limit is {float(max_total):g}, and {float(spent):g} are already spent",
             "total-epsilon-spent",
         )
 

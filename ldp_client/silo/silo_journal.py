@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from encoders.errors import Reason
@@ -54,11 +55,10 @@ class SiloJournal(Journal):
         with self._transaction(writes=False) as connection:
             return ledger.read_epochs(connection)
 
-    def withdraw(self, identity: SurveyIdentity) -> JournalEntry | None:
+    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity) -> None:
         """Record that the silo no longer agrees; delete the messages of the survey that wait."""
-        with self._transaction() as connection:
-            ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
-        return super().withdraw(identity)
+        super()._end_consent(connection, identity)
+        ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
 
     def commit_epoch(
         self,
@@ -114,11 +114,10 @@ class SiloJournal(Journal):
             ledger_checks.require_new_rows(earlier, new)
             if new.persons:
                 ledger_checks.add_persons(connection, plan.id, plan.family, new, plan.rows_per_person)
-            if not earlier:  # each row is in one epoch, so all epochs spend epsilon once
-                ledger_checks.require_total(connection, plan.epsilon, max_total)
             ledger_checks.require_unused_token(earlier, message_id)
-            epoch = _queued_epoch(agreed, plan, new, message_id, make_message())
-            return ledger.insert_epoch(connection, epoch), True
+            epoch = _queued_epoch(agreed, plan, new, message_id)
+            ledger_checks.require_total(connection, epoch, max_total)
+            return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
 
     def record_epoch_outcome(self, number: int, state: State, reason: str = "") -> None:
         """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
@@ -158,9 +157,8 @@ def find_same_epoch(earlier: Sequence[Epoch], survey: str, name: str, file: File
     return None
 
 
-def _queued_epoch(
-    agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes, message: bytes
-) -> Epoch:
+def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:
+    """Return a new epoch without its message."""
     return Epoch(
         number=0,  # the database chooses it
         survey=agreed.survey,
@@ -177,5 +175,5 @@ def _queued_epoch(
         state=State.QUEUED,
         reason="",
         message_id=message_id,
-        message=message,
+        message=None,
     )

@@ -155,6 +155,25 @@ def test_surveys_of_a_family_count_as_one(silo: Build, plan: SiloPlan, write_row
     assert sum_epsilon(journal.epochs()) == 1
 
 
+def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(
+    silo: Build, write_rows: WriteRows
+) -> None:
+    silo().report(write_rows(50))
+    renamed = WARDS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')
+    second = read_silo_survey(renamed.replace("epsilon = 1.0", "epsilon = 2.0")).compile()
+    journal, url = silo().journal, "http://collector.test/v1/surveys/wards-2"
+    for limit, outcome in ((1.9, State.REJECTED), (2, State.SENT), (1.9, State.SENT)):
+        transport = FakeTransport(RECORDED)
+        other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=limit)
+        other.grant()
+        epochs = len(journal.epochs())
+        path = write_rows(draw_rows(9, seed=2 + epochs))
+        receipt = other.report(path, epoch=str(epochs), new_rows=True)
+        assert receipt.state is outcome
+        assert receipt.reason == ("" if outcome is State.SENT else "total-epsilon-spent")
+    assert sum_epsilon(journal.epochs()) == 2
+
+
 def test_another_survey_of_the_same_rows_adds_its_epsilon(silo: Build, write_rows: WriteRows) -> None:
     silo().report(write_rows(50))
     second = read_silo_survey(WARDS.replace('id = "wards"', 'id = "other"')).compile()

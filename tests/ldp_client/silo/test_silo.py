@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,24 @@ def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(
     assert ward.report(path).state is State.WITHDRAWN
     assert ward.report(path, epoch="2", new_rows=True).reason == "repeated-rows"
     assert len(transport.requests) == 1
+
+
+def test_no_message_of_another_process_outlives_a_withdrawal(
+    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ward, other, path = silo(), silo(FakeTransport(DOWN)), write_rows(50)
+    transaction = SiloJournal._transaction
+
+    @contextmanager
+    def report_after(journal: SiloJournal, writes: bool = True) -> Iterator[sqlite3.Connection]:
+        with transaction(journal, writes) as connection:
+            yield connection
+        monkeypatch.undo()
+        assert other.report(path, timeout=0).reason == "no-consent"
+
+    monkeypatch.setattr(SiloJournal, "_transaction", report_after)
+    ward.journal.withdraw(ward.identity)
+    assert not ward.epochs()
 
 
 def test_a_message_is_made_by_one_of_two_processes(

@@ -33,7 +33,7 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
     Reports many times two files of made-up rows that differ by the rows of one person, and bounds from below
     what the messages reveal about that person. Also checks that retries send the same bytes. Nothing is sent,
     and no real rows are read. Exits with 1 if a check fails, with 2 if the survey cannot be audited. A bound
-    below epsilon proves nothing.
+    below epsilon proves nothing: docs/silos.md.
     """
     try:
         plan = load_silo_plan_file(survey)

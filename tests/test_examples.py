@@ -231,6 +231,19 @@ def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path: Path)
         assert "2 queued" in without
 
 
+def test_three_silos_report_and_their_estimates_are_near_the_truth() -> None:
+    shown = run("silos/run.py")
+    assert shown.count("epoch 1: counted by the collector") == 3
+    assert shown.count("epoch 1: already counted") == 1
+    assert shown.count("epoch later: counted by the collector") == 1
+    assert "4 messages of silos" in shown
+    # noise moves a share by less than .002 (standard error), and a mean by less than .1
+    found = re.findall(r"(P\(|mean).* ([\d.]+) \[.*true ([\d.]+)$", shown, re.MULTILINE)
+    assert [what for what, *_ in found] == ["P("] * 8 + ["mean"] * 2
+    for what, estimate, truth in found:
+        assert float(estimate) == pytest.approx(float(truth), abs=0.03 if what == "P(" else 1)
+
+
 def test_every_state_has_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)

@@ -1,0 +1,77 @@
+"""Marks algorithms as printed that must not be used to release anything, and lists their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from benchmarks.accuracy.tables import markdown
+
+FLOATS = "its noise is made of floats, whose last bits reveal the exact value (Mironov 2012)."
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_reasons: dict[tuple[str, str], str] = {}
+
+
+def not_for_release(reason: str) -> Callable[[_Function], _Function]:
+    """Mark a function as an algorithm that is not private, with the reason as one sentence."""
+
+    def mark(function: _Function) -> _Function:
+        _reasons[function.__module__, function.__name__] = reason
+        return function
+
+    return mark
+
+
+def reasons(module: str) -> dict[str, str]:
+    """Return the marked functions of a module, each with the reason why it is not private."""
+    return {name: reason for (place, name), reason in _reasons.items() if place == module}
+
+
+@dataclass(frozen=True)
+class PaperError:
+    """An error of a paper, and the epsilon that a short experiment realises.
+
+    Attributes
+    ----------
+    where, wrong : str
+    nominal, realised : str
+        The epsilon that the paper states, and the one found. Other measured values have their unit.
+    right : str
+    """
+
+    where: str
+    wrong: str
+    nominal: str
+    realised: str
+    right: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of results with its title and one paragraph."""
+
+    title: str
+    text: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __str__(self) -> str:
+        return f"## {self.title}\n\n{self.text}\n\n{markdown(self.head, self.rows)}\n"
+
+
+def marked_section(module: str) -> Section:
+    """Return the table of a module's algorithms that are not for release."""
+    rows = [[f"`{name}`", reason] for name, reason in reasons(module).items()]
+    return Section("Not for release", "Each algorithm as printed, and why it is not private.", _HEAD, rows)
+
+
+_HEAD = ("algorithm", "reason")
+
+
+def error_section(errors: Iterator[PaperError]) -> Section:
+    """Return the table of a paper's errors."""
+    rows = [[each.where, each.wrong, each.nominal, each.realised, each.right] for each in errors]
+    head = ("where", "error", "nominal epsilon", "realised epsilon", "correct")
+    return Section("Errors", "Realised values are lower bounds of the true epsilon.", head, rows)

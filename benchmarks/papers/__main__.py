@@ -29,6 +29,13 @@ PAPERS: dict[str, tuple[ModuleType, ...]] = {
     "003": (federated,),
     "004": (classifier_comparison,),
 }
+TITLES = {
+    smooth_sensitivity: "Zafarani and Clifton 2020: smooth sensitivity",
+    feature_selection: "A thesis on feature selection: Naive Bayes",
+    logistic_regression: "A thesis on feature selection: logistic regression",
+    federated: "Marchioro et al. 2022: federated Naive Bayes",
+    classifier_comparison: "Lopuhaa-Zwakenberg et al. 2021: comparison of classifiers",
+}
 
 
 @click.command()
@@ -40,15 +47,15 @@ def main(papers: tuple[str, ...], data: Path | None, splits: int, seed: int) -> 
     """Print the tables of the named papers, or of all; without data only reasons and errors."""
     read: dict[str, PaperRows] = {}
     for paper in papers or PAPERS:
-        click.echo(f"# {paper}\n")
         for module in PAPERS[paper]:
+            click.echo(f"## {TITLES[module]}\n")
             click.echo(marked_section(module.__name__))
             click.echo(error_section(module.errors()))
-            for name in module.DATA_SETS if data else ():
-                if name not in read:
-                    assert data
-                    read[name] = PaperRows.read(data / f"{name}.csv")
-            for section in module.sections(read, splits, seed) if data else ():
+            if not data:
+                continue
+            for name in set(module.DATA_SETS) - set(read):
+                read[name] = PaperRows.read(data / f"{name}.csv")
+            for section in module.sections(read, splits, seed):
                 click.echo(section)
 
 

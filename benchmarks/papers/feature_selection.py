@@ -146,7 +146,7 @@ def bit_probability(sums: FloatArray, scores: FloatArray, rate: float, t: int, d
     return float(np.exp(sums[t - 1, d - 1] + rate * scores[d - 1] - sums[t, d])) if 0 < t <= d else 0.0
 
 
-@not_for_release("with `printed`, its probabilities are not those of the proof; else " + FLOATS)
+@not_for_release("as printed its probabilities are not those of its proof, and " + FLOATS)
 def sample_subset(
     scores: FloatArray,
     count: int,
@@ -279,6 +279,13 @@ def errors() -> Iterator[PaperError]:
         "-",
         f'a "probability" of {largest_bit_probability(scores, 2, 1.0):,.0f}',
         "`log_sums`",
+    )
+    yield PaperError(
+        "Vaidya et al. 2013, as cited in 3.3.5",
+        "the epsilons of D features and C classes are not added up (the thesis notes it)",
+        "epsilon",
+        "D epsilon + C",
+        "one total",
     )
     nominal = (0.5, 1.0, 2.0)
     yield PaperError(

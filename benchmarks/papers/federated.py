@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.central import predict
+from benchmarks.central.ours import predict
 from benchmarks.papers.marks import FLOATS, PaperError, Section, not_for_release
 from benchmarks.papers.measured_epsilon import lower_bound
 from benchmarks.papers.paper_rows import TINY, NaiveBayes, PaperRows, accuracies, predict_majority
@@ -117,7 +117,7 @@ def _predict(
         parts = divide(training, silos)
         if kind == "ours":
             model = sum_silos([each.coded for each in parts], Fraction(epsilon))
-            return test.find_labels(predict(model, test.coded.codes))
+            return predict(model, test.data)
         send = local_message if kind == "as printed" else bounded_message
         total, *others = (send(each, float(epsilon), rng) for each in parts)
         for message in others:

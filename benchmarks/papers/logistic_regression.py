@@ -20,9 +20,17 @@ from ldp_aggregator.central.budget import REPLACE
 
 EPSILON = 0.1
 DATA_SETS = ("mushroom", "chess", "australian", "pima")
+"""The first is the thesis's Mushrooms. The others are ours: its other sets are not here."""
 RIDGES = tuple(10.0**power for power in range(-3, 6))
 FOLDS = 5
-PRINTED = {"mushroom": ("1.00", "0.50", "0.71", "0.52")}
+PRINTED = {
+    "XWindowsDoc": ("0.80", "0.50", "0.73", "0.50"),
+    "Mushrooms": ("1.00", "0.50", "0.71", "0.52"),
+    "Adult": ("0.85", "0.76", "0.76", "0.76"),
+    "Newsgroup": ("0.91", "0.56", "0.61", "0.57"),
+    "Newsgroup2": ("0.90", "0.81", "0.81", "0.81"),
+    "Newsgroup3": ("0.93", "0.82", "0.82", "0.82"),
+}
 """Table 4.2: logistic regression, objective perturbation, output perturbation, majority."""
 
 
@@ -102,20 +110,12 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
     ]
     for name in DATA_SETS:
         found = [np.mean(list(accuracies(data[name], repeats, seed, fit))) for fit in fits]
-        printed = PRINTED.get(name, ("-",) * 4)
-        pairs = zip(found, (*printed, "", ""), strict=True)
-        table.append(
-            [
-                name,
-                *(f"{each:.2f} ({thesis})" if thesis.strip("-") else f"{each:.2f}" for each, thesis in pairs),
-            ]
-        )
-    text = (
-        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}, for a row that is replaced. The thesis's "
-        "values are in parentheses."
-    )
-    head = ["", "no privacy", "objective", "output", "majority", "ours, linear", "ours, auto"]
-    yield Section("Logistic regression (table 4.2)", text, head, table)
+        table.append([name, "measured", *(f"{each:.2f}" for each in found)])
+    printed = {name: [name, "thesis", *values, "", ""] for name, values in PRINTED.items()}
+    table.insert(0, printed.pop("Mushrooms"))
+    text = f"Mean accuracy of {repeats} splits at epsilon {EPSILON}, for a row that is replaced."
+    head = ["", "", "no privacy", "objective", "output", "majority", "ours, linear", "ours, auto"]
+    yield Section("Table 4.2", text, head, [*table, *printed.values()])
 
 
 def realised_by_scaling(rows: int, epsilon: float) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from benchmarks.accuracy.tables import markdown
+from benchmarks.accuracy.tables import markdown, paragraph
 
-FLOATS = "its noise is made of floats, whose last bits reveal the exact value (Mironov 2012)."
+FLOATS = "its noise is made of floats."
+"""The last bits of a float reveal the value without noise (Mironov 2012)."""
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _reasons: dict[tuple[str, str], str] = {}
@@ -58,16 +59,14 @@ class Section:
     rows: Sequence[Sequence[str]]
 
     def __str__(self) -> str:
-        return f"## {self.title}\n\n{self.text}\n\n{markdown(self.head, self.rows)}\n"
+        return f"### {self.title}\n\n{paragraph(self.text)}\n\n{markdown(self.head, self.rows)}\n"
 
 
 def marked_section(module: str) -> Section:
     """Return the table of a module's algorithms that are not for release."""
     rows = [[f"`{name}`", reason] for name, reason in reasons(module).items()]
-    return Section("Not for release", "Each algorithm as printed, and why it is not private.", _HEAD, rows)
-
-
-_HEAD = ("algorithm", "reason")
+    text = f"Functions of `{module}`, and why they are not private."
+    return Section("Not for release", text, ("function", "reason"), rows)
 
 
 def error_section(errors: Iterator[PaperError]) -> Section:

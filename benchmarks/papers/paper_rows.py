@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.central import predict, read_columns, read_rows, take
+from benchmarks.central.data_sets import DataSet, read_data_set
+from benchmarks.central.ours import predict
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.central.budget import ADD_REMOVE, Promise
@@ -28,12 +29,8 @@ class PaperRows:
 
     Attributes
     ----------
-    coded : CodedRows
-        For ours; numbers are in bins.
-    classes : (k,) array
-        Codes of the labels that occur in the whole data set; those of the papers.
-    values : (m, F) array
-        Numbers as they are, and codes of categories.
+    data : DataSet
+        For ours; numbers are in bins. Its survey is taken as public.
     is_number : (F,) array
         False for numbers with missing values: their bins are categories.
     low, high : (F,) array
@@ -43,64 +40,58 @@ class PaperRows:
         the values that occur nor the medians are private.
     """
 
-    coded: CodedRows
-    classes: IntArray
-    values: FloatArray
+    data: DataSet
     is_number: BoolArray
     low: FloatArray
     high: FloatArray
     binary: FloatArray
 
-    @property
-    def labels(self) -> IntArray:
-        """The index of each row's label among those that occur."""
-        return self.find_labels(self.coded.labels)
+    @classmethod
+    def read(cls, path: Path) -> PaperRows:
+        """Read a data set."""
+        data = read_data_set(path)
+        features, codes = data.rows.features, data.rows.codes
+        low, high = np.zeros(len(features)), np.array([each.size - 1.0 for each in features])
+        is_number = np.zeros(len(features), dtype=np.bool_)
+        columns: list[BoolArray] = []
+        for place, feature in enumerate(features):
+            column = data.scaled[:, place]
+            if isinstance(feature, BinnedFeature) and not np.isnan(column).any():
+                is_number[place] = True
+                low[place], high[place] = map(float, feature.bounds)
+                columns.append(column > np.median(column))
+            else:
+                columns += [codes[:, place] == value for value in np.unique(codes[:, place])]
+        return cls(data, is_number, low, high, np.stack(columns, axis=1).astype(np.float64))
 
-    @property
-    def k(self) -> int:
-        """The number of labels that occur in the data set."""
-        return len(self.classes)
-
-    def find_labels(self, codes: IntArray) -> IntArray:
-        """Return the index of each label by its code; -1 if it does not occur."""
-        places = np.full(self.coded.k, -1)
-        places[self.classes] = np.arange(self.k)
-        return places[codes]
+    def take(self, indices: IntArray) -> PaperRows:
+        return replace(self, data=self.data.take(indices), binary=self.binary[indices])
 
     def __len__(self) -> int:
         return len(self.coded)
 
-    @classmethod
-    def read(cls, path: Path) -> PaperRows:
-        """Read a data set; the survey that `ldp-survey init` drafts from it is taken as public."""
-        coded, (texts, _) = read_rows(path), read_columns(path)
-        values = coded.codes.astype(np.float64)
-        low, high = np.zeros(len(coded.features)), np.array([each.size - 1.0 for each in coded.features])
-        is_number = np.zeros(len(coded.features), dtype=np.bool_)
-        for place, feature in enumerate(coded.features):
-            column = texts[feature.name]
-            if isinstance(feature, BinnedFeature) and all(column):
-                low[place], high[place] = map(float, feature.bounds)
-                values[:, place] = np.clip(np.array(column, dtype=np.float64), low[place], high[place])
-                is_number[place] = True
-        columns = [
-            values[:, place] > np.median(values[:, place]) if is_number[place] else values[:, place] == value
-            for place in range(len(is_number))
-            for value in (range(1) if is_number[place] else np.unique(values[:, place]))
-        ]
-        binary = np.stack(columns, axis=1).astype(np.float64)
-        return cls(coded, np.unique(coded.labels), values, is_number, low, high, binary)
+    @property
+    def coded(self) -> CodedRows:
+        return self.data.rows
 
-    def take(self, indices: IntArray) -> PaperRows:
-        coded, values, binary = take(self.coded, indices), self.values[indices], self.binary[indices]
-        return PaperRows(coded, self.classes, values, self.is_number, self.low, self.high, binary)
+    @property
+    def labels(self) -> IntArray:
+        return self.coded.labels
+
+    @property
+    def k(self) -> int:
+        return self.coded.k
+
+    @property
+    def values(self) -> FloatArray:
+        """Numbers as they are, and codes of categories, (m, F)."""
+        raw = self.low + self.data.scaled * (self.high - self.low)
+        return np.where(self.is_number, raw, self.coded.codes)
 
     @property
     def numbers(self) -> FloatArray:
         """The numbers, (m, count), on [0, 1]."""
-        part = self.is_number
-        scaled: FloatArray = (self.values[:, part] - self.low[part]) / (self.high[part] - self.low[part])
-        return scaled
+        return self.data.scaled[:, self.is_number]
 
     @property
     def raw_numbers(self) -> FloatArray:
@@ -136,7 +127,7 @@ def predict_ours(
 
     def fit_and_predict(training: PaperRows, test: PaperRows) -> IntArray:
         training_of = train(training.coded, promise, users=len(training), learner=learner)
-        return test.find_labels(predict(training_of.model, test.coded.codes))
+        return predict(training_of.model, test.data)
 
     return fit_and_predict
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import truncnorm
 
 from benchmarks.papers.marks import FLOATS, PaperError, Section, not_for_release
+from benchmarks.papers.measured_epsilon import impossible_share
 from benchmarks.papers.paper_rows import (
     TINY,
     NaiveBayes,
@@ -328,4 +329,11 @@ def errors() -> Iterator[PaperError]:
         "0.1",
         f"{class_change_loss(0.1, 2):.2f}",
         "`bound_class_change`, or sums with public bounds (ours)",
+    )
+    yield PaperError(
+        "all papers",
+        "noise is made of floats: many outputs of the count 1 never occur with the count 0",
+        "1",
+        f"infinite, for {impossible_share(1, 100_000, 1):.0%} of the outputs",
+        "integer noise (ours)",
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -28,8 +30,8 @@ from benchmarks.papers.feature_selection import (
     log_sums,
     realised_by_iteration,
 )
-from benchmarks.papers.marks import reasons
-from benchmarks.papers.measured_epsilon import lower_bound
+from benchmarks.papers.marks import error_section, marked_section, reasons
+from benchmarks.papers.measured_epsilon import draw_float_laplace, impossible_share, lower_bound
 from benchmarks.papers.paper_rows import PaperRows
 from benchmarks.papers.perturbed_objective import SOFT_HINGE, minimise, realised_epsilon
 from benchmarks.papers.smooth_sensitivity import STUDENT, TIGHT_CAUCHY, Noise, count_too_small
@@ -43,6 +45,7 @@ from ldp_aggregator.central.losses import choose_loss
 from ldp_aggregator.central.naive_bayes import fit_naive_bayes
 from ldp_aggregator.central.splits import list_splits, split_columns, split_scores
 
+ROOT = Path(__file__).parent.parent
 MODULES = [module for modules in PAPERS.values() for module in modules]
 LARGE = 1e9
 """An epsilon with nearly no noise."""
@@ -70,7 +73,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> PaperRows:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_algorithms_as_printed_run_and_state_why_they_are_not_private(
-    module: object, rows: PaperRows, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, rows: PaperRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(classifier_comparison, "EPSILONS", ("1e-11", "1"))
     monkeypatch.setattr(smooth_sensitivity, "EPSILONS", ("1",))
@@ -89,7 +92,14 @@ def test_command_without_data_prints_reasons_and_errors_of_a_paper() -> None:
     assert result.exit_code == 0
     assert "local_message" in result.output
     assert "9.8" in result.output
-    assert "## Silos" not in result.output
+    assert "### Silos" not in result.output
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_results_page_contains_reasons_and_errors_as_printed(module: ModuleType) -> None:
+    page = (ROOT / "docs" / "results" / "papers.md").read_text("utf-8")
+    assert str(marked_section(module.__name__)) in page
+    assert str(error_section(module.errors())) in page
 
 
 class TestSmoothSensitivity:
@@ -310,3 +320,13 @@ class TestClassifierComparison:
 def test_lower_bound_is_below_the_true_log_ratio() -> None:
     assert math.log(2) * 0.85 < lower_bound(10_000, 20_000, 100_000) < math.log(2)
     assert lower_bound(0, 0, 100) == 0
+
+
+def test_float_noise_of_one_count_is_often_impossible_for_another() -> None:
+    assert 0.5 < impossible_share(1, 20_000, 1) < 0.7
+    assert impossible_share(0, 20_000, 1) == 0
+
+
+def test_float_noise_has_the_law_of_laplace() -> None:
+    noise = draw_float_laplace(20_000, np.random.default_rng(1))
+    assert stats.kstest(noise, "laplace").pvalue > 1e-7

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import ldp_client
+from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import load_plan_file
 from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
@@ -229,6 +230,14 @@ def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path: Path)
         without = run(*call, tmp_path / "others", "--wait", 3, typed=pumps, **environment)
         assert "1 sent" in without
         assert "2 queued" in without
+
+
+def test_the_page_of_silos_shows_the_survey_of_the_example() -> None:
+    page = (EXAMPLES.parent / "docs" / "silos.md").read_text("utf-8")
+    shown = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert shown
+    survey = read_any_survey((EXAMPLES / "silos" / "survey.toml").read_text("utf-8"))
+    assert read_any_survey(shown[1]).compile().digest == survey.compile().digest
 
 
 def test_three_silos_report_and_their_estimates_are_near_the_truth() -> None:

@@ -29,7 +29,7 @@ SILO = "silo"
 SILO_REFUSAL = (
     "this survey is for organisations that each send one message of counts, not for answers of people: "
     "`ldp-survey check` prints its noise, `ldp-collector serve` collects its messages, `ldp-silo report` "
-    "sends one, and `ldp-train` computes estimates"
+    "sends one, `ldp-audit silo` audits them, and `ldp-train` computes estimates"
 )
 MAX_TEXT = 200
 _TEXT = f"printable and of 1 to {MAX_TEXT} characters"

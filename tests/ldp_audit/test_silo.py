@@ -81,7 +81,8 @@ def test_every_buggy_silo_is_detected(mutant: BuggySilo) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_prints_bounds(tmp_path: Path) -> None:
+def test_the_command_prints_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_audit.silo.PublicSilo", lambda: PublicSilo(FastStream(23)))
     (tmp_path / "survey.toml").write_text(SURVEY.replace("rows = 100", 'rows = 100\nenrolment = "token"'))
     command = ["silo", str(tmp_path / "survey.toml"), "--trials", "200"]
     result = CliRunner().invoke(main, [*command, "--json"])

@@ -63,7 +63,9 @@ class CountTable(CountedMechanism):
         for values, unit in shapes:
             noise = scale * unit
             reach = ceil(CLAMP_SCALES * noise)
-            error = bound_sum(values * labels, float(noise), FALSE_ALARM / len(shapes))
+            share = FALSE_ALARM / 2 / len(shapes)  # half for the cells, half for the totals
+            cell_error = min(ceil(bound_sum(1, float(noise), share / (values * labels))), reach)
+            total_error = ceil(bound_sum(values * labels, float(noise), share))
             tables.append(
                 CountedTable(
                     start=tables[-1].end if tables else 0,
@@ -72,7 +74,8 @@ class CountTable(CountedMechanism):
                     unit=unit,
                     scale=noise,
                     clamp=(-reach, rows * unit + reach),
-                    total_error=ceil(error) * (SOFT_UNIT // unit),
+                    accepted=(-cell_error, rows * unit + cell_error),
+                    total_error=total_error * (SOFT_UNIT // unit),
                 )
             )
         self.tables = tuple(tables)
@@ -136,12 +139,12 @@ class CountTable(CountedMechanism):
         )
 
     def _is_valid(self, payload: bytes) -> bool:
-        """Return whether every cell is within its clamp, and one number of rows explains all totals."""
+        """Return whether noise explains every cell, and one number of rows explains all totals."""
         message = self.contribution(payload)
         least, most = 0, self.rows * SOFT_UNIT
         for table in self.tables:
             cells = message[table.start : table.end]
-            low, high = table.clamp
+            low, high = table.accepted
             if min(cells) < low or max(cells) > high:
                 return False
             total = sum(cells) * (SOFT_UNIT // table.unit)

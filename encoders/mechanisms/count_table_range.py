@@ -45,7 +45,7 @@ class _Fill:
         self._descending = -np.sort(-weights, axis=-1)
         nothing = np.zeros((*weights.shape[:-1], 1))
         self._prefix = np.concatenate([nothing, np.cumsum(self._descending, axis=-1)], axis=-1)
-        self._low, high = table.clamp
+        self._low, high = table.accepted
         self._width, self._count = float(high - self._low), weights.shape[-1]
         self._parts, self._error = SOFT_UNIT // table.unit, table.total_error
         self._best = self._width * (weights > 0).sum(axis=-1)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import exp, expm1, log
 
 FALSE_ALARM = 1e-6
-"""Largest probability that all checks of totals together refuse an honest message."""
+"""Largest probability that all checks of cells and totals together refuse an honest message."""
 _BOUND_STEPS = 1000
 _MAX_RATE = 60.0
 """Noise of a smaller scale than its inverse is nearly always zero."""
@@ -31,10 +31,14 @@ class CountedTable:
     scale : Fraction
         Scale of the noise in a cell, in parts of a unit.
     clamp : tuple of int
-        The least and the greatest value of a cell.
+        The least and the greatest value of a cell that an honest silo sends.
+    accepted : tuple of int
+        The least and the greatest value of a cell that a collector accepts, within the clamp. An honest
+        cell of the table is outside with a probability of at most half of FALSE_ALARM, divided by the
+        number of tables.
     total_error : int
-        The table's total differs from its true total by more with a probability of at most FALSE_ALARM
-        divided by the number of tables. It is in parts SOFT_UNIT of a row, also for units of 1.
+        The table's total differs from its true total by more with the same probability at most. It is in
+        parts SOFT_UNIT of a row, also for units of 1.
     """
 
     start: int
@@ -43,6 +47,7 @@ class CountedTable:
     unit: int
     scale: Fraction
     clamp: tuple[int, int]
+    accepted: tuple[int, int]
     total_error: int
 
     @property

@@ -72,7 +72,7 @@ def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
     The other classes make up for the total, which must be between 0 and R.
     """
     table, unit = silos.plan.mechanism.tables[place], silos.tables[place].unit
-    counts, (low, high) = silos.tables[place].counts, (each / unit for each in table.clamp)
+    counts, (low, high) = silos.tables[place].counts, (each / unit for each in table.accepted)
     others, total = len(counts) - 1, counts.sum(axis=0)
     room = silos.plan.rows + table.total_error / SOFT_UNIT - low - (silos.k - 1) * len(counts) * low
     ratio = _divide(counts, total, 1.0)
@@ -86,7 +86,7 @@ def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
     weights = np.array([1 / table.total_variance for table in silos.tables])
     weights /= weights.sum()
     tables = silos.plan.mechanism.tables
-    lows = np.array([table.values * table.clamp[0] / table.unit for table in tables])
+    lows = np.array([table.values * table.accepted[0] / table.unit for table in tables])
     errors = np.array([table.total_error for table in tables]) / SOFT_UNIT
     low, error, rows = float(weights @ lows), float(weights @ errors), silos.plan.rows
     counts, share = classes.counts, classes.counts / classes.rows

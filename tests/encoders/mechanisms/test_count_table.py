@@ -188,10 +188,11 @@ CHECKED = CountTable([(2, 1), (3, SOFT_UNIT), (5, 1)], 2, 1000, 1, Fraction(3))
 
 
 def packed(totals: Sequence[float]) -> bytes:
-    """Return a message whose tables have these totals, in rows, all in their first cell."""
-    cells = [0] * CHECKED.cells
+    """Return a message whose tables have these totals, in rows, divided equally among their cells."""
+    cells: list[int] = []
     for each, total in zip(CHECKED.tables, totals, strict=True):
-        cells[each.start] = round(total * each.unit)
+        share, rest = divmod(round(total * each.unit), each.end - each.start)
+        cells += [share + (place < rest) for place in range(each.end - each.start)]
     return struct.pack(f"<{CHECKED.cells}q", *cells)
 
 
@@ -243,17 +244,29 @@ def test_totals_that_noise_explains_are_accepted(case: str) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_cell_beyond_the_clamp_is_refused_although_the_totals_agree(place: int) -> None:
+def test_a_cell_that_noise_does_not_explain_is_refused_although_the_totals_agree(place: int) -> None:
     each = CHECKED.tables[place]
-    for value, refused in [(each.clamp[0], False), (each.clamp[0] - 1, True)]:
-        cells = list(struct.unpack(f"<{CHECKED.cells}q", packed([500, 500, 500])))
-        cells[each.start] -= value
-        cells[each.start + 1] += value
-        assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is not refused
-    cells = list(struct.unpack(f"<{CHECKED.cells}q", packed([1000, 1000, 1000])))
-    cells[each.start] = each.clamp[1] + 1
-    cells[each.start + 1] = 1000 * each.unit - each.clamp[1] - 1
-    assert not validity(struct.pack(f"<{CHECKED.cells}q", *cells))
+    low, high = each.accepted
+    for first, rows, accepted in [
+        (low, 500, True),
+        (low - 1, 500, False),
+        (high, 1000, True),
+        (high + 1, 1000, False),
+    ]:
+        cells = list(struct.unpack(f"<{CHECKED.cells}q", packed([rows] * 3)))
+        others = each.end - each.start - 1
+        share, rest = divmod(rows * each.unit - first, others)
+        cells[each.start : each.end] = [first, *(share + (other < rest) for other in range(others))]
+        assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is accepted
+
+
+def test_what_a_collector_accepts_is_far_within_the_clamp_and_contains_honest_noise() -> None:
+    cells = CHECKED.cells
+    for each in CHECKED.tables:
+        reach = -each.accepted[0]
+        assert each.accepted == (-reach, 1000 * each.unit + reach)
+        assert each.clamp[0] < 2 * each.accepted[0]
+        assert 2 * math.exp(-reach / float(each.scale)) * cells <= FALSE_ALARM
 
 
 def test_extreme_cells_do_not_wrap_around_the_totals() -> None:
@@ -304,7 +317,7 @@ def test_the_bound_of_a_sum_holds_exactly_and_is_not_loose(count: int, scale: fl
 def solve_range(mechanism: CountTable, weights: np.ndarray) -> tuple[float, float]:
     """Return the least and the greatest weighted sum by linear programming; the last variable is the rows."""
     cells = mechanism.cells
-    bounds = [each.clamp for each in mechanism.tables for _ in range(each.start, each.end)]
+    bounds = [each.accepted for each in mechanism.tables for _ in range(each.start, each.end)]
     limits, right = [], []
     for each in mechanism.tables:
         for sign in (1, -1):

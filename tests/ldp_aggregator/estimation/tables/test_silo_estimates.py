@@ -356,7 +356,7 @@ def noisy_messages(plan: SiloPlan, rng: np.random.Generator, count: int) -> list
     for _ in range(count):
         rows, cells = rng.choice([0, plan.rows]), np.zeros(mechanism.cells, dtype=np.int64)
         for table in mechanism.tables:
-            low, high = table.clamp
+            low, high = table.accepted
             mine = rng.choice([low, high, 0], table.values * 3, p=[0.45, 0.1, 0.45])
             # the rest of the total is in one cell, as far as its limits allow
             error = rng.choice([-1, 0, 1]) * table.total_error * table.unit // SOFT_UNIT

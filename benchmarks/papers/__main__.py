@@ -42,7 +42,13 @@ TITLES = {
 @click.argument("papers", nargs=-1, type=click.Choice(list(PAPERS)))
 @click.option("--data", envvar="LDP_DATA", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--splits", type=click.IntRange(min=1), default=3, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Not of ours.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Of splits and noise; ours draws noise from the operating system.",
+)
 def main(papers: tuple[str, ...], data: Path | None, splits: int, seed: int) -> None:
     """Print the tables of the named papers, or of all; without data only reasons and errors."""
     read: dict[str, PaperRows] = {}

@@ -58,7 +58,7 @@ def objective_constants(epsilon: float, ridge: float) -> tuple[float, float]:
     left = epsilon - math.log(1 + 2 * c / ridge + c**2 / ridge**2)
     if left > 0:
         return ridge, left / 2
-    return max(ridge, c / math.expm1(epsilon / 4)), epsilon / 4
+    return c / math.expm1(epsilon / 4), epsilon / 4
 
 
 Fit = Callable[[FloatArray, FloatArray, float, float, np.random.Generator], FloatArray]

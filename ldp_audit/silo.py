@@ -10,8 +10,8 @@ nothing: other rows, or another event, may reveal more.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -131,16 +131,19 @@ def audit_silo(
         pairs = make_neighbours(plan, Path(folder))
         share = ALPHA / (2 * len(pairs) + 1)  # each pair has a bound and a test of repeated noise
         for pair in pairs:
-            both = [list(device.messages(plan, file, pair.person, trials)) for file in pair.files]
-            leaks.append(_measure(plan, pair, [[[each] for each in found] for found in both], share))
-            for found in both:
-                faults += _find_faults(plan, found, share / 2)
+            found = [
+                _Messages.read(plan, pair, device.messages(plan, file, pair.person, trials))
+                for file in pair.files
+            ]
+            leaks.append(_measure(plan, pair.name, [each.outcomes for each in found], share))
+            faults += [fault for each in found for fault in each.find_faults(plan, share / 2)]
             advance()
-        whole = [
+        attempts = [
             [device.attempts(plan, file, pairs[0].person) for _ in range(reports)] for file in pairs[0].files
         ]
-        leaks.append(_measure(plan, pairs[0], whole, share, WHOLE_REPORTS))
-        if any(len(set(bodies)) != 1 for found in whole for bodies in found):
+        outcomes = [[read_outcome(plan, bodies, pairs[0]) for bodies in found] for found in attempts]
+        leaks.append(_measure(plan, WHOLE_REPORTS, outcomes, share))
+        if any(len(set(bodies)) != 1 for found in attempts for bodies in found):
             faults.append("a retry sends other bytes than the first attempt")
         advance()
     return SiloAudit(leaks, list(dict.fromkeys(faults)))
@@ -152,12 +155,9 @@ def count_stages(plan: SiloPlan) -> int:
         return len(make_neighbours(without_tokens(plan), Path(folder))) + 1
 
 
-def _measure(
-    plan: SiloPlan, pair: Neighbours, both: Sequence[Sequence[list[bytes]]], alpha: float, name: str = ""
-) -> SiloLeak:
-    outcomes = [[read_outcome(plan, bodies, pair) for bodies in found] for found in both]
+def _measure(plan: SiloPlan, name: str, outcomes: Sequence[Sequence[Hashable]], alpha: float) -> SiloLeak:
     bound, largest = bound_epsilon(outcomes[0], outcomes[1], alpha)
-    return SiloLeak(name or pair.name, float(plan.epsilon), bound, largest, len(both[0]))
+    return SiloLeak(name, float(plan.epsilon), bound, largest, len(outcomes[0]))
 
 
 def read_outcome(plan: SiloPlan, bodies: Sequence[bytes], pair: Neighbours) -> Hashable:
@@ -182,21 +182,49 @@ def _class_total(table: CountedTable, cells: np.ndarray, label: int) -> int:
     return int(cells[table.start + label : table.end : table.labels].sum())
 
 
-def _find_faults(plan: SiloPlan, messages: Sequence[bytes], alpha: float) -> list[str]:
-    """Return what is wrong with messages of the same rows, besides what their cells reveal."""
-    reports = [unpack(message, plan.max_report_bytes) for message in messages]
-    faults = []
-    for message, report in zip(messages, reports, strict=True):
-        expected = pack(Report(plan.digest_bytes, plan.question.index, report.id, report.payload))
-        if message != expected or len(message) != plan.message_bytes:
-            faults.append("a message differs from others in more than its id and its cells")
-            break
-    if len({report.id for report in reports}) < len(reports):
-        faults.append("two messages have the same id")
-    repeated = sum(report.payload == reports[0].payload for report in reports[1:])
-    if binom.sf(repeated - 1, len(reports) - 1, _most_frequent(plan)) < alpha:
-        faults.append("messages repeat the same noise")
-    return faults
+@dataclass
+class _Messages:
+    """What the audit keeps of many messages of the same rows.
+
+    Attributes
+    ----------
+    outcomes : list
+    ids : set of bytes
+    first : bytes
+        The payload of the first message.
+    repeated : int
+        Number of later messages with that payload.
+    malformed : int
+        Number of messages that differ from others in more than their id and payload.
+    """
+
+    outcomes: list[Hashable] = field(default_factory=list)
+    ids: set[bytes] = field(default_factory=set)
+    first: bytes = b""
+    repeated: int = 0
+    malformed: int = 0
+
+    @classmethod
+    def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _Messages:
+        found = cls()
+        for message in messages:
+            report = unpack(message, plan.max_report_bytes)
+            expected = pack(Report(plan.digest_bytes, plan.question.index, report.id, report.payload))
+            found.malformed += message != expected or len(message) != plan.message_bytes
+            found.repeated += report.payload == found.first
+            found.first = found.first or report.payload
+            found.ids.add(report.id)
+            found.outcomes.append(read_outcome(plan, [message], pair))
+        return found
+
+    def find_faults(self, plan: SiloPlan, alpha: float) -> Iterator[str]:
+        """Yield what is wrong with the messages, besides what their cells reveal."""
+        if self.malformed:
+            yield "a message differs from others in more than its id and its cells"
+        if len(self.ids) < len(self.outcomes):
+            yield "two messages have the same id"
+        if binom.sf(self.repeated - 1, len(self.outcomes) - 1, _most_frequent(plan)) < alpha:
+            yield "messages repeat the same noise"
 
 
 def _most_frequent(plan: SiloPlan) -> float:

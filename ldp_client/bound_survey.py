@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from encoders.errors import SurveyError
+from encoders.survey.compiled_plan import PlanT
 from ldp_client.errors import ConsentError
 from ldp_client.journal.consent import require_pinned_plan
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
-from ldp_client.plan_reader import PlanReader, PlanT
+from ldp_client.plan_reader import PlanReader
 from ldp_client.plan_source import is_url, load_any_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.survey_identity import SurveyIdentity

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic
 
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.compiled_plan import PlanT
 from encoders.survey.plan import Plan
 from encoders.survey.plan_files import load_plan_file
-
-PlanT = TypeVar("PlanT", bound=AnyPlan)
 
 
 @dataclass(frozen=True)

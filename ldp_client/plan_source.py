@@ -7,14 +7,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
-from encoders.survey.compiled_plan import AnyPlan, CompiledPlan
+from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, PlanT
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
-from ldp_client.plan_reader import PEOPLE, PlanReader, PlanT
+from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.transport import HttpTransport, Transport
 
 _TIMEOUT_SECONDS = 10.0

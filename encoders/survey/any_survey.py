@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import SILO
 from encoders.survey.plan_files import load_file, named_lines
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
-from encoders.survey.toml_reader import is_silo_document, parse_survey_file, raise_mistakes, read_survey
+from encoders.survey.survey_tables import read_tables
+from encoders.survey.toml_reader import check_tables, is_silo_document, parse_survey_file
 
 
 def read_any_survey(text: str) -> Survey | SiloSurvey:
     """Read an authored survey of either kind; see :func:`~encoders.survey.toml_reader.read_survey`."""
     document = parse_survey_file(text)
-    if not is_silo_document(document):
-        return read_survey(text)
-    survey, mistakes = read_silo_tables(document)
-    raise_mistakes(mistakes, text)
-    return survey
+    if is_silo_document(document):
+        return check_tables(read_silo_tables(document), text)
+    return check_tables(read_tables(document), text)
 
 
 def read_any_plan(data: bytes) -> Plan | SiloPlan:
@@ -54,6 +52,3 @@ def _is_silo_plan(data: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(document, dict) and document.get("kind") == SILO
-
-
-__all__ = ["AnyPlan", "load_any_plan_file", "read_any_plan", "read_any_survey"]

@@ -7,11 +7,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.base import CountedMechanism
 from encoders.report import MAX_REPORT_BYTES
+from encoders.survey.canonical import load_canonical_json
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_survey_id
 
@@ -44,7 +45,7 @@ QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompiledPlan(Generic[QuestionT]):
-    """A compiled survey; :class:`~encoders.survey.plan.Plan` is that of people.
+    """A compiled survey; :class:`~encoders.survey.plan.Plan` is a survey of people.
 
     Attributes
     ----------
@@ -156,5 +157,16 @@ class CompiledPlan(Generic[QuestionT]):
         return more
 
 
+def load_plan_document(data: bytes) -> dict[str, Any]:
+    """Parse a plan's canonical JSON; raise SurveyError if it is too long, or not a plan of this format."""
+    if len(data) > MAX_PLAN_BYTES:
+        raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
+    document = load_canonical_json(data)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SurveyError(f"not a plan of format {FORMAT}", "format")
+    return document
+
+
 AnyPlan = CompiledPlan[CountedQuestion]
 """A plan of people or of silos, as a collector uses it."""
+PlanT = TypeVar("PlanT", bound=AnyPlan)

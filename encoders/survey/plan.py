@@ -12,8 +12,8 @@ from typing import Any
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
-from encoders.survey.canonical import dump_canonical_json, load_canonical_json
-from encoders.survey.compiled_plan import FORMAT, MAX_PLAN_BYTES, CompiledPlan
+from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
@@ -76,11 +76,7 @@ class Plan(CompiledPlan[Question]):
         PrivacyError
             If a question spends more than epsilon.
         """
-        if len(data) > MAX_PLAN_BYTES:
-            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
-        document = load_canonical_json(data)
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        document = load_plan_document(data)
         if document.get("kind") == SILO:
             raise SurveyError(SILO_REFUSAL, "kind")
         try:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.compiled_plan import PlanT
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import TOML_ONLY, read_survey
-
-PlanT = TypeVar("PlanT", bound=AnyPlan)
 
 
 def load_plan_file(path: Path) -> Plan:

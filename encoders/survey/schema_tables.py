@@ -17,7 +17,6 @@ from encoders.survey.table_entries import EntryReader, Path, Table
 if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
-MAX_USERS = 10**11
 MAX_BINS = 1000
 
 _ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
@@ -67,14 +66,6 @@ class SchemaReader(EntryReader):
             self.note(("survey", "enrolment"), 'must be "open" (anybody answers) or "token" (by invitation)')
             return OPEN
         return str(value)
-
-    def read_users(self, table: Table) -> int | None:
-        """Read the number of people who are expected to answer."""
-        value = table.get("users")
-        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
-            return value
-        self.note(("survey", "users"), "needs the number of people expected to answer, a whole number from 1")
-        return None
 
     def read_epsilon(self, table: Table) -> Decimal:
         """Read the budget of one report."""

@@ -16,8 +16,8 @@ from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
-from encoders.survey.canonical import dump_canonical_json, load_canonical_json
-from encoders.survey.compiled_plan import FORMAT, MAX_PLAN_BYTES, CompiledPlan
+from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import Feature, Label
 from encoders.survey.numeric_features import NumericFeature
@@ -173,11 +173,7 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
         PrivacyError
             If the noise is too small for epsilon.
         """
-        if len(data) > MAX_PLAN_BYTES:
-            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
-        document = load_canonical_json(data)
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        document = load_plan_document(data)
         if document.get("kind") != SILO:
             raise SurveyError("this plan is for answers of people, not for messages of silos", "kind")
         try:

@@ -119,9 +119,9 @@ class _SiloReader(SchemaReader):
         )
 
     def read_count(self, table: Table, key: str, most: int, what: str) -> int:
-        """Read a number of rows."""
+        """Read a number of rows; a wrong one is replaced by the greatest."""
         value = table.get(key)
         if type(value) is int and 1 <= value <= most:
             return value
         self.note(("survey", key), f"needs {what}, a whole number from 1 to {most:,}")
-        return 1 if key == "rows_per_person" else most
+        return most

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
@@ -15,8 +15,7 @@ from encoders.survey.survey import Survey
 from encoders.survey.table_entries import Mistake, Path, Table
 from encoders.survey.validation_round import Validation
 
-if TYPE_CHECKING:
-    pass
+MAX_USERS = 10**11
 
 _TABLE_KEYS = {
     "survey": {"id", "epsilon", "family", "enrolment", "users"},
@@ -69,7 +68,14 @@ class _SurveyReader(SchemaReader):
         validation = self.read_validation(tables["validation"], survey)
         return survey.with_validation(validation) if validation else survey
 
-    # -- [mechanism] -------------------------------------------------
+    # -- [survey] and [mechanism] ------------------------------------------------------------
+
+    def read_users(self, table: Table) -> int | None:
+        value = table.get("users")
+        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
+            return value
+        self.note(("survey", "users"), "needs the number of people expected to answer, a whole number from 1")
+        return None
 
     def read_mechanism(self, table: Table, key: str, check: Callable[[str], str]) -> str:
         name = table.get(key, "auto")

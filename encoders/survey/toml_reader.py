@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
 from encoders.survey.plan_checks import SILO, SILO_REFUSAL
@@ -13,6 +13,8 @@ from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
 from encoders.survey.table_entries import Mistake
 from encoders.survey.toml_lines import find_line
+
+SurveyT = TypeVar("SurveyT")
 
 TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
@@ -33,9 +35,7 @@ def read_survey(text: str) -> Survey:
     document = parse_survey_file(text)
     if is_silo_document(document):
         raise SurveyError(SILO_REFUSAL, "survey.kind", find_line(text, ("survey", "kind")))
-    survey, mistakes = read_tables(document)
-    raise_mistakes(mistakes, text)
-    return survey
+    return check_tables(read_tables(document), text)
 
 
 def parse_survey_file(text: str) -> dict[str, Any]:
@@ -55,12 +55,14 @@ def is_silo_document(document: Mapping[str, Any]) -> bool:
     return isinstance(table, dict) and table.get("kind") == SILO
 
 
-def raise_mistakes(mistakes: Sequence[Mistake], text: str) -> None:
-    """Raise one SurveyError for all mistakes, in the order of the file; do nothing if there are none."""
+def check_tables(read: tuple[SurveyT, Sequence[Mistake]], text: str) -> SurveyT:
+    """Return a survey; raise one SurveyError for all mistakes in its tables, in the order of the file."""
+    survey, mistakes = read
     text = text.removeprefix("\ufeff")
     errors = [SurveyError(why, ".".join(path), find_line(text, path, value)) for path, why, value in mistakes]
     if errors:
         raise combine_errors(sorted(errors, key=lambda error: error.line or 0))
+    return survey
 
 
 def _explain_syntax(message: str, text: str) -> str:

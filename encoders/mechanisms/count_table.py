@@ -63,9 +63,10 @@ class CountTable(CountedMechanism):
         for values, unit in shapes:
             noise = scale * unit
             reach = ceil(CLAMP_SCALES * noise)
-            share = FALSE_ALARM / 2 / len(shapes)  # half for the cells, half for the totals
+            share = FALSE_ALARM / 3 / len(shapes)  # a third each for cells, totals, and totals of labels
             cell_error = min(ceil(bound_sum(1, float(noise), share / (values * labels))), reach)
             total_error = ceil(bound_sum(values * labels, float(noise), share))
+            class_error = ceil(bound_sum(values, float(noise), share / labels))
             tables.append(
                 CountedTable(
                     start=tables[-1].end if tables else 0,
@@ -76,6 +77,7 @@ class CountTable(CountedMechanism):
                     clamp=(-reach, rows * unit + reach),
                     accepted=(-cell_error, rows * unit + cell_error),
                     total_error=total_error * (SOFT_UNIT // unit),
+                    class_error=class_error * (SOFT_UNIT // unit),
                 )
             )
         self.tables = tuple(tables)
@@ -134,23 +136,25 @@ class CountTable(CountedMechanism):
     def refusal(self) -> str:
         """Why a message of the right length is refused, without a number of the message."""
         return (
-            "the cells contradict the survey or one another: all tables of a message count the same rows, "
-            "at most as many as the survey allows"
+            "the cells contradict the survey or one another: all tables of a message count the same rows "
+            "with the same labels, at most as many as the survey allows"
         )
 
     def _is_valid(self, payload: bytes) -> bool:
-        """Return whether noise explains every cell, and one number of rows explains all totals."""
-        message = self.contribution(payload)
-        least, most = 0, self.rows * SOFT_UNIT
+        """Return whether noise explains every cell, and the tables agree on the rows of each label."""
+        message, labels = self.contribution(payload), self.tables[0].labels
+        ranges = [(0, self.rows * SOFT_UNIT)] * (labels + 1)  # the rows of each label, and all rows
         for table in self.tables:
             cells = message[table.start : table.end]
             low, high = table.accepted
             if min(cells) < low or max(cells) > high:
                 return False
-            total = sum(cells) * (SOFT_UNIT // table.unit)
-            least = max(least, total - table.total_error)
-            most = min(most, total + table.total_error)
-        return least <= most
+            totals = [*(sum(cells[label::labels]) for label in range(labels)), sum(cells)]
+            errors = [table.class_error] * labels + [table.total_error]
+            for place, (total, error) in enumerate(zip(totals, errors, strict=True)):
+                rows, (least, most) = total * (SOFT_UNIT // table.unit), ranges[place]
+                ranges[place] = max(least, rows - error), min(most, rows + error)
+        return all(least <= most for least, most in ranges)
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
         """Return which payloads can occur; see :meth:`CountedMechanism.are_valid`."""
@@ -175,7 +179,11 @@ class CountTable(CountedMechanism):
         return list(struct.unpack(f"<{self.cells}q", payload))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest amount; see :meth:`CountedMechanism.contribution_range`."""
+        """Return bounds of the amount; see :meth:`CountedMechanism.contribution_range`.
+
+        They hold for all messages whose cells and totals pass. The check of the rows of each label is not
+        used, so they may be wider than necessary.
+        """
         from encoders.mechanisms.count_table_range import greatest_amount  # late: only analysts need it
 
         weights = np.asarray(weights, dtype=float)

@@ -1,4 +1,4 @@
-"""The greatest weighted sum of cells that one message of a silo can have and still pass all checks."""
+"""A bound on the weighted sums of cells that one message of a silo can have and still pass the checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from encoders.mechanisms.soft_cells import SOFT_UNIT
 
 
 def greatest_amount(tables: Sequence[CountedTable], rows: int, weights: FloatArray) -> FloatArray:
-    """Return the greatest weighted sum of a message's cells.
+    """Return the greatest weighted sum of the cells of a message whose cells and totals pass the checks.
 
     A dishonest silo chooses a number of rows, the total of each table near it, and fills the cells with
     the largest weights first. The amount is a concave function of the number of rows, so bisection finds its

@@ -34,11 +34,14 @@ class CountedTable:
         The least and the greatest value of a cell that an honest silo sends.
     accepted : tuple of int
         The least and the greatest value of a cell that a collector accepts, within the clamp. An honest
-        cell of the table is outside with a probability of at most half of FALSE_ALARM, divided by the
+        cell of the table is outside with a probability of at most a third of FALSE_ALARM, divided by the
         number of tables.
     total_error : int
         The table's total differs from its true total by more with the same probability at most. It is in
         parts SOFT_UNIT of a row, also for units of 1.
+    class_error : int
+        The total of a label in the table differs from its true total by more with the same probability at
+        most, all labels together. It is in the same parts.
     """
 
     start: int
@@ -49,6 +52,7 @@ class CountedTable:
     clamp: tuple[int, int]
     accepted: tuple[int, int]
     total_error: int
+    class_error: int
 
     @property
     def noise_variance(self) -> float:

@@ -68,32 +68,39 @@ def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
 def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
     """Return how far a message that passes the checks moves P(value | c) of one feature, (k,), at most.
 
-    The greatest ratio has as many rows as possible in its cell, and as few in the other cells of its class.
-    The other classes make up for the total, which must be between 0 and R.
+    The total of a class in the message is a free number between its limits, and the ratio is monotone in it
+    except where a cell reaches its limit.
     """
     table, unit = silos.plan.mechanism.tables[place], silos.tables[place].unit
     counts, (low, high) = silos.tables[place].counts, (each / unit for each in table.accepted)
     others, total = len(counts) - 1, counts.sum(axis=0)
-    room = silos.plan.rows + table.total_error / SOFT_UNIT - low - (silos.k - 1) * len(counts) * low
+    error = table.class_error / SOFT_UNIT
+    limits = max(-error, low * len(counts)), min(silos.plan.rows + error, high * len(counts))
     ratio = _divide(counts, total, 1.0)
-    most = _divide(counts + high, total + high + others * low, 1.0)
-    least = _divide(counts + low, total + low + min(others * high, room), 0.0)
-    return np.asarray(np.maximum(most - ratio, ratio - least).max(axis=0))
+    moves = []
+    for added in (*limits, *np.clip([high + others * low, low + others * high], *limits)):
+        most = _divide(counts + min(high, added - others * low), total + added, 1.0)
+        least = _divide(counts + max(low, added - others * high), total + added, 0.0)
+        moves.append(np.maximum(most - ratio, ratio - least).max(axis=0))
+    return np.asarray(np.max(moves, axis=0))
 
 
 def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
     """Return how far a message that passes the checks moves P(c), (k,), at most."""
     weights = np.array([1 / table.total_variance for table in silos.tables])
     weights /= weights.sum()
-    tables = silos.plan.mechanism.tables
+    tables, rows = silos.plan.mechanism.tables, silos.plan.rows
+    class_errors, errors = (
+        np.array([getattr(table, name) for table in tables]) / SOFT_UNIT
+        for name in ("class_error", "total_error")
+    )
     lows = np.array([table.values * table.accepted[0] / table.unit for table in tables])
-    errors = np.array([table.total_error for table in tables]) / SOFT_UNIT
-    low, error, rows = float(weights @ lows), float(weights @ errors), silos.plan.rows
+    low, high = float(weights @ np.maximum(lows, -class_errors)), rows + float(weights @ class_errors)
+    error, room = float(weights @ errors), -(silos.k - 1) * low
     counts, share = classes.counts, classes.counts / classes.rows
-    # the rows of the message are a free number from 0 to R, and the ratio is monotone in it
-    totals = np.array([-error, rows + error])[:, None]
-    gain = totals - (silos.k - 1) * low
-    most = _divide(counts + gain, classes.rows + totals, 1.0).max(axis=0)
+    # the rows of the message are a free number, and the ratio is monotone in it except at the class's limit
+    totals = np.array([-error, rows + error, np.clip(high - room, -error, rows + error)])[:, None]
+    most = _divide(counts + np.minimum(totals + room, high), classes.rows + totals, 1.0).max(axis=0)
     least = _divide(counts + low, classes.rows + totals, 0.0).min(axis=0)
     current = np.clip(share, 0.0, 1.0)
     return np.asarray(np.maximum(most - current, current - least))

@@ -187,12 +187,17 @@ def test_a_flood_of_false_messages_does_not_wrap_around() -> None:
 CHECKED = CountTable([(2, 1), (3, SOFT_UNIT), (5, 1)], 2, 1000, 1, Fraction(3))
 
 
+def divide(total: int, count: int) -> list[int]:
+    """Divide a total into parts that differ by at most one."""
+    share, rest = divmod(total, count)
+    return [share + (place < rest) for place in range(count)]
+
+
 def packed(totals: Sequence[float]) -> bytes:
     """Return a message whose tables have these totals, in rows, divided equally among their cells."""
     cells: list[int] = []
     for each, total in zip(CHECKED.tables, totals, strict=True):
-        share, rest = divmod(round(total * each.unit), each.end - each.start)
-        cells += [share + (place < rest) for place in range(each.end - each.start)]
+        cells += divide(round(total * each.unit), each.end - each.start)
     return struct.pack(f"<{CHECKED.cells}q", *cells)
 
 
@@ -253,10 +258,42 @@ def test_a_cell_that_noise_does_not_explain_is_refused_although_the_totals_agree
         (high, 1000, True),
         (high + 1, 1000, False),
     ]:
-        cells = list(struct.unpack(f"<{CHECKED.cells}q", packed([rows] * 3)))
-        others = each.end - each.start - 1
-        share, rest = divmod(rows * each.unit - first, others)
-        cells[each.start : each.end] = [first, *(share + (other < rest) for other in range(others))]
+        cells = [0] * CHECKED.cells  # all rows have the first label
+        for other in CHECKED.tables:
+            cells[other.start : other.end : LABELS] = divide(rows * other.unit, other.values)
+        rest = divide(rows * each.unit - first, each.values - 1)
+        cells[each.start : each.end : LABELS] = [first, *rest]
+        assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is accepted
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("label", [0, 1])
+def test_tables_that_contradict_each_other_about_a_label_are_refused(place: int, label: int) -> None:
+    # a table moves rows from one label to the other, and its total stays the same
+    each = CHECKED.tables[place]
+    others = [other.class_error for other in CHECKED.tables if other is not each]
+    for excess, accepted in [(0, True), (1, False)]:
+        moved = (each.class_error + min(others)) * each.unit // SOFT_UNIT + excess
+        cells = list(struct.unpack(f"<{CHECKED.cells}q", packed([500, 500, 500])))
+        for cell, more in enumerate(divide(moved, each.values)):
+            cells[each.start + cell * LABELS + label] -= more
+            cells[each.start + cell * LABELS + 1 - label] += more
+        assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is accepted
+
+
+@pytest.mark.parametrize("rows", [0, 1000])
+@pytest.mark.parametrize("label", [0, 1])
+def test_the_rows_of_a_label_are_between_none_and_all(rows: int, label: int) -> None:
+    for excess, accepted in [(0, True), (1, False)]:
+        cells = [0] * CHECKED.cells
+        for each in CHECKED.tables:
+            error = (each.class_error + excess) * each.unit // SOFT_UNIT + excess
+            total = rows * each.unit + (error if rows else -error)
+            for place, (mine, other) in enumerate(
+                zip(divide(total, each.values), divide(rows * each.unit - total, each.values), strict=True)
+            ):
+                cells[each.start + place * LABELS + label] = mine
+                cells[each.start + place * LABELS + 1 - label] = other
         assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is accepted
 
 
@@ -283,10 +320,12 @@ def test_another_length_is_refused() -> None:
 def test_honest_messages_pass() -> None:
     # the hardest: fewer rows than noise, and as many rows as the survey allows
     rng = FastStream(12)
-    for rows in (0, 1, 1000):
+    for rows in itertools.product((0, 1, 1000), (0, 1, 1000)):
+        if sum(rows) > 1000:
+            continue
         cells = [0] * CHECKED.cells
         for each in CHECKED.tables:
-            cells[each.start] = rows * each.unit
+            cells[each.start : each.start + LABELS] = [count * each.unit for count in rows]
         for _ in range(1000):
             CHECKED.check(CHECKED.perturb(cells, rng))
 

@@ -354,16 +354,18 @@ def noisy_messages(plan: SiloPlan, rng: np.random.Generator, count: int) -> list
     """Return messages that pass the checks, with cells at their limits, at random."""
     mechanism, found = plan.mechanism, []
     for _ in range(count):
-        rows, cells = rng.choice([0, plan.rows]), np.zeros(mechanism.cells, dtype=np.int64)
+        cells = np.zeros(mechanism.cells, dtype=np.int64)
+        rows, signs = np.zeros(3, dtype=np.int64), rng.choice([-1, 0, 1], 3)
+        rows[rng.integers(3)] = rng.choice([0, plan.rows])
         for table in mechanism.tables:
             low, high = table.accepted
-            mine = rng.choice([low, high, 0], table.values * 3, p=[0.45, 0.1, 0.45])
-            # the rest of the total is in one cell, as far as its limits allow
-            error = rng.choice([-1, 0, 1]) * table.total_error * table.unit // SOFT_UNIT
-            for place in rng.permutation(len(mine)):
-                rest = rows * table.unit + error - (mine.sum() - mine[place])
-                mine[place] = np.clip(rest, low, high)
-            cells[table.start : table.end] = mine
+            for label in range(3):
+                mine = rng.choice([low, high, 0], table.values, p=[0.45, 0.1, 0.45])
+                # the rest of the label's total is in one cell, as far as its limits allow
+                total = rows[label] * table.unit + signs[label] * table.class_error * table.unit // SOFT_UNIT
+                for place in rng.permutation(len(mine)):
+                    mine[place] = np.clip(total - (mine.sum() - mine[place]), low, high)
+                cells[table.start + label : table.end : 3] = mine
         try:
             mechanism.check(struct.pack(f"<{mechanism.cells}q", *cells.tolist()))
         except ReportError:

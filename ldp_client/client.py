@@ -12,7 +12,7 @@ from encoders.survey.plan import Plan
 from ldp_client.errors import ClosedError
 from ldp_client.journal.file import check_person
 from ldp_client.journal.journal import Journal
-from ldp_client.options import SPREAD_SECONDS, check_options, parse_spread
+from ldp_client.options import SPREAD_SECONDS, check_options, parse_seconds
 from ldp_client.participation import Participation
 from ldp_client.plan_source import find_survey_url
 from ldp_client.policy import MAX_EPSILON, ClientPolicy
@@ -112,7 +112,7 @@ class Client(SurveyDisplay):
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
         self._own_transport = transport
         self._on_outcome = on_outcome or (lambda _receipt: None)
-        self.spread = parse_spread(spread)
+        self.spread = parse_seconds(spread, "spread")
         self._strict = strict
         self._closed_reason = ""
         self.rehearsal = choose_rehearsal(rehearsal)

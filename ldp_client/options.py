@@ -10,14 +10,14 @@ SPREAD_SECONDS = 2.0
 """The default of `spread`."""
 
 
-def parse_spread(spread: object) -> float:
-    """Return the option `spread` as a number of seconds; raise OptionError if it is none."""
+def parse_seconds(value: object, option: str) -> float:
+    """Return the value of an option as a number of seconds; raise OptionError, which names the option."""
     try:
-        seconds = float(spread)  # type: ignore[arg-type]
+        seconds = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         seconds = nan
     if not 0 <= seconds < inf:
-        raise OptionError("spread must be a number of seconds, 0 or more, for example spread=2")
+        raise OptionError(f"{option} must be a number of seconds, 0 or more, for example {option}=2")
     return seconds
 
 

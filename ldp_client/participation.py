@@ -15,7 +15,6 @@ from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
 from ldp_client.bound_survey import BoundSurvey
-from ldp_client.errors import ConsentError
 from ldp_client.journal.consent import require_consent
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
@@ -63,8 +62,6 @@ class Participation(BoundSurvey[Plan]):
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
         entry = require_consent(entry)
-        if entry.url != self.url:
-            raise ConsentError(f"the person has agreed to send to {entry.url}, not to {self.url}")
         plan = self.pinned_plan(entry)
         read_invitation(plan, self.token)
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is

@@ -206,15 +206,14 @@ class Journal(JournalFile):
                 "SELECT closed_at FROM surveys WHERE survey = ? AND origin = ?", identity.key
             ).fetchone()
             first = row[0] if row else None
-            if first is not None and now - first >= CLOSED_SECONDS:
+            since = find_closed_time(first, now)
+            if since is None:
                 _end_report(connection, identity, State.EXPIRED, Reason.SURVEY_CLOSED)
                 return True
-            if first is None or now < first:
-                connection.execute(
-                    "UPDATE surveys SET reason = ?, closed_at = ? "
-                    "WHERE survey = ? AND origin = ? AND state = ?",
-                    (CLOSED_ONCE, now, *identity.key, State.QUEUED),
-                )
+            connection.execute(
+                "UPDATE surveys SET reason = ?, closed_at = ? WHERE survey = ? AND origin = ? AND state = ?",
+                (CLOSED_ONCE, since, *identity.key, State.QUEUED),
+            )
             return False
 
     # -- reading ---------------------------------------------------------------------------
@@ -241,6 +240,16 @@ class Journal(JournalFile):
                 "SELECT survey, origin, signer FROM surveys WHERE state = ?", (State.QUEUED,)
             )
             return [SurveyIdentity(*row) for row in rows]
+
+
+def find_closed_time(first: float | None, now: float) -> float | None:
+    """Return the time of the first of several responses "closed"; None if a day has passed since then.
+
+    The day begins again if the device's clock was set back.
+    """
+    if first is None or now < first:
+        return now
+    return first if now - first < CLOSED_SECONDS else None
 
 
 # -- SQL ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import struct
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from typing import Protocol
 
@@ -60,10 +60,57 @@ class ColumnCounts(Protocol):
 
 
 def count_column(feature: Feature, labels: int) -> ColumnCounts:
-    """Return an object that counts the column of a feature of a survey with so many labels."""
+    """Return an object that counts the column of a feature in a survey with this number of labels."""
     if isinstance(feature, CategoricalFeature):
         return CategoryCounts(feature, labels)
     return NumberCounts(feature, labels)
+
+
+class _TextCounts:
+    """Counts the distinct texts of a column by label, and codes each of them once.
+
+    Parameters
+    ----------
+    labels : int
+        Number of labels of the survey.
+    code : callable
+        Returns the place of a text; raises RowError if it does not fit the survey.
+    """
+
+    def __init__(self, labels: int, code: Callable[[str], int]) -> None:
+        self._code = code
+        self._places: dict[str, int] = {}
+        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, label: int, cells: Sequence[str]) -> None:
+        """Count cells of one label; raise UnfitTextError if one does not fit."""
+        texts = self._texts[label]
+        known = len(texts)
+        texts.update(cells)
+        for text in islice(reversed(texts), len(texts) - known):
+            self.find_place(text)
+
+    def find_place(self, text: str) -> int:
+        """Return the place of a text; raise UnfitTextError if it does not fit."""
+        if text not in self._places:
+            try:
+                self._places[text] = self._code(text)
+            except RowError as error:
+                raise UnfitTextError(text, error) from None
+        return self._places[text]
+
+    def take(self) -> list[Counter[int]]:
+        """Return the number of rows with each place, for each label, and forget the texts."""
+        found: list[Counter[int]] = [Counter() for _ in self._texts]
+        for counts, texts in zip(found, self._texts, strict=True):
+            for text, number in texts.items():
+                counts[self._places[text]] += number
+            texts.clear()
+        self._places.clear()
+        return found
 
 
 class CategoryCounts:
@@ -73,31 +120,18 @@ class CategoryCounts:
 
     def __init__(self, feature: CategoricalFeature, labels: int) -> None:
         self._feature = feature
-        self._places: dict[str, int] = {}
-        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+        self._texts = _TextCounts(labels, self._code)
 
     def add(self, label: int, cells: Sequence[str]) -> None:
         """Count cells; see :class:`ColumnCounts`."""
-        texts = self._texts[label]
-        known = len(texts)
-        texts.update(cells)
-        for text in islice(reversed(texts), len(texts) - known):
-            if text not in self._places:
-                self._places[text] = self._place(text)
+        self._texts.add(label, cells)
 
-    def _place(self, text: str) -> int:
-        try:
-            return self._feature.code(read_boolean(self._feature.from_text(text), self._feature.values))
-        except RowError as error:
-            raise UnfitTextError(text, error) from None
+    def _code(self, text: str) -> int:
+        return self._feature.code(read_boolean(self._feature.from_text(text), self._feature.values))
 
     def finish(self) -> list[Counter[int]]:
         """Return the counts; see :class:`ColumnCounts`."""
-        found: list[Counter[int]] = [Counter() for _ in self._texts]
-        for counts, texts in zip(found, self._texts, strict=True):
-            for text, number in texts.items():
-                counts[self._places[text]] += number
-        return found
+        return self._texts.take()
 
 
 class NumberCounts:
@@ -106,8 +140,7 @@ class NumberCounts:
     def __init__(self, feature: BinnedFeature | NumericFeature, labels: int) -> None:
         self._feature = feature
         self.is_clipped = False
-        self._places: dict[str, int] = {}
-        self._texts: list[Counter[str]] = [Counter() for _ in range(labels)]
+        self._texts = _TextCounts(labels, self._code)
         self._numbers = [array("d") for _ in range(labels)]
         self._buffered = BUFFERED_NUMBERS // labels
         self._counts: list[Counter[int]] = [Counter() for _ in range(labels)]
@@ -130,33 +163,22 @@ class NumberCounts:
         return self._counts
 
     def _add_texts(self, label: int, cells: Sequence[str]) -> None:
-        texts = self._texts[label]
-        known = len(texts)
-        texts.update(cells)
-        for text in islice(reversed(texts), len(texts) - known):
-            if text not in self._places:
-                self._places[text] = self._place(text)
-        if len(self._places) > MAX_TEXTS and not self._is_sorting:
+        self._texts.add(label, cells)
+        if len(self._texts) > MAX_TEXTS and not self._is_sorting:
             self._count_texts()
             self._is_sorting = True
             self._least_numbers = find_least_numbers(self._feature)
 
-    def _place(self, text: str) -> int:
-        try:
-            value = self._feature.from_text(text)
-            code = self._feature.code(value)
-        except RowError as error:
-            raise UnfitTextError(text, error) from None
+    def _code(self, text: str) -> int:
+        value = self._feature.from_text(text)
+        code = self._feature.code(value)
         self.is_clipped = self.is_clipped or self._feature.is_clipped(value)
         return place_code(code) if isinstance(self._feature, NumericFeature) else code
 
     def _count_texts(self) -> None:
         """Count the places of the texts, and forget the texts."""
-        for counts, texts in zip(self._counts, self._texts, strict=True):
-            for text, number in texts.items():
-                counts[self._places[text]] += number
-            texts.clear()
-        self._places.clear()
+        for counts, found in zip(self._counts, self._texts.take(), strict=True):
+            counts.update(found)
 
     def _add_numbers(self, label: int, cells: Sequence[str]) -> bool:
         """Buffer the numbers; return False, and buffer nothing, if a cell is not a finite number or empty."""
@@ -168,7 +190,7 @@ class NumberCounts:
         if not math.isfinite(sum(numbers)):  # NaN and infinity pass through a sum
             return False
         if len(present) < len(cells):
-            self._counts[label][self._place("")] += len(cells) - len(present)
+            self._counts[label][self._texts.find_place("")] += len(cells) - len(present)
         buffer = self._numbers[label]
         buffer += array("d", numbers)
         if len(buffer) >= self._buffered:

@@ -156,7 +156,7 @@ class _RowCounter:
 
     def finish(self) -> list[int]:
         """Return the cells of all tables."""
-        mechanism = self._plan.questions[0].mechanism
+        mechanism = self._plan.mechanism
         cells = [0] * mechanism.cells
         for feature, column, table in zip(self._plan.features, self.columns, mechanism.tables, strict=True):
             for label, counts in enumerate(column.finish()):

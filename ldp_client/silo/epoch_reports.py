@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import secrets
@@ -15,13 +14,13 @@ from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
+from ldp_client.options import parse_seconds
 from ldp_client.receipt import Receipt, State
 from ldp_client.silo.count_rows import CountedRows, count_rows, find_rows
-from ldp_client.silo.ledger import Epoch, NewEpoch
-from ldp_client.silo.ledger_checks import RepeatedPersonsError
+from ldp_client.silo.ledger import Epoch, NewEpoch, find_named
+from ldp_client.silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
 from ldp_client.silo.sending import CLOSED_WHY, send_message
-from ldp_client.silo.silo_journal import find_same_epoch
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
 MAX_SHOWN_ROWS = 5
@@ -48,14 +47,13 @@ class EpochReports:
         """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
         if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
             raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
-        check_timeout(timeout)
+        timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
         plan, journal = self._require_agreed_plan(), self.survey.journal
         # 1. an epoch that is recorded is never counted again
         key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
-        if any((each.survey, each.name) == (plan.id, name) for each in earlier):
-            known = find_same_epoch(earlier, plan.id, name, hash_file(rows, key))
-            assert known is not None
+        if known := find_named(earlier, plan.id, name):
+            require_same_file(known, hash_file(rows, key))
             return self.finish(known, timeout, is_repeat=True)
         # 2. every row is checked and counted before anything is drawn
         require_person_column(plan, person)
@@ -89,7 +87,7 @@ class EpochReports:
 
     def flush(self, epochs: Sequence[Epoch], timeout: float) -> Receipt | None:
         """Send the messages that wait; return the receipt of the first that still waits, or None."""
-        check_timeout(timeout)
+        timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
         for epoch in epochs:
             if epoch.state is State.QUEUED:
@@ -153,8 +151,6 @@ class EpochReports:
                 "the organisation has not agreed to this survey in this journal: call grant(), or `ldp-silo "
                 "grant`, when it agrees"
             )
-        if entry.url != self.survey.url:
-            raise ConsentError(f"the silo has agreed to send to {entry.url}, not to {self.survey.url}")
         return self.survey.pinned_plan(entry)
 
 
@@ -178,12 +174,6 @@ def explain_repeated_persons(
         f"{most} row{'s' * (most > 1)} over all epochs, the most that the survey allows (rows_per_person), "
         "or with rows in another survey of the family",
     )
-
-
-def check_timeout(timeout: float) -> None:
-    """Raise OptionError unless a timeout is a number of seconds, 0 or more."""
-    if not (isinstance(timeout, int | float) and 0 <= timeout < math.inf):
-        raise OptionError("timeout must be a number of seconds, 0 or more")
 
 
 def require_person_column(plan: SiloPlan, person: str | None) -> None:

@@ -173,6 +173,11 @@ def read_epochs(connection: sqlite3.Connection) -> list[Epoch]:
     return [_parse_row(row) for row in rows]
 
 
+def find_named(epochs: Sequence[Epoch], survey: str, name: str) -> Epoch | None:
+    """Return the epoch of a survey that has this name; None if there is no such epoch."""
+    return next((epoch for epoch in epochs if (epoch.survey, epoch.name) == (survey, name)), None)
+
+
 def insert_epoch(connection: sqlite3.Connection, epoch: Epoch) -> Epoch:
     """Insert an epoch; return it with its number."""
     cursor = connection.execute(

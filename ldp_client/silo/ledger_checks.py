@@ -11,6 +11,7 @@ from fractions import Fraction
 from encoders.errors import TokenError
 from ldp_client.errors import BudgetError
 from ldp_client.silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
+from ldp_client.silo.rows_file import FileDigest
 
 PERSON_HASH_BYTES = 16
 
@@ -26,6 +27,14 @@ class RepeatedPersonsError(Exception):
     def __init__(self, names: set[str]) -> None:
         super().__init__()
         self.names = names
+
+
+def require_same_file(known: Epoch, file: FileDigest) -> None:
+    """Raise EpochError if an epoch was reported with another file."""
+    if known.file != file:
+        raise EpochError(
+            f"epoch {known.name} was reported with another file: give new rows an epoch of their own"
+        )
 
 
 def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:

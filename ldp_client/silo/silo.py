@@ -164,6 +164,7 @@ class Silo:
         return self.journal.find_epochs(self.identity)
 
     @redact_traceback
+    @return_errors
     def report(
         self,
         rows: str | os.PathLike[str],
@@ -202,15 +203,9 @@ class Silo:
             ``sent`` once the collector has counted the message; ``queued`` while it waits;
             ``already_reported`` if the epoch was counted before.
         """
-        return self._report(rows, epoch, person, new_rows, timeout)
-
-    @return_errors
-    def _report(
-        self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool, timeout: float
-    ) -> Receipt:
         if self.rehearsal:
             return self._reports.rehearse(rows, person)
-        return self._reports.report(rows, name, person, new_rows, timeout)
+        return self._reports.report(rows, epoch, person, new_rows, timeout)
 
     @return_errors
     def flush(self, timeout: float = SEND_SECONDS) -> Receipt:

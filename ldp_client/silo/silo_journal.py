@@ -8,7 +8,7 @@ recorded was never sent.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,12 +16,11 @@ from encoders.errors import Reason
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import JournalError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
-from ldp_client.journal.journal import CLOSED_ONCE, CLOSED_SECONDS, Journal
+from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
 from ldp_client.journal.table import JournalEntry, find_entry
 from ldp_client.receipt import State
 from ldp_client.silo import ledger, ledger_checks
-from ldp_client.silo.ledger import Epoch, EpochError, NewEpoch
-from ldp_client.silo.rows_file import FileDigest
+from ldp_client.silo.ledger import Epoch, NewEpoch
 from ldp_client.survey_identity import SurveyIdentity
 
 
@@ -47,8 +46,7 @@ class SiloJournal(Journal):
 
     def find_epoch(self, identity: SurveyIdentity, name: str) -> Epoch | None:
         """Return one epoch of a survey; None if there is no such epoch."""
-        epochs = self.find_epochs(identity)
-        return next((epoch for epoch in epochs if epoch.name == name), None)
+        return ledger.find_named(self.find_epochs(identity), identity.survey, name)
 
     def epochs(self) -> list[Epoch]:
         """Return the epochs of all surveys."""
@@ -106,8 +104,8 @@ class SiloJournal(Journal):
             require_pinned_plan(agreed, plan)
             agreed = require_consent(agreed)
             earlier = ledger.find_epochs(connection, identity, plan.family)
-            known = find_same_epoch(earlier, identity.survey, new.name, new.file)
-            if known:
+            if known := ledger.find_named(earlier, identity.survey, new.name):
+                ledger_checks.require_same_file(known, new.file)
                 return known, False
             if len(earlier) != new.earlier:
                 raise JournalError("another process has recorded an epoch meanwhile: try again")
@@ -134,27 +132,15 @@ class SiloJournal(Journal):
                 "SELECT closed_at FROM silo_epochs WHERE number = ?", (number,)
             ).fetchone()
             first = row[0] if row else None
-            if first is not None and now - first >= CLOSED_SECONDS:
+            since = find_closed_time(first, now)
+            if since is None:
                 ledger.end_epoch(connection, number, State.EXPIRED, Reason.SURVEY_CLOSED)
                 return True
-            if first is None or now < first:
-                connection.execute(
-                    "UPDATE silo_epochs SET reason = ?, closed_at = ? WHERE number = ? AND state = ?",
-                    (CLOSED_ONCE, now, number, State.QUEUED),
-                )
+            connection.execute(
+                "UPDATE silo_epochs SET reason = ?, closed_at = ? WHERE number = ? AND state = ?",
+                (CLOSED_ONCE, since, number, State.QUEUED),
+            )
             return False
-
-
-def find_same_epoch(earlier: Sequence[Epoch], survey: str, name: str, file: FileDigest) -> Epoch | None:
-    """Return the epoch of a name, if it has this file; raise EpochError if it was reported with another."""
-    for epoch in earlier:
-        if (epoch.survey, epoch.name) == (survey, name):
-            if epoch.file != file:
-                raise EpochError(
-                    f"epoch {name} was reported with another file: give new rows an epoch of their own"
-                )
-            return epoch
-    return None
 
 
 def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:

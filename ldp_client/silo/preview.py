@@ -70,11 +70,13 @@ def describe_plan(plan: SiloPlan) -> list[str]:
     decay = math.exp(-1 / float(plan.scale))
     error = math.sqrt(2 * decay) / (1 - decay)
     rows = "one row" if plan.rows_per_person == 1 else f"at most {plan.rows_per_person} rows"
+    names = ", ".join(feature.name for feature in plan.features)
     return wrap_text(
-        f"Survey {plan.id}: one message of {plan.message_bytes:,} bytes at most, with "
-        f"{plan.mechanism.cells:,} noisy counts of at most {plan.rows:,} rows. Each person has {rows} in all "
-        f"epochs together, and spends epsilon {plan.epsilon} once. Noise changes every count by {error:.3g} "
-        f"rows (standard error). The plan's digest is {plan.digest}."
+        f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
+        f"one message of {plan.message_bytes:,} bytes at most, with {plan.mechanism.cells:,} noisy counts of "
+        f"at most {plan.rows:,} rows. Each person has {rows} in all epochs together, and spends epsilon "
+        f"{plan.epsilon} once. Noise changes every count by {error:.3g} rows (standard error). The plan's "
+        f"digest is {plan.digest}."
     )
 
 

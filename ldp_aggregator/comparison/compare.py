@@ -8,7 +8,7 @@ operating system would an epsilon cover accuracies that are measured on the rows
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from encoders.epsilon_proof import MIN_EPSILON
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.budget import REPLACE, Promise
@@ -29,13 +31,14 @@ from ldp_aggregator.central.learner import CentralModel, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
 from ldp_aggregator.comparison.result import Comparison, Curve
-from ldp_aggregator.comparison.silo_training import train_silos
 from ldp_aggregator.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust
 from ldp_aggregator.comparison.unprotected import LEARNERS
+from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
-from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
+from ldp_aggregator.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
+from ldp_aggregator.simulation.silos import simulate_silos
+from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, predict_labels, run_trial
 from ldp_aggregator.simulation.variants import Variant
 
 MIN_ROWS = 10
@@ -59,6 +62,10 @@ class Experiment:
     repeats : tuple of EncodedRows
         The coded rows of each split.
     seed : int
+    rows_per_person : int
+        Most rows of one person; epsilon is about all of them.
+    silo_plans : dict of Decimal to SiloPlan
+        What silos report at each epsilon; empty if they are not compared.
     """
 
     survey: Survey
@@ -67,6 +74,8 @@ class Experiment:
     epsilons: tuple[Decimal, ...]
     repeats: tuple[EncodedRows, ...]
     seed: int
+    rows_per_person: int
+    silo_plans: Mapping[Decimal, SiloPlan]
 
     def __len__(self) -> int:
         """Return the number of models to train."""
@@ -132,24 +141,24 @@ def prepare(
         )
     survey = _ask_people(written, trusts) if isinstance(written, SiloSurvey) else written
     table = read_labelled_table(survey, rows)
-    if len(table.labels) < MIN_ROWS:
-        raise ComparisonError(
-            f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
-            "of them is for tests"
-        )
+    _require_comparable(table)
     as_written = Variant(epsilon=survey.epsilon, mechanism=survey.frequency)
     repeats = tuple(encode_repeats(table, split_rows(len(table.labels), splits, seed, 0.0), as_written))
-    experiment = Experiment(
+    people = len(repeats[0].split.train)
+    rows_per_person = written.rows_per_person if isinstance(written, SiloSurvey) else 1
+    _require_possible(survey, people, rows_per_person, trusts, ascending)
+    return Experiment(
         survey=survey,
         published=written.compile(),
         trusts=tuple(dict.fromkeys(trusts)),
         epsilons=ascending,
         repeats=repeats,
         seed=seed,
+        rows_per_person=rows_per_person,
+        silo_plans={each: _ask_silos(survey, each, people, rows_per_person) for each in ascending}
+        if any(trust.kind == SILO for trust in trusts)
+        else {},
     )
-    for trust in experiment.trusts:
-        _require_possible(experiment, trust)
-    return experiment
 
 
 def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
@@ -168,25 +177,64 @@ def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
     )
 
 
-def _require_possible(experiment: Experiment, trust: Trust) -> None:
-    """Raise an error if the survey or its rows cannot be used with a trust."""
-    survey, people = experiment.survey, len(experiment.repeats[0].split.train)
-    if trust.kind == SILO and trust.silos > people:
-        raise ComparisonError(f"{trust.text}: there are only {people} training rows, so silos would be empty")
-    for epsilon in experiment.epsilons:
-        if trust.kind == LOCAL:
-            _ask_as_written(survey, epsilon).apply(survey).compile()
-        elif trust.kind in (CENTRAL, SILO):
-            _promise(epsilon)
+def _require_comparable(table: LabelledTable) -> None:
+    """Raise an error if nothing can be learnt from the rows."""
+    if len(table.labels) < MIN_ROWS:
+        raise ComparisonError(
+            f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
+            "of them is for tests"
+        )
+    if len(set(table.labels.tolist())) == 1:
+        value = table.survey.label.values[table.labels[0]]
+        raise ComparisonError(
+            f"all rows have the label {value!r}, so every model is always right: a comparison needs rows of "
+            "at least two labels"
+        )
+
+
+def _require_possible(
+    survey: Survey, people: int, rows_per_person: int, trusts: Sequence[Trust], epsilons: Sequence[Decimal]
+) -> None:
+    """Raise an error if the survey or its rows cannot be used with a trust; silos have plans of their own."""
+    for trust in trusts:
+        if trust.silos > people:
+            raise ComparisonError(
+                f"{trust.text}: there are only {people} training rows, so silos would be empty"
+            )
+        for epsilon in epsilons:
+            if trust.kind == LOCAL:
+                _ask_as_written(survey, epsilon).apply(survey).compile()
+            elif trust.kind == CENTRAL:
+                _promise(epsilon, rows_per_person)
 
 
 def _ask_as_written(survey: Survey, epsilon: Decimal) -> Variant:
     return Variant(epsilon=epsilon, mechanism=survey.frequency)
 
 
-def _promise(epsilon: Decimal) -> Promise:
-    """Return the promise of a curator or a silo that equals that of a local survey: about replacing a row."""
-    return Promise(Fraction(epsilon), adjacency=REPLACE)
+def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int) -> SiloPlan:
+    """Return the plan of silos whose promise equals that of a local survey.
+
+    Epsilon of a plan of silos is about rows that are added or removed. A replaced row is one of each.
+    """
+    if epsilon / 2 < MIN_EPSILON:
+        raise ComparisonError(
+            f"{SILO}: epsilon {epsilon} is too small: silos spend half of it for a row that is added or "
+            f"removed, and the least is {MIN_EPSILON}"
+        )
+    return SiloPlan(
+        id=survey.id,
+        epsilon=epsilon / 2,
+        label=survey.label,
+        features=survey.features,
+        rows=max(rows, rows_per_person),
+        rows_per_person=rows_per_person,
+    )
+
+
+def _promise(epsilon: Decimal, rows_per_person: int) -> Promise:
+    """Return the promise of a curator that equals that of a local survey: about replaced rows."""
+    return Promise(Fraction(epsilon), adjacency=REPLACE, rows_per_person=rows_per_person)
 
 
 def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> Comparison:
@@ -258,27 +306,41 @@ def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) ->
         source = FastStream(np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place)))
         return run_trial(rows, _ask_as_written(experiment.survey, epsilon), source).accuracy, "nb"
     name = zlib.crc32(trust.text.encode())
-    seeds = np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place, name)).spawn(2)
-    source, rng = FastStream(seeds[0]), np.random.default_rng(seeds[1])
+    seeds = np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place, name))
     split, labels = rows.split, rows.table.labels
     if trust.kind == LABELS:
-        response = RandomisedResponse(len(rows.plan.label.values), float(epsilon))
-        sent = response.randomise(labels[split.train], rng)
+        response = RandomisedResponse(
+            len(rows.plan.label.values), float(epsilon) / experiment.rows_per_person
+        )
+        sent = response.randomise(labels[split.train], np.random.default_rng(seeds))
         weights = fit_logistic(experiment.coordinates[split.train], sent, response)
         scores = experiment.coordinates[split.test] @ weights
         return _share_right(rows, scores.argmax(axis=1)), "logistic"
-    training, promise = experiment.take_rows(split.train), _promise(epsilon)
-    if trust.kind == SILO:
-        of_silos = train_silos(training, trust.silos, promise.row_epsilon, source, rng)
-        return _share_right(rows, _predict(of_silos, rows.codes[split.test])), "nb"
-    found = train(training, promise, users=experiment.users, learner=trust.learner, source=source)
-    return _share_right(rows, _predict(found.model, rows.codes[split.test])), found.learner
+    source = FastStream(seeds)
+    if trust.kind == SILO:  # the training rows of a split are in random order
+        plan = experiment.silo_plans[epsilon]
+        codes, of_rows = rows.codes[split.train], labels[split.train]
+        found = estimate_parameters(simulate_silos(plan, codes, of_rows, trust.silos, source))
+        return _share_right(rows, _predict_bayes(rows, found.prior, found.conditionals)), "nb"
+    trained = train(
+        experiment.take_rows(split.train),
+        _promise(epsilon, experiment.rows_per_person),
+        users=experiment.users,
+        learner=trust.learner,
+        source=source,
+    )
+    return _share_right(rows, _predict(rows, trained.model)), trained.learner
 
 
-def _predict(model: CentralModel, codes: IntArray) -> IntArray:
+def _predict(rows: EncodedRows, model: CentralModel) -> IntArray:
     if isinstance(model, CentralNaiveBayes):
-        scores = LogProbabilities.from_probabilities(model.prior, model.conditionals).compute_scores(codes)
-    else:
-        scores = model.scores(codes)
-    best: IntArray = scores.argmax(axis=1)
+        return _predict_bayes(rows, model.prior, model.conditionals)
+    best: IntArray = model.scores(rows.codes[rows.split.test]).argmax(axis=1)
     return best
+
+
+def _predict_bayes(
+    rows: EncodedRows, prior: FloatArray, conditionals: Sequence[ClassConditional]
+) -> IntArray:
+    model = LogProbabilities.from_probabilities(prior, conditionals)
+    return predict_labels(model, rows.codes, rows.split.test)

@@ -17,13 +17,17 @@ from encoders.errors import LdpError, RowError
 from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.count_tables import exact_tables
 from ldp_aggregator.comparison import compare as module
 from ldp_aggregator.comparison.compare import Experiment, compare, prepare
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
-from ldp_aggregator.comparison.silo_training import train_silos
 from ldp_aggregator.comparison.trusts import ComparisonError, parse_trust
 from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
+from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.simulation.labelled_table import split_rows
+from ldp_aggregator.simulation.silos import simulate_silos
 from ldp_aggregator.simulation.simulate import simulate
 from ldp_aggregator.simulation.variants import SimulationGrid
 from tests.support.central_surveys import make_csv, survey_text
@@ -116,40 +120,65 @@ def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon() -> None:
     assert document["non_private"] == best > 0.9 > document["majority"]
 
 
-def test_curator_and_silos_spend_half_of_epsilon_for_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    spent = []
-    real_train, real_silos = module.train, module.train_silos
+@pytest.mark.parametrize("rows_per_person", [1, 3])
+def test_curator_and_silos_spend_half_of_epsilon_for_the_rows_of_a_person(
+    rows_per_person: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    promises, plans, responses = [], [], []
+    real_train, real_silos, real_fit = module.train, module.simulate_silos, module.fit_logistic
 
-    def watch_train(rows: object, promise: object, **options: object) -> object:
-        spent.append(promise.row_epsilon)  # type: ignore[attr-defined]
+    def watch_train(rows: object, promise: Promise, **options: object) -> object:
+        promises.append(promise)
         return real_train(rows, promise, **options)  # type: ignore[arg-type]
 
-    def watch_silos(rows: object, silos: int, epsilon: Fraction, *others: object) -> object:
-        spent.append(epsilon)
-        return real_silos(rows, silos, epsilon, *others)  # type: ignore[arg-type]
+    def watch_silos(plan: SiloPlan, *others: object) -> object:
+        plans.append(plan)
+        return real_silos(plan, *others)  # type: ignore[arg-type]
+
+    def watch_fit(rows: object, labels: object, response: RandomisedResponse) -> object:
+        responses.append(response)
+        return real_fit(rows, labels, response)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "train", watch_train)
-    monkeypatch.setattr(module, "train_silos", watch_silos)
-    compare(prepare_small("central", "silo:2", epsilons=("0.5",), splits=2))
-    assert spent == [Fraction(1, 4)] * 4
+    monkeypatch.setattr(module, "simulate_silos", watch_silos)
+    monkeypatch.setattr(module, "fit_logistic", watch_fit)
+    silos = survey_text().replace(
+        "users = 2000", f'kind = "silo"\nrows = 1000\nrows_per_person = {rows_per_person}'
+    )
+    trusts = [parse_trust(each) for each in ("central", "labels", "silo:2")]
+    compare(prepare(read_any_survey(silos), COLUMNS, trusts, ["0.6"], splits=2))
+    assert [each.row_epsilon for each in promises] == [Fraction(3, 10) / rows_per_person] * 2
+    assert {(each.adjacency, each.epsilon) for each in promises} == {("replace", Fraction(3, 5))}
+    # a row changes one cell of each table, so F R of them are behind the noise of a cell
+    features = len(SURVEY.features)
+    assert [each.scale for each in plans] == [features * rows_per_person / Fraction(3, 10)] * 2
+    assert [each.epsilon for each in responses] == [pytest.approx(0.6 / rows_per_person)] * 2
+
+
+def test_silos_of_a_survey_of_people_spend_half_of_epsilon_too() -> None:
+    plans = prepare_small("silo:2", epsilons=("0.6", "2")).silo_plans
+    assert {each: plan.epsilon for each, plan in plans.items()} == {
+        Decimal("0.6"): Decimal("0.3"),
+        Decimal(2): Decimal(1),
+    }
 
 
 @pytest.mark.slow
 def test_each_silo_adds_noise_of_its_own() -> None:
-    experiment = prepare_small("silo:8")
-    rows = experiment.take_rows(np.arange(400))
-    epsilon, silos, repeats = Fraction(1, 2), 8, 60
+    experiment = prepare_small("silo:8", epsilons=("1",))
+    plan, rows = experiment.silo_plans[Decimal(1)], experiment.take_rows(np.arange(400))
+    silos, repeats = 8, 60
     exact = exact_tables(rows)
+    scale = Fraction(len(exact)) / Fraction(1, 2)
     noise = []
     for seed in range(repeats):
-        rng = np.random.default_rng(seed)
-        model = train_silos(rows, silos, epsilon, FastStream(np.random.SeedSequence(seed)), rng)
-        for table, (cells, unit) in zip(model.tables, exact, strict=True):
+        source = FastStream(np.random.SeedSequence(seed))
+        found = SiloTables.from_snapshot(simulate_silos(plan, rows.codes, rows.labels, silos, source))
+        for table, (cells, unit) in zip(found.tables, exact, strict=True):
             noise.append(((table.cells - cells) / unit).ravel())
-            scale = Fraction(len(exact)) / epsilon
             assert table.cell_variance == pytest.approx(silos * laplace_variance(scale * unit))
     drawn = np.concatenate(noise)
-    variance = silos * laplace_variance(Fraction(len(exact)) / epsilon)
+    variance = silos * laplace_variance(scale)
     # a sum of 8 Laplace draws has the kurtosis 3 + 3/8; five standard errors of its variance
     assert drawn.var() == pytest.approx(variance, rel=5 * math.sqrt((2 + 3 / 8) / len(drawn)))
 
@@ -230,6 +259,10 @@ def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
         ({"trusts": ("central",), "epsilons": ("0.000001",)}, "epsilon is below"),
         ({"trusts": ("central",), "epsilons": ("33",)}, "at most 32"),
         ({"trusts": ("local",), "epsilons": ("0.000001",)}, "epsilon must be between"),
+        (
+            {"trusts": ("silo:2",), "epsilons": ("0.001",)},
+            "silo: epsilon 0.001 is too small: silos spend half",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(
@@ -279,8 +312,20 @@ def test_a_projected_survey_is_compared() -> None:
     assert [feature.name for feature in found.plan.features] == ["c"]
 
 
-def test_rows_of_one_class_are_compared() -> None:
+def test_rows_of_one_class_are_refused() -> None:
     columns = COLUMNS | {"tired": ["yes"] * 400}
+    with pytest.raises(ComparisonError, match="all rows have the label 'yes'"):
+        prepare(SURVEY, columns, [parse_trust("local")], ["5"])
+
+
+def test_training_rows_of_one_class_are_compared() -> None:
+    place = split_rows(400, 6, 0, 0.0)[0].test[0]
+    columns = COLUMNS | {"tired": ["no" if row == place else "yes" for row in range(400)]}
     trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:2", "local")]
-    found = compare(prepare(SURVEY, columns, trusts, ["5"], splits=2))
-    assert found.ceiling.value == found.majority.value == 1.0
+    experiment = prepare(SURVEY, columns, trusts, ["5"], splits=6)
+    in_tests = [place in rows.split.test for rows in experiment.repeats]
+    assert any(in_tests)
+    assert not all(in_tests)
+    found = compare(experiment)
+    assert found.ceiling.value == pytest.approx(found.majority.value)
+    assert found.majorities == pytest.approx(1 - np.array(in_tests) / 80)

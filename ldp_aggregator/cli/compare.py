@@ -64,7 +64,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
     default=".1,.5,1,2,5",
     show_default=True,
     metavar="NUMBERS",
-    help="What each person spends, in every trust; about the replacement of a row.",
+    help="What each person spends, with every trust; it protects the content of a row.",
 )
 @click.option(
     "--trust",
@@ -83,8 +83,16 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="The wanted accuracy, for example 0.9: prints the weakest trust that reaches it.",
 )
-@click.option("--splits", type=click.IntRange(min=MIN_SPLITS), default=10, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--splits",
+    type=click.IntRange(min=MIN_SPLITS),
+    default=10,
+    show_default=True,
+    help="How often the rows are split.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits and the noise."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the comparison and a picture as an HTML page.")
 @version_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,11 +62,6 @@ class Crossing:
     low: float
     high: float
     is_repeated: bool = False
-
-    def map(self, function: Callable[[float], float]) -> Crossing:
-        """Return the values of a monotonic function at the epsilon and at the ends of its interval."""
-        ends = function(self.low), function(self.high)
-        return Crossing(function(self.value), min(ends), max(ends), self.is_repeated)
 
 
 def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share: float) -> Crossing:

@@ -34,11 +34,14 @@ class NeededTrust:
         The weakest compared trust whose whole 95% interval is at or above the accuracy.
     may_reach : tuple of Candidate
         Weaker trusts whose interval contains the accuracy.
+    best : Candidate or None
+        The compared trust with the highest accuracy.
     """
 
     epsilon: float
     reaches: Candidate | None
     may_reach: tuple[Candidate, ...]
+    best: Candidate | None
 
 
 def find_needed_trusts(comparison: Comparison, target: float) -> list[NeededTrust]:
@@ -55,6 +58,7 @@ def find_needed_trusts(comparison: Comparison, target: float) -> list[NeededTrus
                 epsilon=epsilon,
                 reaches=candidates[first] if sure else None,
                 may_reach=tuple(each for each in candidates[:first] if each.accuracy.high >= target),
+                best=max(candidates, key=lambda each: each.accuracy.value, default=None),
             )
         )
     return found

@@ -92,7 +92,7 @@ def _build_targets(comparison: Comparison) -> PlainTable | None:
     if not targets or not comparison.ranked:
         return None
     return PlainTable(
-        caption="The weakest trust that reaches an accuracy",
+        caption="Weakest trust at each epsilon",
         head=["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)],
         rows=tabulate_targets(comparison, targets),
     )

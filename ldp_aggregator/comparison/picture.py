@@ -12,7 +12,7 @@ from ldp_aggregator.comparison.curves import Mean
 from ldp_aggregator.comparison.result import Comparison
 
 _WIDTH, _HEIGHT = 480, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 466, 14, 284
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 466, 14, 284
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _MAX_TICKS = 10
 _SHIFT, _CAP, _SIZE = 3.0, 3, 4.5

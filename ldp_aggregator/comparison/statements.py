@@ -23,8 +23,8 @@ LABELS_NOTE = (
 )
 ADJACENCY_NOTE = (
     "adjacency is what epsilon hides: with replace the content of a person's row, with replace-label only "
-    "their label. Curator and silos are compared at replace, because local surveys are; ldp-central has it "
-    "with --adjacency replace."
+    "their label. Curator and silos are compared at replace, because local surveys are. ldp-central keeps "
+    "this promise with --adjacency replace, and a survey of silos with half of this epsilon in its file."
 )
 _NOBODY = "no compared trust for certain"
 
@@ -67,6 +67,11 @@ def describe_target(comparison: Comparison, target: float) -> Statements:
         sentences = [f"no trust reaches it: even without protection the accuracy is {best}"]
     elif not comparison.ranked:
         sentences = ["none of the compared ones protects whole rows"]
+    if comparison.majority.value >= target:
+        guess = describe_mean(comparison.majority)
+        sentences.insert(
+            0, f"even always guessing the most frequent class has {guess}: choose a higher accuracy"
+        )
     sentences += _describe_crossings(comparison, target, wanted)
     return Statements(f"The weakest trust that reaches an accuracy of {wanted}", tuple(sentences))
 
@@ -88,6 +93,11 @@ def _describe_needed(needed: NeededTrust) -> str:
     if needed.reaches:
         trust, accuracy = needed.reaches.trust, needed.reaches.accuracy
         text = f"{trust.text}, where {trust.meaning}: {describe_mean(accuracy)}"
+    elif needed.best and not possible:
+        text = (
+            f"no compared trust; the most accurate is {needed.best.trust.text}, "
+            f"{describe_mean(needed.best.accuracy)}"
+        )
     if possible:
         text += f"; possible: {possible}"
     return f"epsilon {needed.epsilon:g}: {text}"
@@ -123,7 +133,7 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
         crossing = find_crossing(comparison.epsilons, differences, comparison.test_share)
         sentence = f"epsilon {epsilon:g}: local is {_describe_gap(gap)} than {name}"
         if gap.value < 0:
-            sentence += f"; it needs epsilon {describe_epsilon(comparison, crossing)}"
+            sentence += f"; it needs an epsilon of {describe_epsilon(comparison, crossing)}"
             if math.isinf(crossing.value) and comparison.average(naive - central.accuracies[place]).high < 0:
                 sentence, is_beyond = f"{sentence}, probably more than any", True
             elif levels:

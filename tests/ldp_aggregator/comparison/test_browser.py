@@ -48,3 +48,18 @@ def test_texts_of_the_picture_are_readable_on_a_phone(visit: Open) -> None:
         "all => all.map(each => each.getBoundingClientRect().height)"
     )
     assert min(heights) >= 10
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_text_of_the_picture_is_cut_off(visit: Open, look: str) -> None:
+    page = visit("comparison", **LOOKS[look])
+    outside = page.locator(".curves").evaluate(
+        """picture => {
+            const frame = picture.getBoundingClientRect();
+            return [...picture.querySelectorAll("text")].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.left < frame.left || box.right > frame.right || box.bottom > frame.bottom + 1;
+            }).map(text => text.textContent);
+        }"""
+    )
+    assert outside == []

@@ -85,11 +85,6 @@ def test_an_interval_beyond_the_tested_epsilons_is_open() -> None:
     assert crossing_of([-0.01, 0.1, 0.2, 0.3, 0.4], 0.05).low == 0.0
 
 
-def test_a_mapped_crossing_keeps_the_order_of_its_ends() -> None:
-    found = Crossing(2.0, 1.0, 4.0, is_repeated=True).map(lambda epsilon: 1 / epsilon)
-    assert found == Crossing(0.5, 0.25, 1.0, is_repeated=True)
-
-
 def test_one_epsilon_is_enough() -> None:
     def cross(value: float) -> float:
         return find_crossing([1.0], np.array([spread(value, 0.0)]), TEST_SHARE).value

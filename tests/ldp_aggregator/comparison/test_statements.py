@@ -49,7 +49,8 @@ def test_only_uncertain_trusts_are_named_as_such() -> None:
     comparison = make_comparison({"local": CURVES["local"]}, deviation=0.05)
     summary, *lines, _ = describe_target(comparison, 0.9).sentences
     assert summary == "no compared trust for certain at epsilon 0.1 to 5"
-    assert lines[0] == "epsilon 0.1: no compared trust for certain"
+    assert lines[0] == "epsilon 0.1: no compared trust; the most accurate is local, 50.0% (42.9 to 57.1)"
+    assert lines[3].startswith("epsilon 2: no compared trust for certain; possible: ")
     assert lines[3].endswith("possible: local 91.0% (83.9 to 98.1)")
     assert describe_cell(find_needed_trusts(comparison, 0.9)[3]) == "- (local?)"
 
@@ -72,10 +73,25 @@ def test_more_silos_are_a_weaker_trust() -> None:
 def test_labels_are_never_the_weakest_trust_and_are_marked_as_another_promise() -> None:
     comparison = make_comparison({"labels": [0.99] * 5, "local": CURVES["local"]})
     sentences = describe_target(comparison, 0.9).sentences
-    assert sentences[1] == "epsilon 0.1: no compared trust for certain"
+    assert sentences[1] == "epsilon 0.1: no compared trust; the most accurate is local, 50.0% (50.0 to 50.0)"
     assert "labels, another promise, 0.1 or less (whole interval)" in sentences[-1]
     alone = describe_target(make_comparison({"labels": [0.99] * 5}), 0.9).sentences
     assert alone[0] == "none of the compared ones protects whole rows"
+
+
+def test_the_most_accurate_trust_is_named_where_none_reaches_the_accuracy() -> None:
+    sentences = describe_target(make_comparison(CURVES), 0.985).sentences
+    assert sentences[0] == "no compared trust for certain at epsilon 0.1 to 5"
+    assert sentences[5] == "epsilon 5: no compared trust; the most accurate is central, 98.0% (98.0 to 98.0)"
+
+
+def test_an_accuracy_that_the_most_frequent_class_has_is_marked_as_too_low() -> None:
+    low, high = (describe_target(make_comparison(CURVES, majority=0.62), each) for each in (0.61, 0.63))
+    assert low.sentences[0] == (
+        "even always guessing the most frequent class has 62.0% (62.0 to 62.0): choose a higher accuracy"
+    )
+    assert low.sentences[1] == "silo:10 at epsilon 0.1 to 0.5, local at epsilon 1 to 5"
+    assert "guessing" not in " ".join(high.sentences)
 
 
 def test_a_curve_that_crosses_again_is_marked() -> None:
@@ -90,15 +106,15 @@ def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people() -> No
     assert cost.heading == "What it costs to trust nobody: local instead of central (8,000 people)"
     # local has .8 at epsilon 1, where the variance is 1 / 100 of that at .1
     assert cost.sentences[0] == (
-        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs epsilon 1 "
-        "(1 to 1), or about 800,000 (800,000 to 800,000) people"
+        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs an epsilon "
+        "of 1 (1 to 1), or about 800,000 (800,000 to 800,000) people"
     )
     # .91 at epsilon 2: a quarter of the variance at 1
     assert cost.sentences[2].endswith(
-        "it needs epsilon 2 (2 to 2), or about 32,000 (32,000 to 32,000) people"
+        "it needs an epsilon of 2 (2 to 2), or about 32,000 (32,000 to 32,000) people"
     )
     assert cost.sentences[3].endswith(
-        "it needs epsilon more than 5 (whole interval), or more than 50,000 (whole interval) people"
+        "it needs an epsilon of more than 5 (whole interval), or more than 50,000 (whole interval) people"
     )
 
 
@@ -108,13 +124,13 @@ def test_the_gap_between_local_and_central_is_paired_by_split() -> None:
     paired = describe_cost(make_comparison(curves, deviation=0.03), None)
     assert paired is not None
     assert paired.sentences[0] == (
-        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs epsilon 1.6 "
-        "(1.6 to 1.6)"
+        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs an epsilon "
+        "of 1.6 (1.6 to 1.6)"
     )
     noisy = describe_cost(make_comparison(curves, deviation={"central": 0.0, "local": 0.03}), None)
     assert noisy is not None
     assert "30.0 points less accurate (25.8 to 34.2)" in noisy.sentences[0]
-    assert noisy.sentences[0].endswith("it needs epsilon 1.6 (1.3 to 1.9)")
+    assert noisy.sentences[0].endswith("it needs an epsilon of 1.6 (1.3 to 1.9)")
 
 
 def test_a_local_survey_that_is_as_accurate_needs_nothing_more() -> None:
@@ -136,8 +152,8 @@ def test_an_accuracy_beyond_naive_bayes_needs_no_number_of_people() -> None:
     assert cost is not None
     assert cost.sentences[2].endswith("or more than 200,000 (whole interval) people")  # 96% is possible
     assert cost.sentences[3] == (
-        "epsilon 2: local is 6.0 points less accurate (6.0 to 6.0) than central; it needs epsilon more than "
-        "5 (whole interval), probably more than any"
+        "epsilon 2: local is 6.0 points less accurate (6.0 to 6.0) than central; it needs an epsilon of "
+        "more than 5 (whole interval), probably more than any"
     )
     assert cost.sentences[-1] == (
         "Naive Bayes, which local trains, has 96.5% (96.5 to 96.5) without protection: where central is "

@@ -20,7 +20,8 @@ from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.comparison.compare import MIN_SPLITS, Experiment, compare, prepare
+from ldp_aggregator.comparison.compare import compare
+from ldp_aggregator.comparison.experiment import MIN_SPLITS, Experiment, prepare
 from ldp_aggregator.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_aggregator.comparison.page import list_notes, render_comparison
 from ldp_aggregator.comparison.people import NoiseLevels, compute_noise_levels

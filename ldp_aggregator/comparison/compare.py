@@ -8,233 +8,24 @@ operating system would an epsilon cover accuracies that are measured on the rows
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from encoders.epsilon_proof import MIN_EPSILON
 from encoders.randomness import FastStream
-from encoders.survey import Plan, Survey
-from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.budget import REPLACE, Promise
-from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import CentralModel, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
-from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
+from ldp_aggregator.comparison.experiment import Experiment, ask_as_written, make_promise
+from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic
 from ldp_aggregator.comparison.result import Comparison, Curve
-from ldp_aggregator.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust
+from ldp_aggregator.comparison.trusts import LABELS, LOCAL, NONE, SILO, Trust
 from ldp_aggregator.comparison.unprotected import LEARNERS
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_aggregator.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
 from ldp_aggregator.simulation.silos import simulate_silos
-from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, predict_labels, run_trial
-from ldp_aggregator.simulation.variants import Variant
-
-MIN_ROWS = 10
-"""With fewer rows a split would test on a single one."""
-MIN_SPLITS = 2
-"""One split has no spread, so nothing would have an interval."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A comparison that can be run: its arguments are checked.
-
-    Attributes
-    ----------
-    survey : Survey
-    published : Plan or SiloPlan
-        The plan of the survey as it is written.
-    trusts : tuple of Trust
-    epsilons : tuple of Decimal
-        Ascending.
-    repeats : tuple of EncodedRows
-        The coded rows of each split.
-    seed : int
-    rows_per_person : int
-        Most rows of one person; epsilon is about all of them.
-    silo_plans : dict of Decimal to SiloPlan
-        What silos report at each epsilon; empty if they are not compared.
-    """
-
-    survey: Survey
-    published: AnyPlan
-    trusts: tuple[Trust, ...]
-    epsilons: tuple[Decimal, ...]
-    repeats: tuple[EncodedRows, ...]
-    seed: int
-    rows_per_person: int
-    silo_plans: Mapping[Decimal, SiloPlan]
-
-    def __len__(self) -> int:
-        """Return the number of models to train."""
-        protected = sum(trust.kind != NONE for trust in self.trusts)
-        return len(self.repeats) * (len(LEARNERS) + protected * len(self.epsilons))
-
-    @property
-    def plan(self) -> Plan:
-        """The plan whose features define the codes."""
-        return self.repeats[0].plan
-
-    @cached_property
-    def coordinates(self) -> FloatArray:
-        """The coordinates of all rows, for logistic regression."""
-        return place_rows(self.plan.features, self.repeats[0].codes)
-
-    @property
-    def users(self) -> int:
-        """The public number of people, as in ldp-simulate: the survey's, or the number of training rows."""
-        return self.survey.users or len(self.repeats[0].split.train)
-
-    def take_rows(self, rows: IntArray) -> CodedRows:
-        """Return some of the coded rows."""
-        first = self.repeats[0]
-        labels = first.table.labels[rows]
-        return CodedRows(self.plan.features, len(self.plan.label.values), first.codes[rows], labels)
-
-
-def prepare(
-    written: Survey | SiloSurvey,
-    rows: Any,
-    trusts: Sequence[Trust],
-    epsilons: Sequence[float | str | Decimal],
-    *,
-    splits: int = 10,
-    seed: int = 0,
-) -> Experiment:
-    """Check everything that can fail, and return the comparison.
-
-    Parameters
-    ----------
-    written : Survey or SiloSurvey
-        A survey of silos has no local trust, because people answer nothing.
-    rows : DataFrame, list of dicts, or dict of columns
-        See :func:`~ldp_aggregator.simulation.simulate.simulate`.
-    trusts : sequence of Trust
-    epsilons : sequence of numbers
-    splits : int
-        How often the rows are split: four fifths for training, one fifth for tests.
-    seed : int
-        Equal seeds give equal results.
-
-    Raises
-    ------
-    SurveyError, RowError, SimulationError, CentralError, ComparisonError
-        If a row does not fit the survey, or a trust cannot serve it; nothing was trained.
-    """
-    ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
-    if not ascending or not trusts or splits < MIN_SPLITS:
-        raise ComparisonError(
-            f"a comparison needs a trust, an epsilon and at least {MIN_SPLITS} splits: the intervals follow "
-            "from the differences between splits"
-        )
-    survey = _ask_people(written, trusts) if isinstance(written, SiloSurvey) else written
-    table = read_labelled_table(survey, rows)
-    _require_comparable(table)
-    as_written = Variant(epsilon=survey.epsilon, mechanism=survey.frequency)
-    repeats = tuple(encode_repeats(table, split_rows(len(table.labels), splits, seed, 0.0), as_written))
-    people = len(repeats[0].split.train)
-    rows_per_person = written.rows_per_person if isinstance(written, SiloSurvey) else 1
-    _require_possible(survey, people, rows_per_person, trusts, ascending)
-    return Experiment(
-        survey=survey,
-        published=written.compile(),
-        trusts=tuple(dict.fromkeys(trusts)),
-        epsilons=ascending,
-        repeats=repeats,
-        seed=seed,
-        rows_per_person=rows_per_person,
-        silo_plans={each: _ask_silos(survey, each, people, rows_per_person) for each in ascending}
-        if any(trust.kind == SILO for trust in trusts)
-        else {},
-    )
-
-
-def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
-    """Return a survey that codes rows as a survey of silos does."""
-    if any(trust.kind == LOCAL for trust in trusts):
-        raise ComparisonError(
-            f"{LOCAL}: the survey {survey.id} is for organisations, so people answer nothing. Compare other "
-            f"trusts: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
-        )
-    return Survey(
-        id=survey.id,
-        epsilon=survey.epsilon,
-        label=survey.label,
-        features=survey.features,
-        weights=(None, *(1 for _ in survey.features)),
-    )
-
-
-def _require_comparable(table: LabelledTable) -> None:
-    """Raise an error if nothing can be learnt from the rows."""
-    if len(table.labels) < MIN_ROWS:
-        raise ComparisonError(
-            f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
-            "of them is for tests"
-        )
-    if len(set(table.labels.tolist())) == 1:
-        value = table.survey.label.values[table.labels[0]]
-        raise ComparisonError(
-            f"all rows have the label {value!r}, so every model is always right: a comparison needs rows of "
-            "at least two labels"
-        )
-
-
-def _require_possible(
-    survey: Survey, people: int, rows_per_person: int, trusts: Sequence[Trust], epsilons: Sequence[Decimal]
-) -> None:
-    """Raise an error if the survey or its rows cannot be used with a trust; silos have plans of their own."""
-    for trust in trusts:
-        if trust.silos > people:
-            raise ComparisonError(
-                f"{trust.text}: there are only {people} training rows, so silos would be empty"
-            )
-        for epsilon in epsilons:
-            if trust.kind == LOCAL:
-                _ask_as_written(survey, epsilon).apply(survey).compile()
-            elif trust.kind == CENTRAL:
-                _promise(epsilon, rows_per_person)
-
-
-def _ask_as_written(survey: Survey, epsilon: Decimal) -> Variant:
-    return Variant(epsilon=epsilon, mechanism=survey.frequency)
-
-
-def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int) -> SiloPlan:
-    """Return the plan of silos whose promise equals that of a local survey.
-
-    Epsilon of a plan of silos is about rows that are added or removed. A replaced row is one of each.
-    """
-    if epsilon / 2 < MIN_EPSILON:
-        raise ComparisonError(
-            f"{SILO}: epsilon {epsilon} is too small: silos spend half of it for a row that is added or "
-            f"removed, and the least is {MIN_EPSILON}"
-        )
-    return SiloPlan(
-        id=survey.id,
-        epsilon=epsilon / 2,
-        label=survey.label,
-        features=survey.features,
-        rows=max(rows, rows_per_person),
-        rows_per_person=rows_per_person,
-    )
-
-
-def _promise(epsilon: Decimal, rows_per_person: int) -> Promise:
-    """Return the promise of a curator that equals that of a local survey: about replaced rows."""
-    return Promise(Fraction(epsilon), adjacency=REPLACE, rows_per_person=rows_per_person)
+from ldp_aggregator.simulation.trial import EncodedRows, predict_labels, run_trial
 
 
 def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> Comparison:
@@ -243,7 +34,7 @@ def compare(experiment: Experiment, progress: Callable[[int], object] | None = N
     Parameters
     ----------
     experiment : Experiment
-        From :func:`prepare`.
+        From :func:`~ldp_aggregator.comparison.experiment.prepare`.
     progress : callable, optional
         Called with 1 after every training.
     """
@@ -304,7 +95,7 @@ def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) ->
     rows, epsilon = experiment.repeats[repeat], experiment.epsilons[place]
     if trust.kind == LOCAL:  # with the seed of simulate, so that its accuracies are the same
         source = FastStream(np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place)))
-        return run_trial(rows, _ask_as_written(experiment.survey, epsilon), source).accuracy, "nb"
+        return run_trial(rows, ask_as_written(experiment.survey, epsilon), source).accuracy, "nb"
     name = zlib.crc32(trust.text.encode())
     seeds = np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place, name))
     split, labels = rows.split, rows.table.labels
@@ -324,7 +115,7 @@ def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) ->
         return _share_right(rows, _predict_bayes(rows, found.prior, found.conditionals)), "nb"
     trained = train(
         experiment.take_rows(split.train),
-        _promise(epsilon, experiment.rows_per_person),
+        make_promise(epsilon, experiment.rows_per_person),
         users=experiment.users,
         learner=trust.learner,
         source=source,

@@ -21,7 +21,8 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.count_tables import exact_tables
 from ldp_aggregator.comparison import compare as module
-from ldp_aggregator.comparison.compare import Experiment, compare, prepare
+from ldp_aggregator.comparison.compare import compare
+from ldp_aggregator.comparison.experiment import Experiment, prepare
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
 from ldp_aggregator.comparison.trusts import ComparisonError, parse_trust
 from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance

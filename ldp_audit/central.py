@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +23,7 @@ from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training, 
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.selection import ROWS_PER_FEATURE
 from ldp_aggregator.central.tree import DecisionTree
-from ldp_audit.outcomes import bound_epsilon
+from ldp_audit.outcomes import MeasuredLeak, measure_leak
 
 AUDITED = (NAIVE_BAYES, LINEAR, TREE)
 ALPHA = 1e-6
@@ -38,46 +37,6 @@ _BINS = 64
 Train = Callable[..., Training]
 
 
-@dataclass(frozen=True)
-class TrainingLeak:
-    """What an audit measured of one learner.
-
-    Attributes
-    ----------
-    learner : str
-    epsilon : Fraction
-        What the trainings promised.
-    epsilon_lower_bound : float
-        What they revealed at least; too high with a probability of at most ALPHA.
-    max_detectable_epsilon : float
-        The largest bound that this number of trainings can show.
-    trials : int
-        Number of trainings on each of the two data sets.
-    """
-
-    learner: str
-    epsilon: Fraction
-    epsilon_lower_bound: float
-    max_detectable_epsilon: float
-    trials: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bound is at most epsilon."""
-        return self.epsilon_lower_bound <= self.epsilon
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "learner": self.learner,
-            "epsilon": str(self.epsilon),
-            "epsilon_lower_bound": self.epsilon_lower_bound,
-            "max_detectable_epsilon": self.max_detectable_epsilon,
-            "trials": self.trials,
-            "passed": self.passed,
-        }
-
-
 def audit_trainings(
     survey: Survey,
     epsilon: Fraction,
@@ -85,7 +44,7 @@ def audit_trainings(
     learners: Sequence[str] = AUDITED,
     train_model: Train = train,
     advance: Callable[[], object] = lambda: None,
-) -> list[TrainingLeak]:
+) -> list[MeasuredLeak]:
     """Return what trainings of each learner reveal at least about one row.
 
     Parameters
@@ -123,8 +82,7 @@ def audit_trainings(
             advance()
         if learner == LINEAR:
             outcomes = _sort_into_bins(*outcomes)
-        bound, largest = bound_epsilon(*outcomes, alpha)
-        leaks.append(TrainingLeak(learner, epsilon, bound, largest, trials))
+        leaks.append(measure_leak(learner, epsilon, outcomes, alpha))
     return leaks
 
 

@@ -13,8 +13,8 @@ from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_survey
-from encoders.text_table import format_table
-from ldp_audit.central import AUDITED, LEAST_TRIALS, TrainingLeak, audit_trainings
+from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
+from ldp_audit.outcomes import MeasuredLeak, format_leaks
 
 
 @click.command()
@@ -52,7 +52,8 @@ def audit_central(context: click.Context, survey: Path, epsilon: float, trials: 
         context.exit(2)
     passed = all(leak.passed for leak in leaks)
     if as_json:
-        click.echo(json.dumps({"passed": passed, "learners": [leak.as_dict() for leak in leaks]}))
+        learners = [{"learner": leak.name, "epsilon": str(leak.epsilon)} | leak.as_dict() for leak in leaks]
+        click.echo(json.dumps({"passed": passed, "learners": learners}))
     else:
         click.echo(_render(leaks))
     if not passed:
@@ -68,20 +69,6 @@ def _read(path: Path) -> Survey:
         raise LdpError(f"{path.name}: {error}") from error
 
 
-def _render(leaks: list[TrainingLeak]) -> str:
-    rows = [
-        ("learner", "epsilon", "revealed at least", "detectable", "trials", ""),
-        *(
-            (
-                leak.learner,
-                f"{float(leak.epsilon):g}",
-                f"{leak.epsilon_lower_bound:.2f}",
-                f"{leak.max_detectable_epsilon:.2f}",
-                f"{leak.trials:,}",
-                "passed" if leak.passed else "FAILED",
-            )
-            for leak in leaks
-        ),
-    ]
+def _render(leaks: list[MeasuredLeak]) -> str:
     result = "passed" if all(leak.passed for leak in leaks) else "FAILED"
-    return "\n".join([*format_table(rows, "<>>>><"), f"central audit {result}"])
+    return "\n".join([*format_leaks("learner", leaks), f"central audit {result}"])

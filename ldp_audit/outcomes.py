@@ -1,22 +1,94 @@
-"""A lower bound on epsilon from the outcomes of two mechanisms, whose event half of the outcomes choose."""
+"""A lower bound on epsilon from the outcomes of two neighbours: trainings of a curator, messages of a silo.
+
+One half of the outcomes chooses the event whose probabilities differ most, the other half measures both.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
+from encoders.text_table import format_table
 from ldp_audit.blackbox import epsilon_lower_bound
 
 
-def bound_epsilon(one: Sequence[Hashable], other: Sequence[Hashable], alpha: float) -> tuple[float, float]:
-    """Return a lower bound on epsilon from the outcomes of two mechanisms, and the largest possible bound."""
+@dataclass(frozen=True)
+class MeasuredLeak:
+    """What the outcomes of two neighbours reveal.
+
+    Attributes
+    ----------
+    name : str
+        What was audited: a learner, or the person whose rows were added.
+    epsilon : Fraction
+        The promised epsilon.
+    epsilon_lower_bound : float
+        The epsilon that the outcomes reveal at least; too high with a probability of at most `alpha`.
+    max_detectable_epsilon : float
+        The largest bound that this number of trials can show.
+    trials : int
+        Number of outcomes of each neighbour.
+    """
+
+    name: str
+    epsilon: Fraction
+    epsilon_lower_bound: float
+    max_detectable_epsilon: float
+    trials: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound is at most epsilon."""
+        return self.epsilon_lower_bound <= self.epsilon
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form of what was measured."""
+        return {
+            "epsilon_lower_bound": self.epsilon_lower_bound,
+            "max_detectable_epsilon": self.max_detectable_epsilon,
+            "trials": self.trials,
+            "passed": self.passed,
+        }
+
+
+def measure_leak(
+    name: str, epsilon: Fraction, outcomes: Sequence[Sequence[Hashable]], alpha: float
+) -> MeasuredLeak:
+    """Return a lower bound on epsilon from the outcomes of two neighbours, equally many of each."""
+    one, other = outcomes
     half = len(one) // 2
     event, is_swapped = _choose_event(one[:half], other[:half], alpha)
     tested = len(one) - half
-    hits, other_hits = (sum(each in event for each in outcomes[half:]) for outcomes in (one, other))
+    hits, other_hits = (sum(each in event for each in found[half:]) for found in outcomes)
     if is_swapped:
         hits, other_hits = other_hits, hits
-    return epsilon_lower_bound(hits, other_hits, tested, alpha), epsilon_lower_bound(tested, 0, tested, alpha)
+    return MeasuredLeak(
+        name=name,
+        epsilon=epsilon,
+        epsilon_lower_bound=epsilon_lower_bound(hits, other_hits, tested, alpha),
+        max_detectable_epsilon=epsilon_lower_bound(tested, 0, tested, alpha),
+        trials=len(one),
+    )
+
+
+def format_leaks(heading: str, leaks: Sequence[MeasuredLeak]) -> list[str]:
+    """Return the lines of a table of leaks; `heading` is the heading of their names."""
+    rows = [[heading, "epsilon", "revealed at least", "detectable", "trials", ""]]
+    rows += [
+        [
+            leak.name,
+            f"{float(leak.epsilon):g}",
+            f"{leak.epsilon_lower_bound:.2f}",
+            f"{leak.max_detectable_epsilon:.2f}",
+            f"{leak.trials:,}",
+            "passed" if leak.passed else "FAILED",
+        ]
+        for leak in leaks
+    ]
+    return format_table(rows, "<>>>><")
 
 
 def _choose_event(

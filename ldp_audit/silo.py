@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -23,7 +23,7 @@ from encoders.errors import LdpError
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import Report, pack, unpack
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.outcomes import bound_epsilon
+from ldp_audit.outcomes import MeasuredLeak, measure_leak
 from ldp_audit.silo_device import PublicSilo, SiloDevice, without_tokens
 from ldp_audit.silo_rows import Neighbours, make_neighbours
 
@@ -36,58 +36,17 @@ WHOLE_REPORTS = "whole reports, with retries"
 
 
 @dataclass(frozen=True)
-class SiloLeak:
-    """What messages of two neighbours reveal.
-
-    Attributes
-    ----------
-    name : str
-        The person whose rows are added.
-    epsilon : float
-        What a message promises.
-    epsilon_lower_bound : float
-        What it reveals at least; too high with a probability of at most ALPHA in the whole audit.
-    max_detectable_epsilon : float
-        The largest bound that this number of messages can show.
-    trials : int
-        Number of messages of each of the two files.
-    """
-
-    name: str
-    epsilon: float
-    epsilon_lower_bound: float
-    max_detectable_epsilon: float
-    trials: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bound is at most epsilon."""
-        return self.epsilon_lower_bound <= self.epsilon
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "name": self.name,
-            "epsilon": self.epsilon,
-            "epsilon_lower_bound": self.epsilon_lower_bound,
-            "max_detectable_epsilon": self.max_detectable_epsilon,
-            "trials": self.trials,
-            "passed": self.passed,
-        }
-
-
-@dataclass(frozen=True)
 class SiloAudit:
     """The result of an audit of silos.
 
     Attributes
     ----------
-    leaks : list of SiloLeak
+    leaks : list of MeasuredLeak
     faults : list of str
         What is wrong besides a bound above epsilon: each a sentence.
     """
 
-    leaks: list[SiloLeak]
+    leaks: list[MeasuredLeak]
     faults: list[str]
 
     @property
@@ -125,7 +84,8 @@ def audit_silo(
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of silos needs at least {LEAST_TRIALS} trials")
     plan, device = without_tokens(plan), device or PublicSilo()
-    leaks: list[SiloLeak] = []
+    epsilon = Fraction(plan.epsilon)
+    leaks: list[MeasuredLeak] = []
     faults: list[str] = []
     with TemporaryDirectory() as folder:
         pairs = make_neighbours(plan, Path(folder))
@@ -135,14 +95,14 @@ def audit_silo(
                 _Messages.read(plan, pair, device.messages(plan, file, pair.person, trials))
                 for file in pair.files
             ]
-            leaks.append(_measure(plan, pair.name, [each.outcomes for each in found], share))
+            leaks.append(measure_leak(pair.name, epsilon, [each.outcomes for each in found], share))
             faults += [fault for each in found for fault in each.find_faults(plan, share / 2)]
             advance()
         attempts = [
             [device.attempts(plan, file, pairs[0].person) for _ in range(reports)] for file in pairs[0].files
         ]
         outcomes = [[read_outcome(plan, bodies, pairs[0]) for bodies in found] for found in attempts]
-        leaks.append(_measure(plan, WHOLE_REPORTS, outcomes, share))
+        leaks.append(measure_leak(WHOLE_REPORTS, epsilon, outcomes, share))
         if any(len(set(bodies)) != 1 for found in attempts for bodies in found):
             faults.append("a retry sends other bytes than the first attempt")
         advance()
@@ -153,11 +113,6 @@ def count_stages(plan: SiloPlan) -> int:
     """Return how often an audit of a plan calls `advance`."""
     with TemporaryDirectory() as folder:
         return len(make_neighbours(without_tokens(plan), Path(folder))) + 1
-
-
-def _measure(plan: SiloPlan, name: str, outcomes: Sequence[Sequence[Hashable]], alpha: float) -> SiloLeak:
-    bound, largest = bound_epsilon(outcomes[0], outcomes[1], alpha)
-    return SiloLeak(name, float(plan.epsilon), bound, largest, len(outcomes[0]))
 
 
 def read_outcome(plan: SiloPlan, bodies: Sequence[bytes], pair: Neighbours) -> Hashable:

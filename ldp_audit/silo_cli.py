@@ -10,7 +10,7 @@ import click
 from encoders import __version__
 from encoders.errors import LdpError
 from encoders.progress import show_progress
-from encoders.text_table import format_table
+from ldp_audit.outcomes import format_leaks
 from ldp_audit.silo import LEAST_TRIALS, SiloAudit, audit_silo, count_stages
 from ldp_client.silo.silo_survey import load_silo_plan_file
 
@@ -43,8 +43,10 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
         click.echo(f"Error: {error}", err=True)
         context.exit(2)
     if as_json:
-        leaks = [leak.as_dict() for leak in found.leaks]
-        click.echo(json.dumps({"passed": found.passed, "messages": leaks, "faults": found.faults}))
+        messages = [
+            {"name": leak.name, "epsilon": float(leak.epsilon)} | leak.as_dict() for leak in found.leaks
+        ]
+        click.echo(json.dumps({"passed": found.passed, "messages": messages, "faults": found.faults}))
     else:
         click.echo(_render(found))
     if not found.passed:
@@ -52,20 +54,6 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
 
 
 def _render(found: SiloAudit) -> str:
-    rows = [
-        ("person added", "epsilon", "revealed at least", "detectable", "trials", ""),
-        *(
-            (
-                leak.name,
-                f"{leak.epsilon:g}",
-                f"{leak.epsilon_lower_bound:.2f}",
-                f"{leak.max_detectable_epsilon:.2f}",
-                f"{leak.trials:,}",
-                "passed" if leak.passed else "FAILED",
-            )
-            for leak in found.leaks
-        ),
-    ]
     faults = [f"FAILED: {fault}" for fault in found.faults]
     result = "passed" if found.passed else "FAILED"
-    return "\n".join([*format_table(rows, "<>>>><"), *faults, f"silo audit {result}"])
+    return "\n".join([*format_leaks("person added", found.leaks), *faults, f"silo audit {result}"])

@@ -1,4 +1,4 @@
-"""Reads plans of one kind: those that people answer, or those of silos."""
+"""Reads plans of one kind: plans that people answer, or plans of silos."""
 
 from __future__ import annotations
 

@@ -100,6 +100,11 @@ class CountTable(CountedMechanism):
         """The number of messages that surely add up within 64 bits."""
         return ((1 << 63) - 1) // self.largest_cell
 
+    @property
+    def noise_variance(self) -> float:
+        """The largest variance of the noise in a cell, in rows squared."""
+        return max(table.noise_variance for table in self.tables)
+
     def prove(self, epsilon: Decimal) -> None:
         """Raise PrivacyError unless the message is epsilon-differentially private; exact arithmetic."""
         most = len(self.tables) * self.rows_per_person

@@ -51,7 +51,7 @@ class _Fill:
         self._best = self._width * (weights > 0).sum(axis=-1)
 
     def _range(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest filling: the table's total above that of cells at their least."""
+        """Return the least and the greatest filling: the table's total minus its least possible total."""
         empty, full = self._low * self._count, self._width * self._count
         least, most = ((rows + error) / self._parts - empty for error in (-self._error, self._error))
         return np.clip(least, 0.0, full), np.clip(most, 0.0, full)

@@ -53,7 +53,7 @@ class SchemaReader(EntryReader):
         return str(value)
 
     def read_family(self, table: Table) -> str:
-        """Read the id of the first survey of the family; empty for the survey itself."""
+        """Read the id of the first survey of the family; it is empty for the survey itself."""
         value = table.get("family", "")
         if "family" in table and not is_survey_id(value):
             self.note(("survey", "family"), "needs the id of the first survey of its family")

@@ -136,7 +136,7 @@ class BatchReader:
     def _read_canonical(
         self, body: bytes, offsets: Mapping[int, tuple[list[int], list[int]]]
     ) -> list[QuestionBatch] | None:
-        """Return the batches, or None if a report is not in canonical form."""
+        """Return the batches; None if a report is not in canonical form."""
         batches = []
         for index, (positions, start_list) in offsets.items():
             question_format, starts = self._formats[index], np.array(start_list)

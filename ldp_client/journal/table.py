@@ -154,7 +154,7 @@ def find_family_entries(
 def find_answered_entry(
     connection: sqlite3.Connection, identity: SurveyIdentity, family: str
 ) -> JournalEntry | None:
-    """Return the entry of the one survey of a family that the person has answered, or None."""
+    """Return the entry of the answered survey of a family; None if the person has answered none."""
     entries = find_family_entries(connection, identity, family)
     return next((entry for entry in entries if entry.is_answered), None)
 

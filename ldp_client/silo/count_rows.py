@@ -34,7 +34,7 @@ class CountedRows:
     rows : int
     file : FileDigest
     persons : Counter of str
-        The number of rows of each person; empty without a column of persons.
+        The number of rows of each person; it is empty if no column names the persons.
     clipped : tuple of str
         Names of the features with a number beyond the public bounds.
     """

@@ -86,7 +86,7 @@ class EpochReports:
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
 
     def flush(self, epochs: Sequence[Epoch], timeout: float) -> Receipt | None:
-        """Send the messages that wait; return the receipt of the first that still waits, or None."""
+        """Send the messages that wait; return the first receipt that still waits, None if there is none."""
         timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
         for epoch in epochs:

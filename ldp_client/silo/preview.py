@@ -67,16 +67,15 @@ class SiloPreview:
 
 def describe_plan(plan: SiloPlan) -> list[str]:
     """Return what a silo sends for a survey, and what that spends."""
-    decay = math.exp(-1 / float(plan.scale))
-    error = math.sqrt(2 * decay) / (1 - decay)
+    error = math.sqrt(plan.mechanism.noise_variance)
     rows = "one row" if plan.rows_per_person == 1 else f"at most {plan.rows_per_person} rows"
     names = ", ".join(feature.name for feature in plan.features)
     return wrap_text(
         f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
-        f"one message of {plan.message_bytes:,} bytes at most, with {plan.mechanism.cells:,} noisy counts of "
+        f"one message of {plan.message_bytes:,} bytes, with {plan.mechanism.cells:,} noisy counts of "
         f"at most {plan.rows:,} rows. Each person has {rows} in all epochs together, and spends epsilon "
-        f"{plan.epsilon} once. Noise changes every count by {error:.3g} rows (standard error). The plan's "
-        f"digest is {plan.digest}."
+        f"{plan.epsilon} once. The noise of a count has a standard error of at most {error:.3g} "
+        f"rows. The plan's digest is {plan.digest}."
     )
 
 

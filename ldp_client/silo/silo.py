@@ -154,7 +154,7 @@ class Silo:
     def status(self, epoch: str | None = None) -> Receipt:
         """Return the status of an epoch, by default the latest one; needs no network.
 
-        Before the first epoch, and for an epoch that is not reported, it is that of the consent.
+        Before the first epoch, and for an epoch that is not reported, it is the status of the consent.
         """
         epochs = [each for each in self.epochs() if epoch in (None, each.name)]
         return self._reports.describe(epochs[-1]) if epochs else self._reports.describe_consent()

@@ -58,12 +58,12 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
 
 
 def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> bytes:
-    """Return the id of a message: that of the token, or a random one.
+    """Return the id of a message: the token's id, or a random one.
 
     Raises
     ------
     TokenError
-        If the survey needs a token and this is none of it, or needs none.
+        If the survey needs a token and this is not one of its tokens, or if it needs none.
     """
     invited = read_invitation(plan, token)
     return invited[1] if invited else draw_report_id(plan, plan.question, rng)

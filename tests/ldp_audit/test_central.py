@@ -21,7 +21,7 @@ from ldp_audit.central import (
     make_neighbours,
 )
 from ldp_audit.cli import main
-from ldp_audit.outcomes import bound_epsilon
+from ldp_audit.outcomes import measure_leak
 from tests.support.central_surveys import survey_text
 
 SURVEY = """
@@ -70,10 +70,11 @@ def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
         return [int(source.take(1)[0] < 256 * share) for _ in range(count)]
 
     for one, other in ((0.75, 0.25), (0.25, 0.75)):
-        bound, largest = bound_epsilon(draw(one), draw(other), ALPHA)
-        assert 0.85 * math.log(3) < bound <= math.log(3) < largest
-    bound, _ = bound_epsilon(draw(0.5), draw(0.5), ALPHA)
-    assert bound < 0.05
+        leak = measure_leak("bits", Fraction(1), [draw(one), draw(other)], ALPHA)
+        assert 0.85 * math.log(3) < leak.epsilon_lower_bound <= math.log(3) < leak.max_detectable_epsilon
+    leak = measure_leak("bits", Fraction(1), [draw(0.5), draw(0.5)], ALPHA)
+    assert leak.epsilon_lower_bound < 0.05
+    assert leak.passed
 
 
 def test_too_few_trials_are_refused() -> None:

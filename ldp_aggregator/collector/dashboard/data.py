@@ -72,7 +72,7 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
             "rows_per_person": plan.rows_per_person,
             "cells": mechanism.cells,
             "message_bytes": plan.message_bytes,
-            "count_error": sqrt(messages * max(table.noise_variance for table in mechanism.tables)),
+            "count_error": sqrt(messages * mechanism.noise_variance),
             "safe_messages": mechanism.safe_messages,
             "counted_rows": document["silos"]["rows"],
         },

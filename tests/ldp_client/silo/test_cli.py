@@ -62,7 +62,7 @@ def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRo
     code, out, _ = run("grant", URL)
     assert code == 0
     assert plan.digest in " ".join(out.split())
-    assert "Noise changes every count by 5.64 rows" in " ".join(out.split())
+    assert "The noise of a count has a standard error of at most 5.66 rows" in " ".join(out.split())
     assert "counts rows by ill, together with each of: smoker, age, weight, pulse." in " ".join(out.split())
     code, out, shown = run("report", URL, write_rows(50))
     assert code == 0

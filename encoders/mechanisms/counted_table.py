@@ -1,4 +1,4 @@
-"""One table of a silo's message, and a bound on the noise of its total."""
+"""One table of a silo's message, and the variance and a tail bound of its noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FALSE_ALARM = 1e-6
 """Largest probability that all checks of cells and totals together refuse an honest message."""
 _BOUND_STEPS = 1000
 _MAX_RATE = 60.0
-"""Noise of a smaller scale than its inverse is nearly always zero."""
+"""Noise of a smaller scale than its inverse has a variance below 1e-25, and is nearly always zero."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,19 @@ class CountedTable:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise in a cell, in rows squared: 2a / (1 - a)^2 with a = e^(-1 / scale)."""
-        rate = min(float(1 / self.scale), _MAX_RATE)
-        return 2 * exp(-rate) / expm1(-rate) ** 2 / self.unit**2
+        """Variance of the noise in a cell, in rows squared."""
+        return laplace_variance(self.scale) / self.unit**2
 
     @property
     def end(self) -> int:
         """Index after its last cell in the message."""
         return self.start + self.values * self.labels
+
+
+def laplace_variance(scale: Fraction) -> float:
+    """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
+    rate = min(float(1 / scale), _MAX_RATE)
+    return 2 * exp(-rate) / expm1(-rate) ** 2
 
 
 @lru_cache(maxsize=1024)

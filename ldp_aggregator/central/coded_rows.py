@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.mechanisms.soft_cells import STEPS as STEPS
+from encoders.mechanisms.soft_cells import STEPS
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
@@ -68,7 +68,7 @@ def _are_codes(codes: IntArray, sizes: Sequence[int]) -> bool:
 
 
 def place_on_grid(codes: IntArray) -> IntArray:
-    """Return the steps 0, ..., STEPS of numbers between their bounds; STEPS + 1 if the number is missing."""
+    """Return the steps of an array of codes, see :func:`encoders.mechanisms.soft_cells.place_code`."""
     steps = (codes * STEPS + GRID) // (2 * GRID)
     return np.where(codes > 2 * GRID, STEPS + 1, steps)
 

@@ -13,17 +13,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from encoders.mechanisms.counted_table import laplace_variance
+from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.central.coded_rows import CodedRows, place_columns
-from ldp_aggregator.central.noise import (
-    draw_gaussian_array,
-    draw_laplace_array,
-    find_rho,
-)
-from ldp_aggregator.central.soft_cells import SOFT_UNIT, soft_cells
-from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable, laplace_variance
+from ldp_aggregator.central.noise import draw_gaussian_array, draw_laplace_array, find_rho
+from ldp_aggregator.central.soft_cells import soft_cells
+from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 
 
 def count_cells(feature: Feature, places: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:

@@ -6,10 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, soft_parts
+from encoders.mechanisms.soft_cells import STEPS, soft_parts
 from ldp_aggregator.arrays import IntArray
-
-__all__ = ["SOFT_UNIT", "soft_cells"]
 
 
 @lru_cache(maxsize=2)

@@ -14,13 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.noise import draw_laplace_array
 from ldp_aggregator.central.splits import Split, choose_split, list_splits, split_columns, split_scores
-from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
 
 ROWS_PER_LEAF = 60
 """Product of rows and epsilon for which a tree has one leaf."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from encoders.mechanisms.count_table import CountTable
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
@@ -28,13 +28,11 @@ from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequenci
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS
 
-COUNT_TABLE = "count_table"
+COUNT_TABLE = CountTable.name
 """The name of the mechanism that releases tables."""
 TABLES = 0
 """The tables as a source of the prior, see :attr:`PooledPrior.weights`."""
 _MIN_ROWS_PER_CLASS = 2
-_MAX_RATE = 60.0
-"""Noise of a smaller scale has a variance below 1e-25, and is nearly always zero."""
 
 
 def name_counted(mechanism: str | None) -> str:
@@ -42,12 +40,6 @@ def name_counted(mechanism: str | None) -> str:
     if mechanism == COUNT_TABLE:
         return "rows"
     return "reports and rows" if mechanism and mechanism.endswith(f" + {COUNT_TABLE}") else "reports"
-
-
-def laplace_variance(scale: Fraction) -> float:
-    """Return the variance of discrete Laplace noise, 2a / (1 - a)^2 with a = e^(-1 / scale)."""
-    rate = min(float(1 / scale), _MAX_RATE)
-    return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 
 @dataclass(frozen=True)

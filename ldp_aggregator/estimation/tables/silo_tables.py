@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.noisy_tables import (
-    CellFrequencies,
-    ClassCounts,
-    NoisyTable,
-    laplace_variance,
-)
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.snapshot import SiloSnapshot
 

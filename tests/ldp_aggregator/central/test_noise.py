@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from encoders.exact import draw_laplace
+from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import noise
 from ldp_aggregator.central.noise import (
@@ -18,7 +19,6 @@ from ldp_aggregator.central.noise import (
     draw_laplace_array,
     find_rho,
 )
-from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
 
 ALARM = 1e-8
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import LdpError, RowError
+from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
@@ -25,7 +26,6 @@ from ldp_aggregator.comparison.compare import compare
 from ldp_aggregator.comparison.experiment import Experiment, prepare
 from ldp_aggregator.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
 from ldp_aggregator.comparison.trusts import ComparisonError, parse_trust
-from ldp_aggregator.estimation.tables.noisy_tables import laplace_variance
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.simulation.labelled_table import split_rows
 from ldp_aggregator.simulation.silos import simulate_silos

@@ -68,7 +68,8 @@ LAYERS = {
         {"cli"},
     ],
     "ldp_aggregator.estimation": [
-        {"discrete", "numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
+        {"numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
+        {"discrete"},
         {"class_differences", "intervals", "numeric.moments"},
         {"bayes", "class_prior"},
         {"numeric.number"},

@@ -20,10 +20,7 @@ from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uni
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
-from ldp_aggregator.estimation.raw_estimates import (
-    RawEstimates,
-    compute_raw_estimates,
-)
+from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.estimation.silo_summary import SiloSummary
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
@@ -174,8 +171,8 @@ def estimate_snapshot(
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
 
     # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
-    alone = features if raw is own else describe_features(snapshot, own, conditionals, prior.smoothed)
-    summary = _check_reports(snapshot, own, alone, stages) if poisoning else None
+    described = features if raw is own else None
+    summary = _check_reports(snapshot, own, described, conditionals, stages) if poisoning else None
 
     return Estimates(
         survey=plan.id,
@@ -218,12 +215,17 @@ def _estimate_raw(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> tuple[Ra
 def _check_reports(
     snapshot: AnySnapshot,
     raw: RawEstimates,
-    features: Sequence[FeatureResult | NumberResult],
+    features: Sequence[FeatureResult | NumberResult] | None,
+    conditionals: ClassConditionals,
     stages: Estimator,
 ) -> PoisoningSummary | None:
+    """Check the reports of people; their features are described here unless they are given."""
     if not isinstance(snapshot, Snapshot):
         return None
-    return check_poisoning(snapshot, raw, features, stages.estimate_prior(raw).raw)
+    prior = stages.estimate_prior(raw)
+    if features is None:
+        features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+    return check_poisoning(snapshot, raw, features, prior.raw)
 
 
 @dataclass(frozen=True)

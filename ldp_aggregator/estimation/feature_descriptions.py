@@ -11,8 +11,8 @@ from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.raw_estimates import RawEstimates, summarise_questions
-from ldp_aggregator.snapshot import AnySnapshot
+from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, RawEstimates, summarise_questions
+from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 
 def describe_features(
@@ -25,13 +25,16 @@ def describe_features(
 def _describe(
     snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> Iterator[FeatureResult | NumberResult]:
+    asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, conditionals, strict=True)
     for place, (feature, estimate, conditional) in enumerate(parts):
         if isinstance(estimate, ClassMoments):
             assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
-            questions = summarise_questions(snapshot, place, raw.silos)
-            yield NumberResult.from_estimates(feature, questions, estimate, conditional, prior)
+            mean, square = asked.get(place, (NOT_ASKED, NOT_ASKED))
+            if raw.silos:
+                mean = mean.add_silos(raw.silos)
+            yield NumberResult.from_estimates(feature, (mean, square), estimate, conditional, prior)
         else:
             assert not isinstance(feature, NumericFeature)
             assert not isinstance(conditional, Gaussian)

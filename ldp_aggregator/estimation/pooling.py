@@ -8,7 +8,6 @@ neither, and :func:`find_contradictions` names the feature. A person in both sam
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, estimate_
 from ldp_aggregator.estimation.tables.pooled_moments import PooledMoments
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
-from ldp_aggregator.estimation.tail_quantiles import find_quantiles
+from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis, find_quantiles
 
 CONTRADICTION_LEVEL = 1e-3
 """Probability, at most, that two samples of one population are said to contradict each other."""
@@ -227,6 +226,6 @@ def _compare_priors(classes: ClassCounts, people: RawEstimates) -> Differences:
 
 
 def _differ(difference: FloatArray, variance: FloatArray, fourth: FloatArray, level: float) -> BoolArray:
-    kurtosis = fourth / np.where(variance > 0, variance, math.inf) ** 2
-    differ: BoolArray = np.abs(difference) > find_quantiles(level, kurtosis) * np.sqrt(variance)
+    quantiles = find_quantiles(level, excess_kurtosis(fourth, variance))
+    differ: BoolArray = np.abs(difference) > quantiles * np.sqrt(variance)
     return differ

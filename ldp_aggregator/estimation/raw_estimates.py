@@ -18,7 +18,7 @@ from ldp_aggregator.estimation.numeric.moments import Moments, Population, estim
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
-from ldp_aggregator.snapshot import SiloSnapshot, Snapshot, Total
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot, Total
 
 _ITERATIONS = 2
 """The noise of numbers is evaluated at a uniform population first, then at the estimates from the first."""
@@ -64,7 +64,7 @@ class RawEstimates:
         return [each for each in self.feature_estimates if isinstance(each, ClassMoments)]
 
 
-def compute_raw_estimates(snapshot: Snapshot | SiloSnapshot) -> RawEstimates:
+def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
     """Return the raw estimates of every question of a survey, and the prior pooled from them."""
     if isinstance(snapshot, SiloSnapshot):
         return _estimate_silos(SiloTables.from_snapshot(snapshot))
@@ -180,18 +180,24 @@ class QuestionSummary:
         """Return the mechanism and the number of reports as a dict for JSON."""
         return {"mechanism": self.mechanism, "n": self.n}
 
+    def add_silos(self, silos: SiloTables) -> QuestionSummary:
+        """Return the summary of this question and of a table of silos, which counts as a mean question."""
+        names = [name for name in (self.mechanism, COUNT_TABLE) if name]
+        return QuestionSummary(" + ".join(names), self.n + silos.n)
 
-def summarise_questions(
-    snapshot: Snapshot | SiloSnapshot, place: int, silos: SiloTables | None
-) -> tuple[QuestionSummary, QuestionSummary]:
-    """Return the mean and the square question of a number; a table of silos counts as a mean question."""
-    summaries = [QuestionSummary(None, 0), QuestionSummary(None, 0)]
-    if isinstance(snapshot, Snapshot):
-        for index, each in enumerate(find_moment_questions(snapshot.plan)[place]):
-            if each:
-                summaries[index] = QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
-    mean, square = summaries
-    if silos:
-        names = [name for name in (mean.mechanism, COUNT_TABLE) if name]
-        mean = QuestionSummary(" + ".join(names), mean.n + silos.n)
-    return mean, square
+
+NOT_ASKED = QuestionSummary(None, 0)
+
+
+def summarise_questions(snapshot: Snapshot) -> dict[int, tuple[QuestionSummary, QuestionSummary]]:
+    """Return the mean and the square question of each numeric feature, by the feature's index."""
+
+    def summarise(question: Question | None) -> QuestionSummary:
+        return (
+            QuestionSummary(question.mechanism.name, total_of(snapshot, question).n)
+            if question
+            else NOT_ASKED
+        )
+
+    pairs = find_moment_questions(snapshot.plan).items()
+    return {place: (summarise(mean), summarise(square)) for place, (mean, square) in pairs}

@@ -13,7 +13,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.intervals import to_json_list
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL, find_contradictions
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
-from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, weigh_tables
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot
 
@@ -87,9 +87,7 @@ def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
 
 def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
     """Return how far a message that passes the checks moves P(c), (k,), at most."""
-    weights = np.array([1 / table.total_variance for table in silos.tables])
-    weights /= weights.sum()
-    tables, rows = silos.plan.mechanism.tables, silos.plan.rows
+    weights, tables, rows = weigh_tables(silos.tables), silos.plan.mechanism.tables, silos.plan.rows
     class_errors, errors = (
         np.array([getattr(table, name) for table in tables]) / SOFT_UNIT
         for name in ("class_error", "total_error")
@@ -97,12 +95,12 @@ def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
     lows = np.array([table.values * table.accepted[0] / table.unit for table in tables])
     low, high = float(weights @ np.maximum(lows, -class_errors)), rows + float(weights @ class_errors)
     error, room = float(weights @ errors), -(silos.k - 1) * low
-    counts, share = classes.counts, classes.counts / classes.rows
+    counts = classes.counts
     # the rows of the message are a free number, and the ratio is monotone in it except at the class's limit
     totals = np.array([-error, rows + error, np.clip(high - room, -error, rows + error)])[:, None]
     most = _divide(counts + np.minimum(totals + room, high), classes.rows + totals, 1.0).max(axis=0)
     least = _divide(counts + low, classes.rows + totals, 0.0).min(axis=0)
-    current = np.clip(share, 0.0, 1.0)
+    current = np.clip(counts / classes.rows, 0.0, 1.0)
     return np.asarray(np.maximum(most - current, current - least))
 
 

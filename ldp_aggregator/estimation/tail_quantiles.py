@@ -35,6 +35,12 @@ def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
     return np.asarray(np.interp(kurtosis, *_quantile_table(error)))
 
 
+def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatArray:
+    """Return the excess kurtosis from the fourth cumulant and the variance; 0 where the variance is 0."""
+    kurtosis: FloatArray = fourth / np.where(variance > 0, variance, math.inf) ** 2
+    return kurtosis
+
+
 @lru_cache(maxsize=512)
 def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
     """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""

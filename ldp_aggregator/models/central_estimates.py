@@ -23,7 +23,7 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.raw_estimates import QuestionSummary
+from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
@@ -108,7 +108,7 @@ def _estimate_feature(
     if isinstance(feature, NumericFeature):
         assert isinstance(smoothed, Gaussian)
         # one table measures means and squares
-        questions = QuestionSummary(mechanism, rows), QuestionSummary(None, 0)
+        questions = QuestionSummary(mechanism, rows), NOT_ASKED
         moments = SoftMoments.from_table(table, classes)
         return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior).as_dict()
     frequencies = CellFrequencies.from_table(table, classes)

@@ -12,6 +12,7 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class FrequencyCovariance:
     @property
     def kurtosis(self) -> FloatArray:
         """The excess kurtosis of each cell's estimate, (d,)."""
-        return self.fourth / np.where(self.variance > 0, self.variance, np.inf) ** 2
+        return excess_kurtosis(self.fourth, self.variance)
 
     def ratio_kurtosis(
         self, ratio: FloatArray, coefficients: Sequence[FloatArray], size: int
@@ -123,9 +124,7 @@ class FrequencyCovariance:
         r = np.clip(ratio, 0.0, 1.0)
         constant, linear, quadratic = coefficients
         variance = constant + linear * r + quadratic * r**2
-        fourth = self.fourth * ((1 - r) ** 4 + (size - 1) * r**4)
-        kurtosis: FloatArray = fourth / np.where(variance > 0, variance, np.inf) ** 2
-        return kurtosis
+        return excess_kurtosis(self.fourth * ((1 - r) ** 4 + (size - 1) * r**4), variance)
 
     @property
     def independent_variance(self) -> FloatArray:

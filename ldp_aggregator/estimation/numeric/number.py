@@ -26,6 +26,7 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
+from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis
 
 SOURCES = 7
 """s, M and G of the mean question, the same of the square question, and the prior from other questions."""
@@ -222,12 +223,11 @@ class ClassMoments:
         """Return the fourth cumulant of a quantity's noise, (k,), at most; 0 if the noise is normal."""
         return 0.0
 
-    def ratio_kurtosis(self, top: Quantity, bottom: Quantity) -> FloatArray | float:
+    def ratio_kurtosis(self, top: Quantity, bottom: Quantity) -> FloatArray:
         """Return the excess kurtosis of top - r bottom at the estimated ratio r, (k,)."""
         ratio = np.divide(top.value, bottom.value, out=np.zeros(self.k), where=bottom.value > 0)
         contrast = top - bottom.times(ratio)
-        variance = contrast.variance(self.noise)
-        return self.fourth_cumulant(contrast) / np.where(variance > 0, variance, np.inf) ** 2
+        return excess_kurtosis(self.fourth_cumulant(contrast), contrast.variance(self.noise))
 
     def likely_population(self) -> Population:
         """Return the population that these estimates describe; without a prior, the uniform one.

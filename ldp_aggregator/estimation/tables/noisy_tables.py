@@ -26,7 +26,7 @@ from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS
+from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS, excess_kurtosis
 
 COUNT_TABLE = CountTable.name
 """The name of the mechanism that releases tables."""
@@ -106,8 +106,7 @@ class ClassCounts:
     @classmethod
     def from_tables(cls, tables: Sequence[NoisyTable]) -> ClassCounts:
         """Pool the column sums of tables."""
-        weights = np.array([1 / table.total_variance for table in tables])
-        weights /= weights.sum()
+        weights = weigh_tables(tables)
         totals = np.stack([table.counts.sum(axis=0) for table in tables])
         variances = np.array([table.total_variance for table in tables])
         fourths = np.array([len(table.cells) * table.fourth for table in tables])
@@ -163,6 +162,13 @@ class ClassCounts:
         return smooth_prior(self.shares)
 
 
+def weigh_tables(tables: Sequence[NoisyTable]) -> FloatArray:
+    """Return the weight of each table in the pooled class counts: inverse to the noise of its column sums."""
+    weights: FloatArray = np.array([1 / table.total_variance for table in tables])
+    weights /= weights.sum()
+    return weights
+
+
 def estimate_shares(
     value: FloatArray, n: float, coefficients: tuple[float | FloatArray, float, float], fourth: float
 ) -> IntervalEstimate:
@@ -184,8 +190,7 @@ def estimate_shares(
     variance = np.maximum(constant + linear * likely + quadratic * likely**2, 0.0)
     # a share changes by (1 - p) of its own count's noise, and by p of that of every other class
     cumulant = fourth * ((1 - likely) ** 4 + (value.size - 1) * likely**4)
-    kurtosis = cumulant / np.where(variance > 0, variance, np.inf) ** 2
-    ones = np.ones_like(value)
+    ones, kurtosis = np.ones_like(value), excess_kurtosis(cumulant, variance)
     intervals = ratio_intervals(value, ones, constant, linear, quadratic, value.size, kurtosis=kurtosis)
     return IntervalEstimate(value, np.sqrt(variance), *intervals)
 

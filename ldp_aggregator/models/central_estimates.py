@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature
-from ldp_aggregator.estimation.class_differences import find_differing_values
-from ldp_aggregator.estimation.intervals import (
-    IntervalEstimate,
-    detect_non_uniform_classes,
-    estimate_conditional_intervals,
-    ratio_intervals,
-)
+from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, ratio_intervals
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
@@ -104,19 +99,12 @@ def _estimate(content: CentralModelFile, model: Conditionals, classes: ClassCoun
 def _estimate_feature(
     feature: Feature, table: NoisyTable, smoothed: Any, classes: ClassCounts, mechanism: str
 ) -> dict[str, Any]:
-    rows, k = round(classes.rows), len(classes.counts)
     if isinstance(feature, NumericFeature):
         assert isinstance(smoothed, Gaussian)
         # one table measures means and squares
-        questions = QuestionSummary(mechanism, rows), NOT_ASKED
+        questions = QuestionSummary(mechanism, round(classes.rows)), NOT_ASKED
         moments = SoftMoments.from_table(table, classes)
         return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior).as_dict()
     frequencies = CellFrequencies.from_table(table, classes)
-    return {
-        "name": feature.name,
-        "values": list(feature.texts),
-        "n": rows,
-        "mechanism": mechanism,
-        "conditionals": estimate_conditional_intervals(frequencies, k).as_dict(),
-        "distinguishable_entries": find_differing_values(frequencies, k).tolist(),
-    }
+    result = FeatureResult.from_estimates(feature, frequencies, smoothed, classes.prior)
+    return {**result.as_dict(), "mechanism": mechanism}

@@ -24,6 +24,7 @@ import click
 import numpy as np
 
 from benchmarks.accuracy.grid import DATA_SETS, UNLABELLED_ROWS
+from benchmarks.accuracy.tables import shown
 from benchmarks.accuracy.ways import coded
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
@@ -97,11 +98,9 @@ def summarise(name: str, users: int, epsilon: str, repeats: list[Repeat | None])
     if not found:
         return [*start, *[""] * 5], math.nan
     gains = np.array([each.chosen - each.fitted for each in found])
-    error = float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
     means = [np.mean([getattr(each, key) for each in found]) for key in ("naive_bayes", "fitted", "chosen")]
     by_answers = str(sum(each.by_answers for each in found))
-    gain = float(gains.mean())
-    return [*start, *(f"{each:.3f}" for each in means), by_answers, f"{gain:+.3f} ± {error:.3f}"], gain
+    return [*start, *(f"{each:.3f}" for each in means), by_answers, shown(gains, "+")], float(gains.mean())
 
 
 def measure_all(

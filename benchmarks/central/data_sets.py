@@ -75,17 +75,20 @@ def read_data_set(path: Path) -> DataSet:
     """Return a data set, coded by a survey that `ldp-survey init` drafts from the whole file."""
     texts, label = read_columns(path)
     survey = draft_confirmed_survey(texts, label, path.stem)
-    columns = {
-        feature.name: [feature.from_text(cell) for cell in texts[feature.name]] for feature in survey.features
-    }
-    labels = encode_values(texts[label], survey.label.code, label)
-    codes = encode_columns(survey.features, columns)
-    rows = CodedRows(survey.features, len(survey.label.values), codes, labels)
+    rows = code_rows(survey, texts)
     scaled = [
         _scale(feature, texts[feature.name], column)
-        for feature, column in zip(survey.features, codes.T, strict=True)
+        for feature, column in zip(survey.features, rows.codes.T, strict=True)
     ]
     return DataSet(rows, np.stack(scaled, axis=1))
+
+
+def code_rows(survey: Survey, texts: Columns) -> CodedRows:
+    """Return the rows of a table as a survey codes them."""
+    columns = {each.name: [each.from_text(cell) for cell in texts[each.name]] for each in survey.features}
+    codes = encode_columns(survey.features, columns)
+    labels = encode_values(texts[survey.label.name], survey.label.code, survey.label.name)
+    return CodedRows(survey.features, len(survey.label.values), codes, labels)
 
 
 def read_columns(path: Path) -> tuple[Columns, str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from scipy.stats import beta
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_audit.blackbox import epsilon_lower_bound
 
 ALARM = 1e-6
 """The probability with which a lower bound is too high."""
@@ -15,13 +13,8 @@ _STEPS = 1 << 53
 
 
 def lower_bound(rare: int, frequent: int, trials: int) -> float:
-    """Return a lower bound of epsilon from how often an event occurred on two neighbours.
-
-    Both probabilities have a bound of Clopper and Pearson (1934).
-    """
-    most = float(beta.isf(ALARM / 2, rare + 1, trials - rare)) if rare < trials else 1.0
-    least = float(beta.ppf(ALARM / 2, frequent, trials - frequent + 1)) if frequent else 0.0
-    return max(math.log(least / most), 0.0) if least else 0.0
+    """Return a lower bound of epsilon from how often an event occurred on two neighbours."""
+    return epsilon_lower_bound(frequent, rare, trials, ALARM)
 
 
 def draw_float_laplace(count: int, rng: np.random.Generator) -> FloatArray:

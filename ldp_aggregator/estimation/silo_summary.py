@@ -88,10 +88,8 @@ def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
 def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
     """Return how far a message that passes the checks moves P(c), (k,), at most."""
     weights, tables, rows = weigh_tables(silos.tables), silos.plan.mechanism.tables, silos.plan.rows
-    class_errors, errors = (
-        np.array([getattr(table, name) for table in tables]) / SOFT_UNIT
-        for name in ("class_error", "total_error")
-    )
+    class_errors = np.array([table.class_error for table in tables]) / SOFT_UNIT
+    errors = np.array([table.total_error for table in tables]) / SOFT_UNIT
     lows = np.array([table.values * table.accepted[0] / table.unit for table in tables])
     low, high = float(weights @ np.maximum(lows, -class_errors)), rows + float(weights @ class_errors)
     error, room = float(weights @ errors), -(silos.k - 1) * low

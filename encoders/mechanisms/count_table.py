@@ -110,8 +110,7 @@ class CountTable(CountedMechanism):
         most = len(self.tables) * self.rows_per_person
         if most > self.scale * Fraction(epsilon):
             raise PrivacyError(
-                f"the noise of this message spends {float(most / self.scale):.6g}, more than epsilon = "
-                f"{epsilon}",
+                f"the scale of its noise is below {most} / {epsilon}: a message spends more than {epsilon}",
                 "questions.0.scale",
             )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from encoders import __version__
-from encoders.errors import LdpError
+from encoders.errors import LdpError, Reason
 from encoders.text_table import format_table
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON
@@ -20,7 +20,7 @@ from ldp_client.silo.preview import describe_plan
 from ldp_client.silo.silo import SEND_SECONDS, Silo
 from ldp_client.silo.silo_journal import SiloJournal
 
-FAILED, WAITS = 1, 3
+FAILED, WAITS, STOPPED = 1, 3, 130
 """Exit codes besides 0; argparse exits with 2."""
 
 _DESCRIPTION = """\
@@ -53,7 +53,8 @@ Every row must fit the survey: otherwise nothing is drawn, spent or sent. Nothin
 journal has the message on disk. The same command again sends the same bytes if the message still waits, and
 does nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent.
 
-Exit code: 0 the message is counted; 1 an error; 2 wrong usage; 3 the message waits in the journal.
+Exit code: 0 the message is counted; 1 an error; 2 wrong usage; 3 the message waits in the journal; 130 the
+command was stopped by Ctrl-C, and a message may wait.
 """
 
 
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except LdpError as error:
         sys.exit(f"Error: {error}")
     except KeyboardInterrupt:
-        sys.exit("Stopped. A message that is in the journal waits there: `ldp-silo status` lists it.")
+        _show_progress("Stopped. A message that is in the journal waits there: `ldp-silo status` lists it.")
+        sys.exit(STOPPED)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -96,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_rows(report)
     report.add_argument("--epoch", default="1", metavar="NAME", help="Your name for these rows (default: 1).")
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
-    preview = command("preview", _preview, "Show what a report would send; nothing is sent or spent.")
+    preview = command("preview", _preview, "Show the counts of a file, and noisy examples; send nothing.")
     _add_survey(preview)
     _add_rows(preview)
     flush = command("flush", _flush, "Send the messages that wait in the journal.")
@@ -164,7 +166,11 @@ def _grant(options: argparse.Namespace) -> int:
     silo = _make_silo(options)
     receipt = silo.grant()
     _print(*describe_plan(silo.plan), "")
-    _print(f"{receipt}: `ldp-silo report {options.url} ROWS --journal {options.journal}` reports rows")
+    needed = " --person COLUMN" if silo.plan.rows_per_person > 1 else ""
+    needed += " --token TOKEN" if silo.plan.by_invitation else ""
+    _print(
+        f"{receipt}: `ldp-silo report {options.url} ROWS --journal {options.journal}{needed}` reports rows"
+    )
     return 0
 
 
@@ -203,13 +209,21 @@ def _preview(options: argparse.Namespace) -> int:
 
 
 def _withdraw(options: argparse.Namespace) -> int:
-    receipt = _make_silo(options).withdraw()
-    _print(f"{receipt}: nothing more is reported; messages that waited are deleted")
+    silo = _make_silo(options)
+    waited = [epoch.name for epoch in silo.epochs() if epoch.state is State.QUEUED]
+    silo.withdraw()
+    _print(f"withdrawn: nothing more is reported to {silo.survey} from this journal")
+    for name in waited:
+        _print(f"epoch {name}: the message was deleted; an attempt may have arrived before")
+    _print("what the collector has counted stays counted")
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
     journal = SiloJournal(options.journal)
+    if not journal.exists():
+        _show_progress(f"Error: there is no journal {journal.path}")
+        return FAILED
     entries, epochs = journal.entries(), journal.epochs()
     _print(f"journal {journal.path}")
     for entry in entries:
@@ -235,18 +249,27 @@ _STATE_TEXTS = {
     State.EXPIRED: "not counted: the survey was closed",
     State.WITHDRAWN: "withdrawn; the message was deleted",
 }
+_REASON_TEXTS: dict[str, str] = {
+    Reason.ID_REUSED: "the collector has counted another message with this token",
+    Reason.WRONG_PLAN: "the collector has another plan for this survey",
+    Reason.BAD_PAYLOAD: "counts beyond what rows and noise explain",
+}
 _GOOD_STATES = (State.READY, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
 
 
 def _describe_epoch(epoch: Epoch) -> str:
     if epoch.reason == CLOSED_ONCE:
         return "waits; the collector said once that the survey is closed"
-    return _STATE_TEXTS[epoch.state] + (f" ({epoch.reason})" if epoch.reason else "")
+    return _STATE_TEXTS[epoch.state] + (f" ({_explain_reason(epoch.reason)})" if epoch.reason else "")
 
 
 def _describe_cause(receipt: Receipt) -> str:
-    cause = ": ".join(filter(None, (receipt.reason, receipt.why)))
+    cause = ": ".join(filter(None, (receipt.reason, receipt.why or _REASON_TEXTS.get(receipt.reason, ""))))
     return f" ({cause})" if cause else ""
+
+
+def _explain_reason(reason: str) -> str:
+    return f"{reason}: {_REASON_TEXTS[reason]}" if reason in _REASON_TEXTS else reason
 
 
 def _print(*lines: str) -> None:

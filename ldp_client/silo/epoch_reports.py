@@ -45,8 +45,7 @@ class EpochReports:
         self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool, timeout: float
     ) -> Receipt:
         """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
-        if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
-            raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
+        check_name(name)
         timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
         plan, journal = self._require_agreed_plan(), self.survey.journal
@@ -62,15 +61,7 @@ class EpochReports:
         with open_rows(rows, key, [each.file for each in earlier]) as file:
             counted = count_rows(plan, file, person)
         # 3. one transaction records the epoch, its epsilon and the noisy message
-        new = NewEpoch(
-            name=name,
-            rows=counted.rows,
-            file=counted.file,
-            person_column=person or "",
-            persons=counted.persons,
-            rows_are_new=new_rows,
-            earlier=len(earlier),
-        )
+        new = describe_epoch(name, counted, person, new_rows, len(earlier))
         try:
             recorded, created = journal.commit_epoch(
                 self.survey.identity,
@@ -97,13 +88,40 @@ class EpochReports:
                     return receipt
         return None
 
-    def rehearse(self, rows: str | os.PathLike[str], person: str | None) -> Receipt:
-        """Check and count the rows of a file, and forget the counts."""
+    def rehearse(
+        self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool
+    ) -> Receipt:
+        """Check and count the rows of a file, and forget the counts.
+
+        If the organisation has agreed to the survey, the rows are compared with the ledger too.
+        """
+        check_name(name)
         self.survey.require_permission()
-        plan = self.survey.plan
-        require_person_column(plan, person)
-        counted = count_file(plan, rows, person)
-        why = "the rows fit the survey; nothing was drawn, recorded or sent"
+        if self.describe_consent().state is State.NO_CONSENT:
+            plan = self.survey.plan
+            require_person_column(plan, person)
+            counted, fits = count_file(plan, rows, person), "the survey"
+        else:
+            plan, journal = self._require_agreed_plan(), self.survey.journal
+            key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
+            if known := find_named(earlier, plan.id, name):
+                require_same_file(known, hash_file(rows, key))
+                return self.finish(known, timeout=0, is_repeat=True)
+            require_person_column(plan, person)
+            message_id = (
+                draw_message_id(plan, self.survey.token, SystemEntropy())
+                if self.survey.token is not None
+                else b""
+            )
+            with open_rows(rows, key, [each.file for each in earlier]) as file:
+                counted, fits = count_rows(plan, file, person), "the survey and the ledger"
+            new = describe_epoch(name, counted, person, new_rows, len(earlier))
+            total = self.survey.policy.max_total_epsilon
+            try:
+                journal.check_epoch(self.survey.identity, plan, new, message_id, total)
+            except RepeatedPersonsError as error:
+                raise explain_repeated_persons(plan, rows, new.person_column, error.names) from None
+        why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
         return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
 
     def finish(
@@ -154,6 +172,27 @@ class EpochReports:
         return self.survey.pinned_plan(entry)
 
 
+def check_name(name: object) -> None:
+    """Raise OptionError unless this can be the name of an epoch."""
+    if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
+        raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
+
+
+def describe_epoch(
+    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: int
+) -> NewEpoch:
+    """Return what the ledger needs to know of a counted file, after `earlier` epochs."""
+    return NewEpoch(
+        name=name,
+        rows=counted.rows,
+        file=counted.file,
+        person_column=person or "",
+        persons=counted.persons,
+        rows_are_new=rows_are_new,
+        earlier=earlier,
+    )
+
+
 def count_file(plan: SiloPlan, rows: str | os.PathLike[str], person: str | None) -> CountedRows:
     """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
@@ -181,5 +220,5 @@ def require_person_column(plan: SiloPlan, person: str | None) -> None:
     if plan.rows_per_person > 1 and person is None:
         raise OptionError(
             f"the survey allows {plan.rows_per_person} rows of one person: name the column of the persons "
-            "(person), so that they are counted"
+            "(--person COLUMN, or person=), so that they are counted"
         )

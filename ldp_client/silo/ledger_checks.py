@@ -33,7 +33,8 @@ def require_same_file(known: Epoch, file: FileDigest) -> None:
     """Raise EpochError if an epoch was reported with another file."""
     if known.file != file:
         raise EpochError(
-            f"epoch {known.name} was reported with another file: give new rows an epoch of their own"
+            f"epoch {known.name} was recorded with another file, and its message stays as it is. Give new "
+            "rows an epoch of their own. Rows that were only corrected are not new: do not report them again"
         )
 
 

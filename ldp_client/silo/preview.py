@@ -30,11 +30,14 @@ class SiloPreview:
         The exact counts. They stay with the silo.
     example : bytes
         A message as it could be sent. Its noise is drawn for the preview only: never send it.
+    person : str, optional
+        The column by which the rows of each person were counted.
     """
 
     plan: SiloPlan = field(repr=False)
     counted: CountedRows = field(repr=False)
     example: bytes = field(repr=False)
+    person: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([*describe_plan(self.plan), "", *self._describe_rows(), "", *self._table()])
@@ -43,12 +46,26 @@ class SiloPreview:
         clipped = self.counted.clipped
         text = (
             f"All {self.counted.rows:,} rows fit the survey. The table has exact counts: it is for those who "
-            "may see the rows. The noisy counts beside them are an example with noise of its own; a message "
-            "draws other noise. A number adds to three soft cells, which hold its mean and its mean square."
+            "may see the rows. The noisy counts beside them are an example with noise of its own, and may be "
+            "negative; a message draws other noise. A number adds to three soft cells, which hold its mean "
+            "and its mean square."
         )
         if clipped:
             text += f" Beyond the public bounds, and clipped to them, are numbers of: {', '.join(clipped)}."
-        return wrap_text(text)
+        return [*wrap_text(text), "", *wrap_text(self._describe_persons())]
+
+    def _describe_persons(self) -> str:
+        if self.person is None:
+            return (
+                "NOT CHECKED: that each person has one row only. Without --person, each row is taken for a "
+                "person of its own, and a person with k rows spends k times epsilon."
+            )
+        most = self.plan.rows_per_person
+        return (
+            f"{self.person} names {len(self.counted.persons):,} persons, each with at most {most} "
+            f"row{'s' * (most > 1)} in this file. Earlier epochs are not compared here: `ldp-silo report` "
+            "with LDP_REHEARSAL=1 does that, and sends nothing."
+        )
 
     def _table(self) -> list[str]:
         mechanism = self.plan.mechanism
@@ -73,7 +90,7 @@ def describe_plan(plan: SiloPlan) -> list[str]:
     return wrap_text(
         f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
         f"one message of {plan.message_bytes:,} bytes, with {plan.mechanism.cells:,} noisy counts of "
-        f"at most {plan.rows:,} rows. Each person has {rows} in all epochs together, and spends epsilon "
+        f"at most {plan.rows:,} rows. Each person may have {rows} in all epochs, and spends epsilon "
         f"{plan.epsilon} once. The noise of a count has a standard error of at most {error:.3g} "
         f"rows. The plan's digest is {plan.digest}."
     )

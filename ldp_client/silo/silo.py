@@ -14,7 +14,7 @@ from ldp_client.options import check_options
 from ldp_client.plan_source import find_survey_url
 from ldp_client.policy import MAX_EPSILON, ClientPolicy
 from ldp_client.receipt import Receipt, State, return_errors
-from ldp_client.silo.epoch_reports import EpochReports, count_file
+from ldp_client.silo.epoch_reports import EpochReports, count_file, require_person_column
 from ldp_client.silo.ledger import Epoch
 from ldp_client.silo.silo_journal import SiloJournal
 from ldp_client.silo.silo_survey import SiloSurveyBinding, make_message
@@ -109,7 +109,10 @@ class Silo:
 
     @property
     def rehearsal(self) -> bool:
-        """Whether ``LDP_REHEARSAL`` is set: rows are checked, and nothing is drawn, kept or sent."""
+        """Whether ``LDP_REHEARSAL`` is set.
+
+        Rows are checked, also against earlier epochs, and nothing is drawn, kept or sent.
+        """
         return is_variable_set(REHEARSAL_VARIABLE)
 
     @property
@@ -204,7 +207,7 @@ class Silo:
             ``already_reported`` if the epoch was counted before.
         """
         if self.rehearsal:
-            return self._reports.rehearse(rows, person)
+            return self._reports.rehearse(rows, epoch, person, new_rows)
         return self._reports.report(rows, epoch, person, new_rows, timeout)
 
     @return_errors
@@ -220,7 +223,9 @@ class Silo:
 
     @redact_traceback
     def preview(self, rows: str | os.PathLike[str], *, person: str | None = None) -> SiloPreview:
-        """Return what `report` would do with a file; nothing is sent, spent or recorded.
+        """Return the exact and example counts of a file; nothing is sent, spent or recorded.
+
+        The file is not compared with earlier epochs: a rehearsal of :meth:`report` does that.
 
         Returns
         -------
@@ -235,6 +240,7 @@ class Silo:
         from ldp_client.silo.preview import SiloPreview
 
         plan = self.plan
+        require_person_column(plan, person)
         counted = count_file(plan, rows, person)
         example = make_message(plan, counted.counts, bytes(16), SystemEntropy())
-        return SiloPreview(plan, counted, example)
+        return SiloPreview(plan, counted, example, person)

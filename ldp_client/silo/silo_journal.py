@@ -8,7 +8,7 @@ recorded was never sent.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -109,13 +109,28 @@ class SiloJournal(Journal):
                 return known, False
             if len(earlier) != new.earlier:
                 raise JournalError("another process has recorded an epoch meanwhile: try again")
-            ledger_checks.require_new_rows(earlier, new)
-            if new.persons:
-                ledger_checks.add_persons(connection, plan.id, plan.family, new, plan.rows_per_person)
-            ledger_checks.require_unused_token(earlier, message_id)
-            epoch = _queued_epoch(agreed, plan, new, message_id)
-            ledger_checks.require_total(connection, epoch, max_total)
+            epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
             return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
+
+    def check_epoch(
+        self,
+        identity: SurveyIdentity,
+        plan: SiloPlan,
+        new: NewEpoch,
+        message_id: bytes,
+        max_total: Fraction | None = None,
+    ) -> None:
+        """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
+        with self._transaction() as connection:
+            agreed = find_entry(connection, identity)
+            require_pinned_plan(agreed, plan)
+            agreed = require_consent(agreed)
+            earlier = ledger.find_epochs(connection, identity, plan.family)
+            connection.execute("SAVEPOINT check_epoch")
+            try:
+                _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
+            finally:
+                connection.execute("ROLLBACK TO check_epoch")
 
     def record_epoch_outcome(self, number: int, state: State, reason: str = "") -> None:
         """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
@@ -141,6 +156,25 @@ class SiloJournal(Journal):
                 (CLOSED_ONCE, since, number, State.QUEUED),
             )
             return False
+
+
+def _check_epoch(
+    connection: sqlite3.Connection,
+    agreed: JournalEntry,
+    earlier: Sequence[Epoch],
+    plan: SiloPlan,
+    new: NewEpoch,
+    message_id: bytes,
+    max_total: Fraction | None,
+) -> Epoch:
+    """Compare a new epoch with the earlier ones, and add its persons; return it without its message."""
+    ledger_checks.require_new_rows(earlier, new)
+    if new.persons:
+        ledger_checks.add_persons(connection, plan.id, plan.family, new, plan.rows_per_person)
+    ledger_checks.require_unused_token(earlier, message_id)
+    epoch = _queued_epoch(agreed, plan, new, message_id)
+    ledger_checks.require_total(connection, epoch, max_total)
+    return epoch
 
 
 def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:

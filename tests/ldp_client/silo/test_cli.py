@@ -13,6 +13,7 @@ from ldp_client.silo import silo as silo_module
 from ldp_client.silo.cli import main
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_client.silo.conftest import DOWN, RECORDED, URL, WriteRows, draw_rows
+from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 Run = Callable[..., tuple[int, str, str]]
@@ -101,7 +102,8 @@ def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, w
     collector.respond(REFUSED)
     code, out, _ = run("report", URL, write_rows(50))
     assert code == 1
-    assert out.startswith("epoch 1: refused by the collector, for good (bad-payload)\n")
+    cause = "bad-payload: counts beyond what rows and noise explain"
+    assert out.startswith(f"epoch 1: refused by the collector, for good ({cause})\n")
     assert run("flush", URL)[0] == 1
 
 
@@ -121,7 +123,6 @@ def test_consent_comes_first(run: Run, write_rows: WriteRows) -> None:
 
 
 def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
-    assert "the organisation agreed to no survey" in run("status")[1]
     run("grant", URL)
     run("report", URL, write_rows(50), "--epoch", "march")
     run("report", URL, write_rows(draw_rows(9, seed=2)), "--epoch", "april", "--new-rows")
@@ -132,6 +133,78 @@ def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows
     assert out.endswith("epsilon spent by one person over all epochs, at most: 1\n")
     run("withdraw", URL)
     assert "wards: withdrawn" in run("status")[1]
+
+
+def test_status_of_a_journal_that_does_not_exist_is_an_error(run: Run, tmp_path: Path) -> None:
+    code, out, shown = run("status")
+    assert (code, out) == (1, "")
+    assert shown == f"Error: there is no journal {tmp_path / 'ward.journal'}\n"
+    assert not (tmp_path / "ward.journal").exists()
+
+
+def test_status_of_a_journal_without_consent_lists_no_survey(run: Run) -> None:
+    run("withdraw", URL)
+    assert "the organisation agreed to no survey" in run("status")[1]
+
+
+def test_withdraw_names_the_messages_that_it_deletes(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    run("grant", URL)
+    run("report", URL, write_rows(50), "--epoch", "march")
+    collector.respond(DOWN)
+    later = write_rows(draw_rows(9, seed=2))
+    run("report", URL, later, "--epoch", "april", "--new-rows", "--timeout", "0")
+    code, out, _ = run("withdraw", URL)
+    assert code == 0
+    assert out.splitlines() == [
+        "withdrawn: nothing more is reported to wards from this journal",
+        "epoch april: the message was deleted; an attempt may have arrived before",
+        "what the collector has counted stays counted",
+    ]
+
+
+def test_an_interrupt_has_an_exit_code_of_its_own(
+    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("grant", URL)
+
+    def interrupt(*_arguments: object) -> Response:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collector, "request", interrupt)
+    code, _, shown = run("report", URL, write_rows(50))
+    assert code == 130
+    assert shown.endswith(
+        "Stopped. A message that is in the journal waits there: `ldp-silo status` lists it.\n"
+    )
+    assert "waits to be sent" in run("status")[1]
+
+
+def test_grant_names_the_options_that_a_report_needs(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("grant", URL)[1].endswith("ward.journal` reports rows\n")
+    text = WARDS.replace("rows_per_person = 1", 'rows_per_person = 2\nenrolment = "token"')
+    collector.plan = read_silo_survey(text.replace('"wards"', '"invited"')).compile()
+    out = run("grant", URL.replace("wards", "invited"))[1]
+    assert out.endswith("ward.journal --person COLUMN --token TOKEN` reports rows\n")
+
+
+def test_a_preview_states_whether_persons_were_counted(run: Run, write_rows: WriteRows) -> None:
+    assert "NOT CHECKED: that each person has one row only." in run("preview", URL, write_rows(50))[1]
+    out = run("preview", URL, write_rows(50), "--person", "weight")[1]
+    assert "NOT CHECKED" not in out
+    assert "weight names 50 persons, each with at most 1 row in this file." in out
+
+
+def test_a_preview_needs_the_persons_where_a_report_does(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    collector.plan = read_silo_survey(WARDS.replace("rows_per_person = 1", "rows_per_person = 2")).compile()
+    code, out, error = run("preview", URL, write_rows(50))
+    assert (code, out) == (1, "")
+    assert "--person COLUMN" in error
 
 
 def test_a_preview_shows_exact_counts_and_sends_nothing(

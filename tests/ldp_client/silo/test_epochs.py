@@ -70,6 +70,43 @@ def test_a_refused_epoch_leaves_no_persons_in_the_ledger(silo: Build, write_rows
     assert ward.report(write_rows(name_rows(50, 60), WITH_PERSON), epoch="2", person="id").state == "sent"
 
 
+def test_a_rehearsal_compares_the_rows_with_the_ledger_and_records_nothing(
+    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = FakeTransport(RECORDED)
+    ward = silo(transport)
+    rows = name_rows(0, 50)
+    first = write_rows(rows, WITH_PERSON, name="first.csv")
+    ward.report(first, person="id")
+    later = write_rows(name_rows(50, 60), WITH_PERSON, name="later.csv")
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    assert ward.report(first, person="id").state is State.ALREADY_REPORTED
+    assert ward.report(later, person="id").reason == "epoch-used"
+    overlapping = write_rows(name_rows(49, 60), WITH_PERSON)
+    receipt = ward.report(overlapping, epoch="2", person="id")
+    assert (receipt.state, receipt.field) == (State.INVALID, "id")
+    grown = write_rows([*rows, *name_rows(50, 60)], WITH_PERSON)
+    assert ward.report(grown, epoch="2", person="id").reason == "repeated-rows"
+    assert ward.report(later, epoch="2").reason == "rows-not-stated-new"
+    assert ward.report(later, epoch="no name").reason == "bad-option"
+    for _ in range(2):  # the first one leaves no persons in the ledger
+        receipt = ward.report(later, epoch="2", person="id")
+        assert (receipt.state, receipt.reason) == (State.READY, "rehearsal")
+        assert receipt.why.startswith("the rows fit the survey and the ledger; ")
+    assert len(ward.epochs()) == len(transport.requests) == 1
+    monkeypatch.delenv("LDP_REHEARSAL")
+    assert ward.report(later, epoch="2", person="id").state is State.SENT
+
+
+def test_a_rehearsal_refuses_what_exceeds_the_total_epsilon(
+    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ward = silo(max_total_epsilon=0.5)
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    assert ward.report(write_rows(5)).reason == "total-epsilon-spent"
+    assert not ward.epochs()
+
+
 def test_rows_of_a_person_add_up_to_rows_per_person(silo: Build, write_rows: WriteRows) -> None:
     plan = read_silo_survey(TWO_ROWS).compile()
     ward = silo(survey=plan)

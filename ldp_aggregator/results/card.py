@@ -134,7 +134,7 @@ class ModelDescription:
             "Data": self._describe_data(),
             "Privacy": self._describe_privacy(),
             "How well it predicts": self._describe_accuracy(),
-            "What it is not for": (f"- {limit}" for limit in list_limits(is_fitted(self.unlabelled))),
+            "What it is not for": (f"- {limit}" for limit in self._list_limits()),
             "How to cite": self._describe_citation(),
         }
         lines: list[str] = []
@@ -146,8 +146,12 @@ class ModelDescription:
         """Return the class and the survey; a classifier fitted to rows without labels is no Naive Bayes."""
         return f"{'Logistic regression' if is_fitted(self.unlabelled) else name} of {self.plan.id}"
 
+    def _list_limits(self) -> list[str]:
+        return list_limits(is_fitted(self.unlabelled), self.has_people, self.silos is not None)
+
     def _list_facts(self) -> dict[str, str]:
-        reports = f"{self.estimates['reports']:,}" + (" (simulated)" if self.simulated else "")
+        silos = self.estimates.get("silos")
+        people = self.estimates["reports"] - (silos["messages"] if silos else 0)
         kept = self.kept_features
         count = f"{len(kept)} of {len(self.plan.features)}"
         more = ", ..." if len(kept) > _MAX_LISTED else ""
@@ -157,7 +161,8 @@ class ModelDescription:
             "epsilon": f"{self.epsilon}: a {sender} changes odds by a factor of at most "
             f"{factor_at_most(self.odds_factor)}",
             **({"trust": f"{SILO}: each silo has its own rows"} if self.silos else {}),
-            "reports" if self.has_people else "messages": reports,
+            **({"reports": f"{people:,}" + " (simulated)" * self.simulated} if self.has_people else {}),
+            **({"messages": f"{silos['messages']:,}"} if silos else {}),
             "classes": f"{self.plan.label.name}: {_join(map(str, self.classes))}",
             "features": f"{count}: {_join(kept[:_MAX_LISTED])}{more}",
             "validation": self._summarise_validation(),
@@ -187,12 +192,18 @@ class ModelDescription:
         yield (
             f"A {kind} classifier of **{escape_markdown(plan.label.name)}** ({classes}) from "
             f"{len(self.kept_features)} of {len(plan.features)} features, trained with ldp-bayes on "
-            f"{'randomised reports' if self.has_people else 'noisy counts of silos'}."
+            f"{' and '.join(self._list_data())}."
         )
         yield from ("", f"- survey: {escape_markdown(plan.id)}", f"- plan digest: `{plan.digest}`")
         yield f"- estimator: {self.estimates['estimator']}"
         if self.unlabelled:
             yield from ("", *describe_unlabelled(self._escape_rows(self.unlabelled)))
+
+    def _list_data(self) -> Iterator[str]:
+        if self.has_people:
+            yield "randomised reports"
+        if self.silos:
+            yield "noisy counts of silos"
 
     def _escape_rows(self, unlabelled: Mapping[str, Any]) -> dict[str, Any]:
         """Return what describes the rows without labels, with the names of features escaped."""

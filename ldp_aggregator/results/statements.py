@@ -18,11 +18,17 @@ INDEPENDENCE = (
 MODEL_LIMITS = (
     "It is not for a decision about one person: a prediction is a probability from noisy estimates.",
     "It does not explain causes: a feature that predicts the label need not affect it.",
-    "It describes the people who answered, and others only if they resemble them.",
+    "It describes {described}, and others only if they resemble them.",
     INDEPENDENCE,
-    "It does not detect people who lied, nor all fabricated reports (docs/poisoning.md).",
+    "It does not detect {undetected}.",
 )
-"""What a model is not for, and what it does not do."""
+"""What a model is not for, and what it does not do; `list_limits` completes it."""
+_PEOPLE = ("the people who answered", "people who lied, nor all fabricated reports (docs/poisoning.md)")
+_SILOS = ("the people in the rows of the silos", "a silo that lied (docs/silos.md)")
+_BOTH = (
+    "the people who answered and those in the rows of the silos",
+    "people and silos that lied, nor all fabricated reports (docs/poisoning.md, docs/silos.md)",
+)
 
 PRIVACY_LIMITS = "This does not hide who took part. A person sends one report per survey."
 
@@ -33,9 +39,19 @@ METHOD_SOURCE = "arXiv:1905.01039, 2019"
 SIMULATED_ORIGIN = "a program randomised the rows of a table. Nobody was asked."
 
 
-def list_limits(fitted: bool) -> list[str]:
-    """Return the limits of a model; `fitted` means to rows without labels, without assuming independence."""
-    return [limit for limit in MODEL_LIMITS if not (fitted and limit == INDEPENDENCE)]
+def list_limits(fitted: bool, has_people: bool = True, has_silos: bool = False) -> list[str]:
+    """Return the limits of a model.
+
+    Parameters
+    ----------
+    fitted : bool
+        Whether it was fitted to rows without labels, without assuming independence.
+    has_people, has_silos : bool
+        Whether people reported, and whether silos did.
+    """
+    described, undetected = (_BOTH if has_people else _SILOS) if has_silos else _PEOPLE
+    limits = (limit.format(described=described, undetected=undetected) for limit in MODEL_LIMITS)
+    return [limit for limit in limits if not (fitted and limit == INDEPENDENCE)]
 
 
 def update_belief(belief: float, odds_factor: float) -> float:

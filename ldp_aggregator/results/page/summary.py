@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ def _describe_distinguishable(estimates: Mapping[str, Any], label: str) -> str:
 
 def list_facts(results: SurveyResults, description: ModelDescription) -> Iterator[tuple[str, str]]:
     """Yield the names and values of the tiles."""
-    rejected = results.privacy.get("rejected")
+    rejected = _count_rejected(results)
     silos, reports = results.estimates.get("silos"), results.estimates["reports"]
     if silos:
         yield "Messages of silos", f"{silos['messages']:,}"
@@ -105,7 +106,8 @@ def list_facts(results: SurveyResults, description: ModelDescription) -> Iterato
         yield "Reports", f"{reports:,}"
     if rejected is not None:
         yield "Rejected", f"{sum(rejected.values()):,}"
-    yield "Questions", f"{len(results.plan.questions):,}"
+    if description.has_people:
+        yield "Questions", f"{len(results.plan.questions):,}"
     yield "Epsilon", description.epsilon
     if not results.plan.validation:
         features = results.estimates["features"]
@@ -113,9 +115,18 @@ def list_facts(results: SurveyResults, description: ModelDescription) -> Iterato
         yield "Features that differ", f"{count} of {len(features)}"
 
 
+def _count_rejected(results: SurveyResults) -> Counter[str] | None:
+    """Return the numbers of rejected reports and messages of silos by reason; None if they are unknown."""
+    rejected = results.privacy.get("rejected")
+    if rejected is None:
+        return None
+    silos = results.privacy.get("silos") or {}
+    return Counter(rejected) + Counter(silos.get("rejected") or {})
+
+
 def describe_rejections(results: SurveyResults) -> str | None:
     """Return the numbers of rejected reports by reason; None if none was rejected."""
-    rejected = results.privacy.get("rejected") or {}
+    rejected = _count_rejected(results)
     if not rejected:
         return None
     return "Rejected reports: " + ", ".join(

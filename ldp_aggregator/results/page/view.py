@@ -119,7 +119,7 @@ def build_view(
         "privacy": build_privacy(results, description),
         "warnings": estimates.get("warnings") or [],
         "unlabelled": list(describe_unlabelled(results.unlabelled)) if results.unlabelled else [],
-        "model_limits": list_limits(is_fitted(results.unlabelled)),
+        "model_limits": list_limits(is_fitted(results.unlabelled), description.has_people, silos is not None),
         "method": _build_method(results),
         "estimator": _describe_estimator(results),
         "has_people": description.has_people,

@@ -25,6 +25,9 @@ from ldp_aggregator.cli.train import main as ldp_train
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import read_model
+from ldp_aggregator.results.page.source import read_results
+from ldp_aggregator.results.page.summary import describe_rejections
+from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
@@ -179,6 +182,39 @@ def test_card_and_page_state_the_privacy_of_silos_in_words(trained: tuple) -> No
     assert "trust        silo: each silo has its own rows" in str(model)
     assert "trust='silo'" in repr(model)
     assert ("Privacy of the people in the rows" in html) == (kind == "silos")
+
+
+def test_card_and_page_state_whom_they_describe_and_what_they_do_not_detect(trained: tuple) -> None:
+    kind, path, _ = trained
+    model, page = load_model(path), path.with_suffix(".html")
+    assert run(ldp_results, path, "-o", page).exit_code == 0
+    html, facts = page.read_text(), dict(line.split(maxsplit=1) for line in str(model).splitlines()[1:])
+    described, undetected, trained_on = {
+        "silos": ("the people in the rows", "a silo that lied", "noisy counts of silos"),
+        "pooled": (
+            "the people who answered and those in the rows",
+            "people and silos that lied, nor all fabricated reports",
+            "randomised reports and noisy counts of silos",
+        ),
+    }[kind]
+    for text in (model.card(), html):
+        assert f"It describes {described} of the silos, and others only if they resemble them." in text
+        assert f"It does not detect {undetected} (docs/" in text
+    assert f"trained with ldp-bayes on {trained_on}." in model.card()
+    assert facts["messages"] == "3"
+    assert facts.get("reports") == ("2,000" if kind == "pooled" else None)
+    assert ("<dt>Questions</dt>" in html) == (kind == "pooled")
+    assert "The section on silos states which errors it covers." in html
+    assert "how the people of that class answered" not in html
+
+
+def test_the_page_counts_rejected_messages_of_silos(trained: tuple) -> None:
+    results = read_results(trained[1])
+    assert isinstance(results, SurveyResults)
+    assert describe_rejections(results) is None
+    statement = results.privacy.get("silos", results.privacy)
+    statement["rejected"] = {"id-reused": 2}
+    assert describe_rejections(results) == "Rejected reports: 2 id-reused"
 
 
 def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Path) -> None:

@@ -93,8 +93,11 @@ def format_privacy(statement: Mapping[str, Any]) -> str:
     silos = find_silo_statement(statement)
     lines = [] if silos is statement else _format_people_privacy(statement)
     if silos:
-        per_person = f"at most {silos['rows_per_person']:,} rows of one person"
-        lines.append(f"privacy of silos: epsilon {silos['epsilon']} of each message, {per_person} in it")
+        most = silos["rows_per_person"]
+        rows = "one row" if most == 1 else f"at most {most:,} rows"
+        lines.append(
+            f"privacy of silos: epsilon {silos['epsilon']} of each message, with {rows} of one person"
+        )
     audit = statement["audit"]
     if audit:
         result = "passed" if audit["passed"] else "FAILED"

@@ -101,7 +101,7 @@ def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: 
     assert "Silos sent 3 messages about an estimated 3,0" in output or "estimated 2,9" in output
     assert "Standard errors cover the noise of the messages, and the sampling of the rows" in output
     assert "One further message of a silo that invents all of its 3,000 rows could move P(ill)" in output
-    assert "privacy of silos: epsilon 1 of each message, at most 1 rows of one person in it" in output
+    assert "privacy of silos: epsilon 1 of each message, with one row of one person" in output
     assert ("They are pooled with 2,000 reports of people" in output) == (kind == "pooled")
     assert ("privacy: one report per person" in output) == (kind == "pooled")
     assert ("wards: 3 messages of silos" in output) == (kind == "silos")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.tail_quantiles import find_quantiles
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles, invert_tail
 
 LEVEL = 0.05
 """Probability, at most, that equal classes of one feature are called different in anything."""
@@ -203,14 +203,8 @@ def value_contrasts(frequencies: TableEstimate, k: int) -> Contrasts:
 
 @lru_cache(maxsize=256)
 def chi_square_quantile(level: float, degrees: int) -> float:
-    """Return the x that a chi-square variable exceeds with probability `level`, by bisection."""
-    low, high = 0.0, 1.0
-    while chi_square_tail(high, degrees) > level:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if chi_square_tail(middle, degrees) > level else (low, middle)
-    return high
+    """Return the x that a chi-square variable exceeds with probability `level`."""
+    return invert_tail(lambda x: chi_square_tail(x, degrees), level)
 
 
 def chi_square_tail(x: float, degrees: int) -> float:

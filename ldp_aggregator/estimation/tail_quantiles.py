@@ -9,6 +9,7 @@ K = 0 they are those of a normal distribution.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -50,13 +51,18 @@ def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _laplace_quantile(error: float, terms: int) -> float:
-    """Return the quantile of a standardised sum of Laplace noises, by bisection."""
+    """Return the quantile of a standardised sum of Laplace noises."""
+    return invert_tail(lambda z: laplace_tail(z, terms), error)
+
+
+def invert_tail(tail: Callable[[float], float], level: float) -> float:
+    """Return the x above 0 at which a decreasing tail probability reaches `level`, by bisection."""
     low, high = 0.0, 1.0
-    while laplace_tail(high, terms) > error:
+    while tail(high) > level:
         low, high = high, 2 * high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if laplace_tail(middle, terms) > error else (low, middle)
+        low, high = (middle, high) if tail(middle) > level else (low, middle)
     return high
 
 

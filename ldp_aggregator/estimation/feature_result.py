@@ -102,7 +102,7 @@ class FeatureResult:
 
     @property
     def warning(self) -> str | None:
-        """A warning for readers, or None."""
+        """A warning for readers; None if there is nothing to warn of."""
         if self.mechanism is None:
             return "the survey does not ask about it, so it cannot inform a prediction"
         if self.n == 0:

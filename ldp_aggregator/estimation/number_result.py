@@ -101,7 +101,7 @@ class NumberResult:
 
     @property
     def warning(self) -> str | None:
-        """A warning for readers, or None."""
+        """A warning for readers; None if there is nothing to warn of."""
         questions = {"mean": self.mean_question, "square": self.square_question}
         if all(each.mechanism is None for each in questions.values()):
             return "the survey does not ask about it, so it cannot inform a prediction"

@@ -161,7 +161,7 @@ class SiloSummary:
 
     @property
     def warning(self) -> str | None:
-        """A warning for readers, or None."""
+        """A warning for readers; None if there is nothing to warn of."""
         if not self.contradictions:
             return None
         return (

@@ -165,7 +165,7 @@ def _compare(quantity: Quantity, first: Cell, second: Cell, z: float) -> Differe
 
 
 def _find_obstacle(quantity: Quantity, first: SurveyResults, second: SurveyResults) -> str | None:
-    """Return why a quantity is absent from one of the surveys or means something else there, or None."""
+    """Return why a quantity is absent from one of the surveys or differs there; None otherwise."""
     one, other = first.plan.label, second.plan.label
     if one.name != other.name:
         return f"the labels differ: {one.name} and {other.name}"
@@ -192,7 +192,7 @@ def _find_obstacle(quantity: Quantity, first: SurveyResults, second: SurveyResul
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
-    """Return why a pair has too little information, or None."""
+    """Return why a pair has too little information; None if it has enough."""
     for name, cell in (("first", first), ("second", second)):
         if cell.value is None or cell.stderr is None:
             return f"the {name} survey has no estimate of it"

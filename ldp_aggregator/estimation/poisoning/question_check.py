@@ -165,7 +165,7 @@ class QuestionCheck:
 
     @property
     def warning(self) -> str | None:
-        """A warning for readers of any estimate that depends on the question, or None."""
+        """A warning for readers of any estimate that depends on the question; None if there is none."""
         if isinstance(self.support, str) or not self.support.findings:
             return None
         findings = "; ".join(self.support.findings)

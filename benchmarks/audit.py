@@ -81,7 +81,7 @@ CENTRAL_LEARNERS = (*((learner, TWO_LABELS) for learner in AUDITED), (LINEAR, TH
 CENTRAL_EPSILONS = ("0.5", "2")
 MUTANT_EPSILON = Fraction(1)
 MUTANT_TRAININGS = 10
-"""A correct learner trains so many times as often as a mutant."""
+"""How many times as many trainings a correct learner has as a mutant."""
 SILO_SURVEY = CENTRAL_SURVEY.replace('id = "audit"', 'id = "audit"\nkind = "silo"\nrows = 1000')
 SILO_MUTANT_TRIALS = 5_000
 BOUNDS_HEAD = """

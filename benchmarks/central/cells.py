@@ -38,7 +38,7 @@ class Task:
     directory : Path
         Of the data sets.
     cell : Cell
-        Its `way` is a model; with `users` above 0 it is timed on so many rows, and otherwise tested.
+        Its `way` is a model. With `users` above 0 that number of rows is timed; otherwise it is tested.
     splits, seed : int
         Number and seed of the splits of a data set that is not large.
     """

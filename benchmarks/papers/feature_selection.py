@@ -23,7 +23,7 @@ from ldp_aggregator.central.selection import feature_count
 EPSILON = 0.1
 DATA_SETS = ("mushroom", "chess")
 Select = Callable[[FloatArray, int, float], Sequence[int]]
-"""A selection of so many features by their counts, at an epsilon."""
+"""Selects a number of features by their counts, at an epsilon."""
 
 
 def threshold(features: int, epsilon: float) -> float:

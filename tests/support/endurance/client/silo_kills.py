@@ -39,7 +39,9 @@ def _run(journal: Path, url: str, rows: Path, fatal: Place | None, traced: bool,
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]
             sys.settrace(tracer)  # type: ignore[arg-type]
-        silo.grant()
+        end = time.monotonic() + PATIENCE
+        while silo.grant().state is not State.READY and time.monotonic() < end:
+            time.sleep(0.05)  # the plan cannot be fetched while the collector is away
         state = silo.report(rows, timeout=PATIENCE).state
         sys.settrace(None)
     if results is not None:

@@ -4,5 +4,8 @@ All code that a device needs imports only the standard library and msgpack. The 
 many rows imports numpy, see :mod:`encoders.arrays`.
 """
 
+PROJECT = "ldp-bayes"
+"""Marks this package, see :mod:`encoders.installation`."""
+
 __version__ = "0.1.0"
 """The version of all packages; the build reads it here (``[tool.hatch.version]`` in pyproject.toml)."""

@@ -1,4 +1,4 @@
-"""Entry points of the commands; if a module of an extra is missing, they name the extra to install.
+"""Entry points of the commands; if a module of an extra is missing, the message says which extra to install.
 
 The base install has only the standard library and msgpack. The commands start here, because this module can
 be imported without any extra.
@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from encoders.errors import LdpError
+from encoders.installation import InstallationError
 
 MODULES = {
     "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl"),
@@ -78,7 +79,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
                 if extra in ("train", "central"):  # their commands import scikit-learn when they need it
                     _require_modules(extra)
                 import_module(module).main()
-        except MissingExtraError as error:
+        except (MissingExtraError, InstallationError) as error:
             sys.exit(str(error))
 
     return run
@@ -86,10 +87,12 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
 ldp_central = _command("ldp-central", "ldp_aggregator.cli.central", "central")
+ldp_client = _command("ldp-client", "ldp_client.cli", "signed")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_compare = _command("ldp-compare", "ldp_aggregator.cli.compare", "train")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
 ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
+ldp_silo = _command("ldp-silo", "ldp_client.silo.cli", "signed")
 ldp_simulate = _command("ldp-simulate", "ldp_aggregator.cli.simulate", "train")
 ldp_survey = _command("ldp-survey", "ldp_aggregator.cli.survey", "train")
 ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "train")

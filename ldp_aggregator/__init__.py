@@ -8,8 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from encoders import __version__
 from encoders.extras import needs_extra
+from encoders.installation import require_own_encoders
+
+require_own_encoders()
+
+from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
     from ldp_aggregator.estimation import Estimates, estimate_snapshot

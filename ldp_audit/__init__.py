@@ -7,8 +7,12 @@ reports, and also whole requests if the device has the method for it (``request_
 the public client or any other client (:class:`Device`), and needs numpy and scipy.
 """
 
-from encoders import __version__
 from encoders.extras import needs_extra
+from encoders.installation import require_own_encoders
+
+require_own_encoders()
+
+from encoders import __version__  # noqa: E402 - another package has no version
 
 with needs_extra("audit", "ldp-audit"):
     from ldp_audit.audit import audit

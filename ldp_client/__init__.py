@@ -18,6 +18,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from encoders.installation import require_own_encoders
 from ldp_client.traceback_redaction import redact_traceback
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from ldp_client.report_maker import make_report
     from ldp_client.transport import Answer as Answer
     from ldp_client.transport import HttpTransport, Response, Transport
+
+require_own_encoders()
 
 __all__ = [
     "AsyncClient",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -105,6 +106,35 @@ def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it now fails
     with pytest.raises(MissingExtraError, match=r"^it needs the extra \[plot\]"), needs_extra("train", "it"):
         import matplotlib  # noqa: F401
+
+
+@pytest.mark.parametrize("script", ["", "__version__ = '9'"], ids=["empty", "another"])
+def test_a_command_says_that_another_package_replaced_encoders(tmp_path: Path, script: str) -> None:
+    for package in MAY_IMPORT:
+        (tmp_path / package).symlink_to(ROOT / package)
+    (tmp_path / "encoders").unlink()
+    shutil.copytree(ROOT / "encoders", tmp_path / "encoders")
+    (tmp_path / "encoders" / "__init__.py").write_text(script)
+    why = "another package named 'encoders' was installed over a part of ldp-bayes: run `pip uninstall"
+    for command, target in SCRIPTS.items():
+        found = run_here(COMMAND, tmp_path, "-", target, command, "--help")
+        assert (found.returncode, found.stdout) == (1, ""), command
+        assert found.stderr.startswith(why)
+        assert found.stderr.count("\n") == 1
+    for package in ("ldp_client", "ldp_aggregator", "ldp_audit"):
+        assert f"InstallationError: {why}" in run_here(f"import {package}", tmp_path).stderr
+
+
+def run_here(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run code with the packages of a folder."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=inherited_environment() | {"PYTHONPATH": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_every_command_of_the_package_is_known_here() -> None:

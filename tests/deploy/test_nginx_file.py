@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from tests.support.servers import SHIPPED_NGINX, free_port, listens, nginx, stop, wait_for
 
 
-def make_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
+def make_certificate(folder: Path, is_rsa: bool = False) -> None:
+    key = rsa.generate_private_key(65537, 2048) if is_rsa else ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "collector.test")])
     now = datetime.now(UTC)
     certificate = (
@@ -80,3 +80,38 @@ def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose
             assert secret.recv(100).startswith(b"HTTP/1.1 404")
     finally:
         stop(server)
+
+
+@pytest.mark.slow
+def test_every_connection_has_forward_secrecy_and_every_response_requires_https(tmp_path: Path) -> None:
+    make_certificate(tmp_path, is_rsa=True)
+    port = free_port()
+    text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
+    text = text.replace("collector:8000", f"127.0.0.1:{free_port()}")
+    conf = tmp_path / "nginx.conf"
+    conf.write_text(text.replace("listen 8443 ssl;", f"listen 127.0.0.1:{port} ssl;"))
+    server = subprocess.Popen(nginx(tmp_path, conf, "-g", "daemon off;"))
+    try:
+        wait_for(lambda: server.poll() is not None or listens(port))
+        for cipher in ("AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES256-SHA"):
+            with pytest.raises(ssl.SSLError):
+                request(tmp_path, port, "/", cipher)
+        for path, status in {"/nothing": 404, "/": 503, "/%00": 400}.items():
+            shown = request(tmp_path, port, path, "ECDHE-RSA-AES128-GCM-SHA256")
+            assert shown.startswith(f"HTTP/1.1 {status} "), shown
+            assert shown.count("\r\nStrict-Transport-Security: max-age=63072000\r\n") == 1
+    finally:
+        stop(server)
+
+
+def request(folder: Path, port: int, path: str, cipher: str) -> str:
+    """Return the response to a request over TLS 1.2 with one cipher."""
+    trusted = ssl.create_default_context(cafile=folder / "fullchain.pem")
+    trusted.maximum_version = ssl.TLSVersion.TLSv1_2
+    trusted.set_ciphers(cipher)
+    with (
+        socket.create_connection(("127.0.0.1", port), 20) as line,
+        trusted.wrap_socket(line, server_hostname="collector.test") as secret,
+    ):
+        secret.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: secret.recv(10_000), b"")).decode()

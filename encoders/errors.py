@@ -50,6 +50,8 @@ class Reason(StrEnum):
 class LdpError(Exception):
     """Base class of all errors that ldp-bayes raises deliberately.
 
+    The text may quote a file or a server. It is escaped, so that it can be printed on a terminal.
+
     Attributes
     ----------
     reason : str
@@ -57,6 +59,14 @@ class LdpError(Exception):
     """
 
     reason: str = "error"
+
+    def __str__(self) -> str:
+        return "\n".join(map(escape_unprintable, super().__str__().split("\n")))
+
+
+def escape_unprintable(text: str) -> str:
+    r"""Return a text in which each character that is not printable is escaped, such as \\x1b."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 class _CollectedError(LdpError):
@@ -97,8 +107,7 @@ class SurveyError(_CollectedError):
     def __init__(self, why: str, field: str = "", line: int | None = None) -> None:
         self.why, self.field, self.line = why, field, line
         place = f"line {line}: " if line else ""
-        shown = field if field.isprintable() else ascii(field)[1:-1]  # it may be any key of a file
-        super().__init__(f"{place}{shown}: {why}" if field else f"{place}{why}")
+        super().__init__(f"{place}{field}: {why}" if field else f"{place}{why}")
 
 
 class PrivacyError(SurveyError):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, escape_unprintable
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
@@ -277,4 +277,4 @@ def _describe_refusal(error: HTTPError) -> str:
         detail = problem.get("detail") or problem.get("title")
     except (ValueError, AttributeError, OSError, HTTPException, RecursionError):
         detail = None
-    return f"{error.code} {detail or error.reason}"
+    return f"{error.code} {escape_unprintable(str(detail or error.reason))}"

@@ -287,6 +287,10 @@ def test_the_error_quotes_a_collectors_refusal() -> None:
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
         read_training_data([url], token="secret")
+    problem = json.dumps({"title": "red \x1b[31m\r\n\x9b0m"}).encode()
+    with collector(403, problem) as (url, _), pytest.raises(SourceError) as caught:
+        read_training_data([url], token="secret")
+    assert str(caught.value).endswith(r"403 red \x1b[31m\r\n\x9b0m")
     with collector(500, b"<html>") as (url, _), pytest.raises(SourceError, match="500 Internal Server Error"):
         read_training_data([url], token="secret")
 

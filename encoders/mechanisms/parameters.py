@@ -27,7 +27,7 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
 def read_weights(texts: object, what: str) -> tuple[int, ...]:
     """Return the weights of the magnitudes 0, 1, ..., K; over both signs of 1, ..., K they add up to 2^64."""
     if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
-        raise SurveyError(f"{what} must be a list of at least two decimal strings")
+        raise SurveyError(f"{what} must be a list of 2 to {MAX_LAPLACE_WEIGHTS:,} decimal strings")
     if set(map(type, texts)) != {str}:
         raise SurveyError(f"{what} must be a decimal string")
     return _parse_weights(tuple(texts), what)

@@ -29,7 +29,7 @@ from ldp_aggregator.stores.base import (
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
 from ldp_aggregator.stores.redis_counters import counter_keys, script_arguments, unpack_total
-from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, store_errors
+from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 
 _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
@@ -72,9 +72,7 @@ class RedisStore:
                 pool = self._redis.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
         except (ValueError, TypeError) as error:
-            raise StoreError(
-                "invalid Redis URL; percent-encode special characters in its password"
-            ) from error
+            raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
         except FAILURES as error:
             message = f"the Redis cluster cannot be reached: {error}"
             raise StoreError(message, classify_failure(error)) from error

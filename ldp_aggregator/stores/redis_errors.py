@@ -67,3 +67,18 @@ def classify_failure(error: Exception) -> StoreFailure:
             return failure
     is_connection = isinstance(error, redis.exceptions.ConnectionError)
     return StoreFailure.CONNECTION_FAILED if is_connection else StoreFailure.OTHER
+
+
+_URL_FAULTS = {
+    "Port could not": "its port is not a number",
+    "Port out of range": "its port is above 65535",
+    "following schemes": "it must begin with redis://, rediss://, unix:// or redis+cluster://",
+    "Invalid value": "an option after the question mark has an invalid value",
+    "unexpected keyword": "it has an unknown option after the question mark",
+}
+
+
+def explain_url_error(url: str, error: Exception) -> str:
+    """Return why redis-py refuses a URL; the text quotes no part of it, because it may have a password."""
+    why = next((why for part, why in _URL_FAULTS.items() if part in str(error)), "it cannot be read")
+    return f"{why}. Percent-encode the special characters of its password" if "@" in url else why

@@ -286,6 +286,24 @@ def test_an_invalid_url_is_refused_without_being_shown(folder: Path, url: str) -
     assert "geheim" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("redis://127.0.0.1:abc/0", "its port is not a number\n"),
+        ("redis://127.0.0.1:99999/0", "its port is above 65535\n"),
+        ("redis://127.0.0.1?db=x", "an option after the question mark has an invalid value\n"),
+        ("redis://127.0.0.1?dbb=1", "it has an unknown option after the question mark\n"),
+        (
+            "redis://:a/b@h:1",
+            "its port is not a number. Percent-encode the special characters of its password\n",
+        ),
+    ],
+)
+def test_the_fault_of_a_redis_url_is_named(url: str, why: str) -> None:
+    result = CliRunner().invoke(main, ["status", "--store", url])
+    assert result.output == f"Error: invalid Redis URL: {why}"
+
+
 @pytest.mark.parametrize("command", ["status", "export x -o y", "tokens create x --count 1"])
 def test_other_commands_do_not_show_the_store_s_password(command: str) -> None:
     for url in ("redis://:geheim\u2100x@h/0", "redis://:geheim@[::1"):

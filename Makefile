@@ -1,4 +1,5 @@
-# make demo       run the whole protocol on real answers, with a real collector
+# make demo       run the whole protocol on real answers, with a real collector; the results page and the model are
+#                 then in build/demo. KEEP=1 leaves the collector running until Ctrl-C
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
@@ -27,7 +28,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 .PHONY: demo web-demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
 
 demo: $(VENV)/.demo
-	$(VENV)/bin/python examples/demo.py
+	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep)
 
 web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py

@@ -15,11 +15,11 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -33,6 +33,7 @@ from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
 
 HERE = Path(__file__).parent / "yrbss"
+OUTPUT = Path("build", "demo")
 SURVEY = HERE / "survey.toml"
 Person = tuple[dict[str, object], str]
 
@@ -44,7 +45,8 @@ Person = tuple[dict[str, object], str]
     type=click.Path(),
     help="Save a screenshot of the operator's page to this file (needs Chromium).",
 )
-def main(people: int | None, picture: str | None) -> None:
+@click.option("--keep", is_flag=True, help="Leave the collector running until Ctrl-C.")
+def main(people: int | None, picture: str | None, keep: bool) -> None:
     """Collect reports, train a model, and compare the results with the truth."""
     plan = load_plan_file(SURVEY)
     everyone = read_people(plan)
@@ -55,16 +57,22 @@ def main(people: int | None, picture: str | None) -> None:
         f"{len(reporting):,} people answer, each ONE of {len(plan.questions)} questions, randomised at "
         f"epsilon {plan.epsilon} on their own device. {len(others):,} others test the model.\n"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        with collector(folder) as url:
-            report_all(url, reporting)
-            if picture:
-                save_picture(url, picture)
-            run("ldp-train", url, "-o", f"{folder}/model.json")
-        model = load_model(f"{folder}/model.json")
-    print("\nEstimates from the reports, and the true values of the same people:\n")
-    show_estimates(model.estimates_, plan, reporting)
-    show_accuracy(model, plan, reporting, others)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir(parents=True)
+    model_file, page = OUTPUT / "model.json", OUTPUT / "results.html"
+    with collector(OUTPUT) as url:
+        report_all(url, reporting)
+        if picture:
+            save_picture(url, picture)
+        run("ldp-train", url, "-o", str(model_file))
+        run("ldp-results", str(model_file), "-o", str(page))
+        model = load_model(model_file)
+        print("\nEstimates from the reports, and the true values of the same people:\n")
+        show_estimates(model.estimates_, plan, reporting)
+        show_accuracy(model, plan, reporting, others)
+        print(f"\nThe model is in {model_file}. Open the results in a browser:\n  {page.resolve().as_uri()}")
+        if keep:
+            wait_for_interrupt(url)
 
 
 def read_people(plan: Plan) -> list[Person]:
@@ -80,8 +88,16 @@ def read_people(plan: Plan) -> list[Person]:
 # -- the protocol -------------------------------------------------------------------------------
 
 
+def wait_for_interrupt(url: str) -> None:
+    """Print how to open the operator's page, and wait for Ctrl-C."""
+    print(f"\nThe collector goes on until Ctrl-C. The operator's page:\n  {url.partition('/v1/')[0]}")
+    print(f"Its token:\n  {os.environ['LDP_OPERATOR_TOKEN']}", flush=True)
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
+
+
 @contextmanager
-def collector(folder: str) -> Iterator[str]:
+def collector(folder: Path) -> Iterator[str]:
     """Run a collector on SQLite and a free port; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
     command = ["ldp-collector", "serve", str(SURVEY), "--store", f"sqlite:///{folder}/ldp.db"]

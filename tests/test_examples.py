@@ -18,6 +18,7 @@ import pytest
 import ldp_client
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import load_plan_file
+from ldp_aggregator import load_model
 from ldp_client import Receipt, State
 from ldp_client.testing import Recorder
 from tests.support.servers import TOKEN, collector
@@ -29,10 +30,18 @@ SURVEY = EXAMPLES / "yrbss" / "survey.toml"
 PUMPS = EXAMPLES / "pumps.toml"
 
 
-def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 0, **environment: str) -> str:
-    """Run an example with some lines of input; return its output."""
+def run(
+    script: str,
+    *arguments: object,
+    typed: Sequence[str] = (),
+    code: int = 0,
+    folder: Path | None = None,
+    **environment: str,
+) -> str:
+    """Run an example in a folder, with some lines of input; return its output."""
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / script), *map(str, arguments)],
+        cwd=folder,
         env={**os.environ, **environment},
         input="".join(f"{line}\n" for line in typed),
         stdout=subprocess.PIPE,
@@ -44,11 +53,15 @@ def run(script: str, *arguments: object, typed: Sequence[str] = (), code: int = 
     return result.stdout
 
 
-def test_the_demo_counts_every_device() -> None:
-    shown = run("demo.py", "--people", 250)
+def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path: Path) -> None:
+    shown = run("demo.py", "--people", 250, folder=tmp_path)
     assert "receipts: 200 sent" in shown
     assert "200 reports" in shown
     assert re.search(r"this model, from randomised reports +\d", shown)
+    page = re.search(r"Open the results in a browser:\n  file://(\S+)", shown)
+    assert page
+    assert "<h1" in Path(page[1]).read_text("utf-8")
+    assert load_model(Path(page[1]).with_name("model.json")).estimates_
 
 
 def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path: Path) -> None:

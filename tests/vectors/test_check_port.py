@@ -7,7 +7,6 @@ import math
 import subprocess
 import sys
 import threading
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -150,7 +149,6 @@ def on_report(change: Callable[[bytes], bytes]) -> Respond:
 
 WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
     "the question's draw is big-endian": (VALUES, other_byte_order),
-    "text is normalised": (VALUES, on_text(lambda text: unicodedata.normalize("NFC", text))),
     "text is trimmed": (VALUES, on_text(str.strip)),
     "case does not count": (VALUES, on_text(str.lower)),
     "an empty text is a category": (VALUES, on_values(lambda value: "(empty)" if value == "" else value)),

@@ -80,7 +80,7 @@ function listedFeature(kind, name, missing, values) {
   requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing({ kind, name, missing, values }, values.length, (value) => {
-    const code = codes.get(categoryText(value) ?? "");
+    const code = codes.get(categoryText(value)?.normalize() ?? ""); // the texts of a plan are in NFC
     if (code !== undefined) return code;
     const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);
     const more = values.length > MAX_LISTED_VALUES ? ", ..." : "";

@@ -66,11 +66,7 @@ export class Client {
       digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom,
       send = sendByFetch, sha256 = ownSha256, spread = 2, store, strict, token, url, ...unknown
     } = options ?? {};
-    requireOption(
-      globalThis.isSecureContext !== false,
-      "no secure context: use https",
-      "insecure-context",
-    );
+    requireOption(globalThis.isSecureContext !== false, "no secure context: use https", "insecure-context");
     requireOption(
       person === null || hasForm(person, /^[A-Za-z0-9_-]{1,64}$/),
       'person must be an id of ASCII letters, digits, "-" and "_", or null',
@@ -110,9 +106,7 @@ export class Client {
     this.#sender.start(this.#sending); // an earlier visit may have left something to send
   }
 
-  /**
-   * Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`.
-   */
+  /** Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`. */
   plan() {
     return this.#participation.plan();
   }

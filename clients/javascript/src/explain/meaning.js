@@ -48,17 +48,13 @@ export function squareMeaning(plan, { features, moment }) {
   if (moment !== SQUARE) return [];
   const numbers = features.map((place) => plan.schema.features[place]);
   const names = numbers.map(({ name }) => name).join(", ");
-  if (numbers.length > 1) {
-    return [
-      `It asks for the squared distances of ${names} from the middle of their ranges. A squared distance is 0 in ` +
-        "the middle of the range and 1 at both ends.",
-    ];
-  }
   const [low, middle, high] = [-1, 0, 1].map((x) => numberText(numbers[0], x));
-  return [
-    `It asks for the squared distance of ${names} from ${middle}, the middle of its range. The squared distance is ` +
-      `0 at ${middle} and 1 at both ends, ${low} and ${high}.`,
-  ];
+  const text = numbers.length > 1
+    ? `squared distances of ${names} from the middle of their ranges. A squared distance is 0 in the middle of the ` +
+      "range and 1 at both ends."
+    : `squared distance of ${names} from ${middle}, the middle of its range. The squared distance is 0 at ${middle} ` +
+      `and 1 at both ends, ${low} and ${high}.`;
+  return [`It asks for the ${text}`];
 }
 
 /**
@@ -90,12 +86,7 @@ function codeText(feature, code, moment) {
   return moment === SQUARE ? `${formatNumber(x, 4)} (squared distance)` : numberText(feature, x);
 }
 
-/**
- * Return a normalised number in the feature's own unit.
- *
- * @param {Feature} feature
- * @param {number} x
- */
+/** Return a normalised number in the feature's own unit. @param {Feature} feature @param {number} x */
 function numberText({ values }, x) {
   const [low, high] = values.map(Number);
   return formatNumber(low + (x + 1) * ((high - low) / 2));

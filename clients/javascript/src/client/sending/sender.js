@@ -202,11 +202,7 @@ function makeSender(journal) {
     }
   }
 
-  /**
-   * Pass the outcome of a report to the client of its survey.
-   *
-   * @param {JournalEntry} entry
-   */
+  /** Pass the outcome of a report to the client of its survey. @param {JournalEntry} entry */
   function handleOutcome(entry) {
     const client = clientOf(entry);
     if (!client?.isClosed) void client?.handleOutcome(new Receipt(entry.state, entry.survey, { reason: entry.reason }));

@@ -195,6 +195,36 @@ def test_another_tab_sends_the_report_when_the_first_one_ends(visit: Callable[..
     assert len(site.bodies) == 1
 
 
+@pytest.mark.parametrize("sending", ["the tab that reported", "the other tab"])
+def test_every_tab_learns_the_outcome_once(visit: Callable[..., Page], site: Site, sending: str) -> None:
+    reporting, other, stranger = visit(spread=HOUR), visit(spread=HOUR), visit(spread=HOUR, person="ben")
+    call(reporting, "grant")
+    reporting.evaluate(REPORT)
+    assert call(other, "status")["state"] == "queued"
+    sender = reporting if sending == "the tab that reported" else other
+    assert call(sender, "flush")["state"] == "sent"
+    for page, states in ((reporting, ["queued", "sent"]), (other, ["sent"])):
+        page.wait_for_function("(count) => outcomes.length === count", arg=len(states))
+    reporting.wait_for_timeout(300)
+    assert [page.evaluate("outcomes") for page in (reporting, other, stranger)] == [
+        ["queued", "sent"],
+        ["sent"],
+        [],
+    ]
+    assert len(site.bodies) == site.count() == 1
+
+
+def test_a_page_without_a_channel_to_other_tabs_reports(
+    context: BrowserContext, origin: str, site: Site
+) -> None:
+    context.add_init_script("globalThis.BroadcastChannel = class { constructor() { throw new Error() } }")
+    page = context.new_page()
+    open_client(page, origin, site)
+    call(page, "grant")
+    page.evaluate(REPORT)
+    assert call(page, "flush")["state"] == "sent"
+
+
 def respond(status: int, content_type: str, body: str, **headers: str) -> Callable[[Route], None]:
     """Return a handler that responds to every post."""
     fields = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"} | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -33,6 +34,7 @@ PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
 
 TYPED_APPLICATION = """
 import { makeReport, readPlan, RowError, type Plan } from "./core.js";
+import { Client, type LdpError, type Reason, type Receipt } from "./index.js";
 import { preview } from "./preview.js";
 
 export function answer(bytes: Uint8Array, row: Record<string, unknown>): Uint8Array | string {
@@ -46,7 +48,26 @@ export function answer(bytes: Uint8Array, row: Record<string, unknown>): Uint8Ar
 }
 // @ts-expect-error a plan is not its bytes
 export const wrong = (bytes: Uint8Array) => makeReport(bytes, {}, "yes");
+
+export const kinds = ({ entries }: Plan) => entries[0].kind === "numeric" && entries[0].missing === "error";
+// @ts-expect-error no entry has this kind
+export const wrongKind = ({ entries }: Plan) => entries[0].kind === "number";
+// @ts-expect-error
+export const wrongMissing = ({ entries }: Plan) => entries[0].missing === "none";
+
+export const documented: Reason[] = REASONS;
+export const isFull = (receipt: Receipt) => receipt.reason === "queue-full";
+// @ts-expect-error a misspelt reason
+export const wrongReceipt = (receipt: Receipt) => receipt.reason === "queue-ful";
+// @ts-expect-error
+export const wrongError = (error: LdpError) => error.reason === "queue-ful";
+
+export const members: Record<keyof Client, true> = {
+  survey: true, plan: true, grant: true, withdraw: true, status: true, report: true, preview: true,
+  flush: true, close: true,
+};
 """
+PYTHON_REASONS = {"rehearsal", "journal-damaged", "not-configured"}
 
 
 def test_the_package_has_the_version_of_the_project_and_no_dependencies() -> None:
@@ -142,11 +163,21 @@ def test_types_are_correct_and_declared(tmp_path: Path) -> None:
     for entry in PACKAGE["exports"].values():
         assert (tmp_path / Path(entry["types"]).relative_to("types")).is_file()
     user = tmp_path / "application.ts"
-    user.write_text(TYPED_APPLICATION, "utf-8")
+    user.write_text(TYPED_APPLICATION.replace("REASONS", json.dumps(documented_reasons())), "utf-8")
     options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom", "--types", ""]
     run_node(
         str(FOLDER / "node_modules/typescript/bin/tsc"), "--noEmit", *options, str(user), folder=tmp_path
     )
+
+
+def documented_reasons() -> list[str]:
+    """Return the reasons in the table of states, except those of Python alone."""
+    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
+    table = page.split("| `state` | `reason` |")[1].split("\n\n")[0]
+    cells = re.findall(r"^\| `[a-z_]+` \| (.*?) \|", table, re.M)
+    reasons = {reason for cell in cells for reason in re.findall("`([a-z-]+)`", cell)} - PYTHON_REASONS
+    assert len(reasons) > 25
+    return sorted(reasons)
 
 
 @pytest.mark.slow
@@ -156,6 +187,29 @@ def test_core_and_client_are_small() -> None:
     assert sizes["./core"]["terser"] <= MAX_CORE_BYTES
     assert sizes["./core"]["esbuild"] <= MAX_CORE_KIBIBYTES * 1024
     assert sizes["."]["terser"] <= MAX_CLIENT_BYTES
+
+
+@pytest.mark.slow
+def test_documented_sizes_are_what_the_documented_commands_print(tmp_path: Path) -> None:
+    require_packages()
+    sizes = json.loads(run_node("tests/size.js"))
+    client, core, preview, fakes = (
+        f"{sizes[entry]['terser'] / 1000:.1f} kB" for entry in (".", "./core", "./preview", "./testing")
+    )
+    sentence = f"the client has {client}, the core {core}, previews have {preview} and the fakes {fakes}"
+    assert sentence in " ".join((FOLDER / "README.md").read_text("utf-8").split())
+    assert f"The web client has {client}." in (ROOT / "README.md").read_text("utf-8")
+
+    web = " ".join((ROOT / "docs" / "embedding-web.md").read_text("utf-8").split())
+    found = re.search(r"`esbuild (page\.js [^`]*)` writes one file of (\d+) kB, (\d+) kB compressed", web)
+    assert found
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "ldp-bayes").symlink_to(FOLDER, target_is_directory=True)
+    (tmp_path / "page.js").write_text('import { Client } from "ldp-bayes"; new Client("", { person: null });')
+    esbuild = [str(FOLDER / "node_modules" / ".bin" / "esbuild"), *found[1].split()]
+    subprocess.run(esbuild, cwd=tmp_path, capture_output=True, check=True)
+    bundle = (tmp_path / "bundle.js").read_bytes()
+    assert found.groups()[1:] == (f"{len(bundle) / 1000:.0f}", f"{len(gzip.compress(bundle)) / 1000:.0f}")
 
 
 @pytest.mark.slow

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from encoders.epsilon_proof import exp_bounds
+from encoders.explain.numbers_text import describe_square
 from encoders.explain.preview import Preview, preview
 from encoders.mechanisms import NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
-from encoders.survey import Plan
+from encoders.survey import Plan, read_survey
 from tests.support.javascript import run_node
+from tests.vectors import common
 from tests.vectors.adapter import value_of
 from tests.vectors.check_port import HERE
 
@@ -58,6 +60,54 @@ def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
+    compare_previews(file)
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "rested"
+values = ["yes", "no"]
+[features.halves]
+range = [0, 1048576]
+[features.far]
+range = [-3e15, 1e18]
+[features.near]
+range = [0, 0.001]
+"""
+
+
+def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path: Path) -> None:
+    # 100000.5 is halfway between two texts of six digits; the square of an eighth of its range, of four
+    plan = read_survey(NUMBERS).compile()
+    sizes = [
+        0.5,
+        *(number / 16 for number in range(17)),
+        0.09536790847778320,
+        0.0953683853,
+        0.4990001,
+        0.5001,
+    ]
+    cases = [
+        common.case(
+            plan,
+            {"halves": 1048576 * x, "far": 1e18 * x, "near": 0.001 * x},
+            "no",
+            common.words(draw) + noise,
+        )
+        for question, draw in zip(plan.questions, common.first_draws(plan), strict=True)
+        for noise in [common.random_bytes(question.name, 16 + question.mechanism.random_bytes)]
+        for x in sizes
+    ]
+    path = tmp_path / "numbers.json"
+    path.write_text(json.dumps({"cases": cases, "plan": plan.json.decode()}))
+    compare_previews(path)
+
+
+def compare_previews(file: Path) -> None:
+    """Compare the previews of all cases of a file in both clients."""
     printed = json.loads(run_node("tests/previews.js", str(file)))
     expected = list(previews_of(file))
     assert len(printed) == len(expected) > 0
@@ -87,5 +137,7 @@ def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
         assert shown.question in found["text"]
         for each in found["answers"]:
             assert f": {percent(Fraction(each['belief']))}" in found["text"]
+        explained = [line for line in found["text"].splitlines() if line.startswith("It asks for")]
+        assert explained == [" ".join(lines) for lines in [describe_square(question)] if lines]
         bound = exp_bounds(shown.plan.epsilon)[1]
         assert f"= {round_up(bound, 4)}." in found["text"]

@@ -50,8 +50,8 @@ def cases_of(document: Json) -> Iterator[Case]:
         return
     plan = json.loads(document["plan"])
     for number, case in enumerate(document["cases"]):
-        wanted = [key for key in ("row", "label", "random", "token") if key in case]
-        posted = {key: case[key] for key in wanted} | {"plan": document["plan"]}
+        wanted = [key for key in ("plan", "row", "label", "random", "token") if key in case]
+        posted = {"plan": document["plan"]} | {key: case[key] for key in wanted}
         named = f"case {number}" + (f", {case['name']}" if "name" in case else "")
         if "error" in case:
             yield Case(named, posted, {"error": case["error"]})
@@ -176,8 +176,8 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 def vector_files() -> list[Path]:
     """Return the files of vectors for clients; bad.json is for collectors."""
-    others = [HERE / "tokens.json", *sorted(HERE.glob("bad-rows*.json")), HERE / "bad-plans.json"]
-    return [*sorted(HERE.glob("good-*.json")), *others]
+    others = [HERE / f"{name}.json" for name in ("normal-forms", "tokens", "bad-plans")]
+    return [*sorted(HERE.glob("good-*.json")), *sorted(HERE.glob("bad-rows*.json")), *others]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

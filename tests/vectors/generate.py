@@ -5,7 +5,8 @@ and the report that must follow; good-numeric-MECHANISM.json the same for number
 projection.json for numbers made of others; good-together.json for features that are asked about together;
 good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
 together.json for a model that devices validate (validations.py); good-texts.json for a plan with the SHA-256
-of its texts, and the texts that each language displays (texts.py). bad.json holds reports that a collector of
+of its texts, and the texts that each language displays (texts.py). normal-forms.json holds rows and plans
+with texts in several Unicode normal forms (normal_forms.py). bad.json holds reports that a collector of
 its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
 refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py and plan_mistakes/); tokens.json
 invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can
@@ -27,7 +28,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tests.vectors import bad_plans, limits, texts, tokens, validations, values
+from tests.vectors import bad_plans, limits, normal_forms, texts, tokens, validations, values
 from tests.vectors.common import case, first_draws, random_bytes, words
 
 HERE = Path(__file__).parent
@@ -400,6 +401,7 @@ def files() -> dict[str, str]:
     documents["good-validation-together.json"] = good_validation_together()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
     documents["bad-rows-validation.json"] = validations.bad_rows()
+    documents["normal-forms.json"] = normal_forms.normal_forms()
     documents["tokens.json"] = tokens.tokens()
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

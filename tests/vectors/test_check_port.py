@@ -27,8 +27,8 @@ from encoders.survey.validation_round import Validation
 from tests.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
-VALUES, ROWS, PLANS, TOKENS = (
-    HERE / f"{name}.json" for name in ("good-values", "bad-rows", "bad-plans", "tokens")
+VALUES, ROWS, PLANS, TOKENS, FORMS = (
+    HERE / f"{name}.json" for name in ("good-values", "bad-rows", "bad-plans", "tokens", "normal-forms")
 )
 Respond = Callable[[dict[str, Any]], Any]
 
@@ -150,7 +150,7 @@ def on_report(change: Callable[[bytes], bytes]) -> Respond:
 
 WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
     "the question's draw is big-endian": (VALUES, other_byte_order),
-    "text is normalised": (VALUES, on_text(lambda text: unicodedata.normalize("NFC", text))),
+    "text is normalised to NFKC": (FORMS, on_text(lambda text: unicodedata.normalize("NFKC", text))),
     "text is trimmed": (VALUES, on_text(str.strip)),
     "case does not count": (VALUES, on_text(str.lower)),
     "an empty text is a category": (VALUES, on_values(lambda value: "(empty)" if value == "" else value)),

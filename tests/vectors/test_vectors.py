@@ -20,8 +20,9 @@ from encoders.report import pack, unpack
 from encoders.survey import Plan
 from ldp_client import make_report
 from tests.support import reference
-from tests.vectors import generate
+from tests.vectors import adapter, generate
 from tests.vectors.adapter import value_of as read_value
+from tests.vectors.check_port import cases_of, outcome_of
 
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
@@ -342,6 +343,15 @@ def test_every_bad_token_is_refused_before_anything_is_drawn() -> None:
             with pytest.raises(TokenError) as caught:
                 make_report(plan, case["row"], case["label"], GivenBytes(b""), case["token"])
             assert not case["token"] or case["token"] not in str(caught.value), case["name"]
+
+
+NORMAL_FORMS = read(HERE / "normal-forms.json")
+
+
+def test_texts_of_rows_are_compared_in_nfc_and_a_plan_with_another_text_is_refused() -> None:
+    outcomes = {case.about: outcome_of(case, adapter.answer(case.posted)) for case in cases_of(NORMAL_FORMS)}
+    assert len(outcomes) == len(NORMAL_FORMS["cases"])
+    assert {about: outcome for about, outcome in outcomes.items() if outcome} == {}
 
 
 BAD_PLANS = read(HERE / "bad-plans.json")

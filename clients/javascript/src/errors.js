@@ -10,11 +10,25 @@
  * An error contains names of fields and public texts of the survey. It never contains a value of a row.
  */
 
+/**
+ * Why a call was refused, or why a report waits: the words of docs/embedding.md, of the collector too, and words for
+ * mistakes of the application.
+ *
+ * @typedef {"no-consent" | "do-not-track" | "collector-unreachable" | "closed-once" | "no-answer-yet"
+ *   | "client-closed" | "invalid-row" | "invalid-token" | "journal-unavailable" | "queue-full" | "internal-error"
+ *   | "epsilon-above-cap" | "total-epsilon-spent" | "plan-changed" | "bad-signature" | "invalid-plan"
+ *   | "no-randomness" | "malformed" | "too-large" | "unknown-question" | "bad-payload" | "id-reused"
+ *   | "survey-closed" | "wrong-plan" | "not-enrolled" | "length-required" | "incomplete-body"
+ *   | "unsupported-media-type" | "unknown-survey" | "no-signature" | "no-texts" | "survey-not-open"
+ *   | "too-many-requests" | "too-many-reports" | "store-unavailable" | "not-authorised" | "no-such-page"
+ *   | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
+ */
+
 /** The base of all errors that this package throws deliberately. */
 export class LdpError extends Error {
   /**
    * @param {string} why what is wrong
-   * @param {string} reason a stable word for the kind of the error
+   * @param {Reason} reason a stable word for the kind of the error
    * @param {string} field name of the wrong entry; empty if the error concerns no single entry
    */
   constructor(why, reason, field = "") {

@@ -16,6 +16,7 @@ export { LdpError, PrivacyError, RowError, SurveyError, TokenError } from "./err
 export { Receipt } from "./client/receipt.js";
 /** @typedef {import("./client/client.js").ClientOptions} ClientOptions */
 /** @typedef {import("./client/journal/indexed_db.js").Store} Store */
+/** @typedef {import("./errors.js").Reason} Reason */
 /** @typedef {import("./client/receipt.js").State} State */
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 /** @typedef {import("./client/transport.js").Send} Send */

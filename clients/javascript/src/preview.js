@@ -9,7 +9,7 @@ import { parseDecimal } from "./decimals.js";
 import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
-import { meaning, questionName } from "./explain/meaning.js";
+import { meaning, questionName, squareMeaning } from "./explain/meaning.js";
 import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
@@ -127,6 +127,7 @@ export class Preview {
     const bytes = toHex(this.report).replace(/../g, "$& ").trim();
     return [
       `One question is asked, ${how}: ${this.question}.`,
+      ...squareMeaning(this.#plan, this.#randomised.question),
       `The true answer, which stays on the device: ${writeAnswer(this.truth)}.`,
       ...this.clipped.map((name) => `${name} is outside its range: the device moves it to the nearest end.`),
       `The device sends a random answer instead, drawn by the mechanism ${this.mechanism}.`,

@@ -30,7 +30,7 @@ import { sendByFetch } from "./transport.js";
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
  * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of
- *   the collector's answer
+ *   the collector's answer, which another tab may have received
  * @property {number} [spread] a report is first sent at a random time within these seconds; by default 2
  * @property {boolean} [strict] throw errors in place of returning them as receipts
  * @property {import("../randomness.js").RandomSource} [random] synchronous source of random bytes
@@ -48,10 +48,10 @@ import { sendByFetch } from "./transport.js";
  * `grant`, `report`, `status`, `withdraw` and `flush` return a receipt; docs/embedding.md lists the states.
  */
 export class Client {
-  #journal;
-  #onOutcome;
   #participation;
   #options;
+  /** What the sender knows of this client. @type {import("./sending/sender.js").SenderClient} */
+  #sending;
   #sender;
   #strict;
 
@@ -66,11 +66,7 @@ export class Client {
       digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom,
       send = sendByFetch, sha256 = ownSha256, spread = 2, store, strict, token, url, ...unknown
     } = options ?? {};
-    requireOption(
-      globalThis.isSecureContext !== false,
-      "no secure context: use https",
-      "insecure-context",
-    );
+    requireOption(globalThis.isSecureContext !== false, "no secure context: use https", "insecure-context");
     requireOption(
       person === null || hasForm(person, /^[A-Za-z0-9_-]{1,64}$/),
       'person must be an id of ASCII letters, digits, "-" and "_", or null',
@@ -85,30 +81,32 @@ export class Client {
     requireOption(spread >= 0 && spread < Infinity, "spread must be seconds, 0 or more");
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
-    const address = checkSurveyUrl(url ?? survey);
+    const { url: address, ...named } = checkSurveyUrl(url ?? survey);
+    const policy = new ClientPolicy(options);
+    requireOption(!source || !policy.publicKey, "publicKey is not for a plan's bytes");
+    const identity = { ...named, signer: policy.publicKey };
+    /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
+    const handleOutcome = async (receipt) => {
+      try {
+        await onOutcome(new Receipt(receipt.state, receipt.survey, { ...receipt, clipped: [] }));
+      } catch (error) {
+        console.error(`onOutcome failed: ${typeName(error)}`); // its text may contain anything
+      }
+    };
     /** The survey's id. */
-    this.survey = address.survey;
-    this.policy = new ClientPolicy(options);
-    requireOption(!source || !this.policy.publicKey, "publicKey is not for a plan's bytes");
-    this.identity = { survey: this.survey, origin: address.origin, signer: this.policy.publicKey };
-    this.spread = spread;
-    this.send = send;
-    this.isClosed = false;
-    this.#onOutcome = onOutcome;
+    this.survey = named.survey;
+    this.#sending = { identity, policy, send, spread, isClosed: false, handleOutcome };
     this.#strict = strict;
     this.#options = { random, token };
-    this.#journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
-    this.#sender = getSender(this.#journal);
+    const journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
+    this.#sender = getSender(journal);
     this.#participation = makeParticipation({
-      identity: this.identity, journal: this.#journal, policy: this.policy, random, send, sha256, source, token,
-      url: address.url,
+      identity, journal, policy, random, send, sha256, source, token, url: address,
     });
-    this.#sender.start(this); // an earlier visit may have left something to send
+    this.#sender.start(this.#sending); // an earlier visit may have left something to send
   }
 
-  /**
-   * Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`.
-   */
+  /** Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`. */
   plan() {
     return this.#participation.plan();
   }
@@ -129,7 +127,7 @@ export class Client {
   /** Record that the person no longer agrees; delete a queued report of any round of the survey. */
   withdraw() {
     return this.#receipt(async () => {
-      await this.#journal.withdraw(this.identity);
+      await this.#participation.withdraw();
       this.#sender.refresh();
       return this.#status();
     });
@@ -158,8 +156,8 @@ export class Client {
       made = result.made;
       return result.receipt;
     });
-    void this.handleOutcome(receipt); // before the collector's answer
-    if (made || receipt.state === "already_reported") this.#sender.start(this, made);
+    void this.#sending.handleOutcome(receipt); // before the collector's answer
+    if (made || receipt.state === "already_reported") this.#sender.start(this.#sending, made);
     return receipt;
   }
 
@@ -185,36 +183,23 @@ export class Client {
   flush(timeout = 10) {
     return this.#receipt(async () => {
       const entry = await this.#participation.find();
-      if (isQueued(entry) && !this.isClosed) {
-        this.#sender.start(this);
+      if (isQueued(entry) && !this.#sending.isClosed) {
+        this.#sender.start(this.#sending);
         await this.#sender.flush(entry, timeout);
       }
-      const reason = this.isClosed ? "client-closed" : "no-answer-yet";
+      const reason = this.#sending.isClosed ? "client-closed" : "no-answer-yet";
       return this.#status({ reason, why: "the report waits to be sent" });
     });
   }
 
   /** Close the client. The last one of a journal in this page first tries to send one report. */
   async close() {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    await this.#sender.close(this);
+    if (this.#sending.isClosed) return;
+    this.#sending.isClosed = true;
+    await this.#sender.close(this.#sending);
   }
 
-  /**
-   * Call `onOutcome` with the outcome of a report; `clipped` is for the caller of `report`.
-   *
-   * @param {Receipt} receipt
-   */
-  async handleOutcome(receipt) {
-    try {
-      await this.#onOutcome(new Receipt(receipt.state, receipt.survey, { ...receipt, clipped: [] }));
-    } catch (error) {
-      console.error(`onOutcome failed: ${typeName(error)}`); // its text may contain anything
-    }
-  }
-
-  /** @param {{ reason: string, why: string }} [otherwise] why a queued report waits, if nothing failed */
+  /** @param {import("./receipt.js").ReceiptFields} [otherwise] why a queued report waits, if nothing failed */
   async #status(otherwise) {
     const entry = await this.#participation.find();
     const receipt = this.#participation.status(entry);
@@ -239,6 +224,6 @@ export class Client {
   }
 
   #requireOpen() {
-    if (this.isClosed) throw new ClosedError("this client was closed", "client-closed");
+    if (this.#sending.isClosed) throw new ClosedError("this client was closed", "client-closed");
   }
 }

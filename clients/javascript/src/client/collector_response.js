@@ -4,9 +4,12 @@
 /** @typedef {import("./transport.js").Response} Response */
 
 const TIMEOUT_SECONDS = 10;
-/** Reasons that reject the bytes of a report for good; any other reason may pass. */
+/** @typedef {import("../errors.js").Reason} Reason */
+
+/** Reasons that reject the bytes of a report for good; any other reason may pass. @type {readonly Reason[]} */
 const FINAL_REASONS = ["malformed", "too-large", "unknown-question", "bad-payload", "id-reused"];
 const CLOSED = "survey-closed";
+/** @type {readonly Reason[]} */
 const REASONS = [
   ...FINAL_REASONS,
   CLOSED,
@@ -59,7 +62,8 @@ export async function exchange(send, url, report) {
     retryAfter,
     status,
     state,
-    reason: word ?? (state ? "" : "collector-unreachable"),
+    /** Empty if the collector took the report. */
+    reason: /** @type {Reason} */ (word ?? (state ? "" : "collector-unreachable")),
     why,
     /** Whether a failure concerns all surveys of the collector: it is busy, or cannot be reached. */
     isShared: !word || status === 429 || status >= 500,
@@ -77,7 +81,7 @@ function finalState(status, word) {
   if (status === 200 && word === "recorded") return "sent";
   if (status === 200 && word === "duplicate") return word;
   if (status === 410 && word === CLOSED) return "expired";
-  const isFinal = FINAL_REASONS.some((each) => each === word);
+  const isFinal = FINAL_REASONS.includes(/** @type {Reason} */ (word));
   return status >= 400 && status < 500 && isFinal ? "rejected" : undefined;
 }
 

@@ -42,6 +42,7 @@ export class TransportError extends LdpError {}
  *
  * @param {unknown} condition
  * @param {string} why
+ * @param {import("../errors.js").Reason} reason
  * @returns {asserts condition}
  */
 export function requireOption(condition, why, reason = "bad-option") {

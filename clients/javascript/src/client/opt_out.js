@@ -7,7 +7,7 @@ export function isOptedOut() {
   return /** @type {any} */ (globalThis.navigator)?.globalPrivacyControl === true;
 }
 
-/** The reason and the explanation of what does not happen. */
+/** The reason and the explanation. @type {{ reason: import("../errors.js").Reason, why: string }} */
 export const OPT_OUT = {
   reason: "do-not-track",
   why: "Global Privacy Control is on: nothing is drawn or sent",

@@ -65,7 +65,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     }
     const bytes = new Uint8Array(given); // a store writes the whole buffer of a view
     const plan = readPlan(bytes, { sha256 });
-    if (isOtherRound({ survey: plan.id })) throw new SurveyError("the plan is of another survey");
+    if (plan.id !== identity.survey) throw new SurveyError("the plan is of another survey");
     requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
     return (loaded = { plan, bytes });
@@ -95,6 +95,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   return {
     find,
     status,
+    withdraw: () => journal.withdraw(identity),
 
     async plan() {
       return (await load(await find())).plan;
@@ -107,7 +108,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       if (isAnswered(entry) && !isOtherRound(entry)) return;
       const { plan, bytes } = await load(entry);
       readInvitation(plan, token); // consent without a valid invitation would be useless
-      await journal.grant(plan, bytes, url, policy.publicKey, policy.maxTotalEpsilon);
+      await journal.grant(identity, plan, bytes, url, policy.maxTotalEpsilon);
     },
 
     /**

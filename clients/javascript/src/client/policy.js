@@ -48,7 +48,7 @@ export class ClientPolicy {
       throw new PlanError("the plan lacks the required signature", "plan-changed");
     }
     if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
-      const why = `the plan's epsilon is ${epsilon}, which is more than the client allows`;
+      const why = `the plan's epsilon is ${epsilon}, more than the client allows`;
       throw new BudgetError(why, "epsilon-above-cap");
     }
   }

@@ -10,10 +10,12 @@ import { LdpError, RowError, TokenError } from "../errors.js";
  *   | "already_reported" | "invalid" | "unavailable"} State
  */
 
+/** @typedef {import("../errors.js").Reason} Reason */
+
 /**
  * @typedef {object} ReceiptFields
  * @property {number} [epsilon]
- * @property {string} [reason]
+ * @property {Reason | ""} [reason]
  * @property {string} [field]
  * @property {string} [why]
  * @property {readonly string[]} [clipped]
@@ -28,7 +30,7 @@ import { LdpError, RowError, TokenError } from "../errors.js";
 export class Receipt {
   /** The epsilon that this call spent: 0 unless it queued a report. */
   epsilon = 0;
-  /** A stable word for why a report was rejected or still waits, or what is unavailable. */
+  /** A stable word for why a report was rejected or still waits, or what is unavailable. @type {Reason | ""} */
   reason = "";
   /** The feature or label that was invalid, or "token"; of several, the first. */
   field = "";
@@ -88,7 +90,7 @@ export function receiptOfError(error, survey) {
   const state = new Map(STATES).get(error.constructor) ?? "rejected";
   const { field, message, reason, why } = error;
   if (state !== "invalid") return new Receipt(state, survey, { reason, why: message });
-  const problems = error instanceof RowError ? error.problems : [{ field, why }];
+  const { problems = [{ field, why }] } = /** @type {Partial<RowError>} */ (error);
   return new Receipt(state, survey, { reason, field, why, problems });
 }
 

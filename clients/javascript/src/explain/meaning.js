@@ -39,6 +39,25 @@ export function meaning(plan, question, value) {
 }
 
 /**
+ * Return what is asked, if it is the squares of numbers, as a line of text.
+ *
+ * @param {Plan} plan
+ * @param {Question} question
+ */
+export function squareMeaning(plan, { features, moment }) {
+  if (moment !== SQUARE) return [];
+  const numbers = features.map((place) => plan.schema.features[place]);
+  const names = numbers.map(({ name }) => name).join(", ");
+  const [low, middle, high] = [-1, 0, 1].map((x) => numberText(numbers[0], x));
+  const text = numbers.length > 1
+    ? `squared distances of ${names} from the middle of their ranges. A squared distance is 0 in the middle of the ` +
+      "range and 1 at both ends."
+    : `squared distance of ${names} from ${middle}, the middle of its range. The squared distance is 0 at ${middle} ` +
+      `and 1 at both ends, ${low} and ${high}.`;
+  return [`It asks for the ${text}`];
+}
+
+/**
  * Return the codes of several features in their joint code.
  *
  * @param {number} code
@@ -58,12 +77,17 @@ function splitCode(code, features) {
  * @param {number} code
  * @param {number} moment
  */
-function codeText({ kind, missing, size, values }, code, moment) {
+function codeText(feature, code, moment) {
+  const { kind, missing, size, values } = feature;
   if (missing === "category" && code === size - 1) return MISSING_TEXT;
   if (kind === "binned") return binText(values, code);
   if (kind !== "numeric") return values[code];
   const x = (code - GRID) / GRID;
-  if (moment === SQUARE) return `${formatNumber(x, 4)} (squared distance)`;
+  return moment === SQUARE ? `${formatNumber(x, 4)} (squared distance)` : numberText(feature, x);
+}
+
+/** Return a normalised number in the feature's own unit. @param {Feature} feature @param {number} x */
+function numberText({ values }, x) {
   const [low, high] = values.map(Number);
   return formatNumber(low + (x + 1) * ((high - low) / 2));
 }
@@ -79,13 +103,17 @@ function binText(edges, code) {
 }
 
 /**
- * Return a number as text with a few significant digits, with an exponent below 0.0001.
+ * Return a number as text with a few significant digits, with an exponent below 0.0001 and from 10^15 on.
  *
  * @param {number} number
  * @param {number} [digits]
  */
 function formatNumber(number, digits = 6) {
-  const rounded = Number(number.toPrecision(digits));
-  if (!rounded || Math.abs(rounded) >= 1e-4) return String(rounded);
+  const size = Math.abs(number);
+  const [figures, exponent] = size.toExponential(60).split("e");
+  const isTie = /^[02468]50*$/.test(figures.slice(digits)); // Python rounds it to the even digit, toPrecision up
+  const text = isTie ? `${figures.slice(0, digits + 1)}e${exponent}` : size.toPrecision(digits);
+  const rounded = Math.sign(number) * Number(text);
+  if (!rounded || (Math.abs(rounded) >= 1e-4 && size < 1e15)) return String(rounded);
   return rounded.toExponential().replace(/-(\d)$/, "-0$1");
 }

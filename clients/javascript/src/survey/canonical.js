@@ -20,9 +20,10 @@ export function dumpCanonicalJson(document) {
 }
 
 /**
- * Read canonical bytes; throws if they are not JSON, or not canonical.
+ * Read canonical bytes; throws if they are not JSON, not canonical, or not in Unicode's normal form C.
  *
- * Floats, repeated keys, integers above 2^53 and white space do not survive reading and writing.
+ * Floats, repeated keys, integers above 2^53 and white space do not survive reading and writing. The whole text
+ * is in NFC if each of its strings is: what stands around a string in JSON combines with no character.
  *
  * @param {Uint8Array} bytes
  * @returns {any}
@@ -30,6 +31,6 @@ export function dumpCanonicalJson(document) {
 export function loadCanonicalJson(bytes) {
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   const document = JSON.parse(text);
-  requireValid(dumpCanonicalJson(document) === text);
+  requireValid(dumpCanonicalJson(document).normalize() === text);
   return document;
 }

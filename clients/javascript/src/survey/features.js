@@ -15,9 +15,9 @@ import { categoryText, codeUnlessMissing, MISSING_TEXT } from "./parse_value.js"
  * A feature of the survey, or its label, whose `missing` is "error".
  *
  * @typedef {object} Feature
- * @property {string} kind "categorical", "binned", "numeric", or "label"
+ * @property {"categorical" | "binned" | "numeric" | "label"} kind
  * @property {string} name
- * @property {string} missing "category": a missing value has a code. "error": it is refused.
+ * @property {"category" | "error"} missing "category": a missing value has a code. "error": it is refused.
  * @property {number} size number of codes
  * @property {readonly string[]} values the values of a label or a category, or a number's edges or bounds
  * @property {(value: unknown) => number} code returns a value's code; throws RowError, without the value
@@ -70,9 +70,9 @@ export function readLabel(entry) {
 /**
  * Return a feature or label with a public list of values.
  *
- * @param {string} kind
+ * @param {Feature["kind"]} kind
  * @param {string} name
- * @param {string} missing
+ * @param {Feature["missing"]} missing
  * @param {readonly string[]} values
  * @returns {Feature}
  */
@@ -80,7 +80,7 @@ function listedFeature(kind, name, missing, values) {
   requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing({ kind, name, missing, values }, values.length, (value) => {
-    const code = codes.get(categoryText(value) ?? "");
+    const code = codes.get(categoryText(value)?.normalize() ?? ""); // the texts of a plan are in NFC
     if (code !== undefined) return code;
     const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);
     const more = values.length > MAX_LISTED_VALUES ? ", ..." : "";

@@ -51,9 +51,8 @@ function parseToken(plan, text) {
  * @param {string} letters
  */
 function decodeBase32(letters) {
-  const bits = Array.from(letters, (letter) => {
-    const digit = parseInt(letter, 36);
-    return (digit < 10 ? digit + 24 : digit - 10).toString(2).padStart(5, "0");
-  }).join("");
+  // the 34 digits from 2 to z, of which base32 lacks 8 and 9, counted from a
+  const digits = Array.from(letters, (letter) => (parseInt(letter, 36) + 24) % 34);
+  const bits = digits.map((digit) => digit.toString(2).padStart(5, "0")).join("");
   return Uint8Array.from({ length: bits.length / 8 }, (_, index) => parseInt(bits.slice(8 * index, 8 * index + 8), 2));
 }

@@ -56,8 +56,6 @@ export class Plan {
     this.epsilon = /** @type {string} */ (epsilon);
     /** Whether only people with an invitation may answer. */
     this.byInvitation = enrolment === "token";
-    /** SHA-256 of the survey's texts in hexadecimal; empty if it has none. */
-    this.textsDigest = /** @type {string} */ (texts ?? "");
     /** Label, features and projection. @type {RowSchema} */
     this.schema = readRowSchema(document);
     /** The model that devices validate, if there is one. @type {Validation | undefined} */

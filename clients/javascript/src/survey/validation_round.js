@@ -20,7 +20,6 @@ import { readRowSchema } from "./row_schema.js";
 /**
  * @typedef {object} Validation
  * @property {RowSchema} schema codes rows
- * @property {readonly number[]} order indices of the model's features, the most informative first
  * @property {(coded: CodedRow) => CodedRow} validate returns the codes of the outcomes, from those of a row
  */
 
@@ -62,7 +61,6 @@ export function readValidation(plan) {
   requireValid(dumpCanonicalJson(outcomes) === dumpCanonicalJson({ features: plan.features, label: plan.label }));
   return {
     schema,
-    order,
     validate({ codes, labelCode }) {
       const sums = [...prior];
       const right = order.map((/** @type {number} */ place) => {

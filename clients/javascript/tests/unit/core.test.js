@@ -6,6 +6,7 @@ import { afterEach, test } from "node:test";
 
 import { makeReport, LdpError, readPlan, RowError, sha256 } from "../../src/core.js";
 import { SurveyError, systemRandom, TokenError } from "../../src/core.js";
+import { answer } from "../answer.js";
 import { readVectors, toBytes } from "../surveys.js";
 
 const VALUES = readVectors("good-values");
@@ -177,6 +178,13 @@ test("bytes that are not a plan are refused", () => {
   assert.equal(readPlan(Uint8Array.from(plan).buffer).digest, PLAN.digest);
   for (const other of [VALUES.plan, null, undefined, 7, -1, Symbol("plan"), JSON.parse(VALUES.plan)]) {
     assert.throws(() => readPlan(/** @type {any} */ (other)), SurveyError);
+  }
+});
+
+test("texts of a row are compared in Unicode's normal form C, and a plan with another text is refused", () => {
+  const { cases, plan } = readVectors("normal-forms");
+  for (const { error, name, report, ...asked } of cases) {
+    assert.deepEqual(answer({ plan, ...asked }), error ? { error } : { report }, name);
   }
 });
 

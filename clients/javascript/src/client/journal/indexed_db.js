@@ -59,7 +59,6 @@ export function openIndexedDb(name) {
 function transact(name, mode, change) {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(name, 1);
-    let isMissing = false;
     const timer = setTimeout(() => {
       reject();
       mode = "readonly"; // so that it is not created later
@@ -69,14 +68,11 @@ function transact(name, mode, change) {
       if (mode === "readwrite") {
         request.result.createObjectStore(TABLE, { keyPath: ["survey", "origin"] });
       } else {
-        isMissing = true;
+        resolve(/** @type {any} */ ([])); // only what reads finds no database
         request.transaction?.abort(); // then the database is not created
       }
     };
-    request.onerror = () => {
-      if (isMissing) resolve(/** @type {any} */ ([])); // only what reads finds no database
-      else reject(request.error);
-    };
+    request.onerror = reject;
     request.onsuccess = () => {
       clearTimeout(timer);
       const database = request.result;
@@ -87,22 +83,19 @@ function transact(name, mode, change) {
         const all = table.getAll();
         /** @type {T} */
         let result;
-        /** @type {unknown} */
-        let thrown;
         all.onsuccess = () => {
           try {
             const remove = (/** @type {JournalEntry} */ { survey, origin }) => void table.delete([survey, origin]);
             result = change(all.result, (entry) => void table.put(entry), remove);
-          } catch (error) {
-            thrown = error;
-            transaction.abort();
+          } catch {
+            transaction.abort(); // the journal knows the error
           }
         };
         transaction.oncomplete = () => resolve(result);
-        transaction.onabort = () => reject(thrown ?? transaction.error);
+        transaction.onabort = reject;
         database.onclose = reject; // the database was deleted
-      } catch (error) {
-        reject(error); // the database has another table, or is being deleted
+      } catch {
+        reject(); // the database has another table, or is being deleted
       } finally {
         database.close(); // after the transaction has ended
       }

@@ -14,7 +14,6 @@
 import { isGreater } from "../../arithmetic.js";
 import { BudgetError, JournalError } from "../errors.js";
 import { parseEpsilon } from "../policy.js";
-import { originOfUrl } from "../survey_identity.js";
 import { requireConsent, requireDigest } from "./consent.js";
 import { ended, familyEntries, findAnswered, findEntry, isAnswered, isQueued, surveyEntries } from "./table.js";
 
@@ -49,23 +48,22 @@ export class Journal {
   /**
    * Record that the person agrees to a plan, which is pinned from now on. An answered survey stays unchanged.
    *
+   * @param {SurveyIdentity} identity
    * @param {Plan} plan
    * @param {Uint8Array} bytes the plan's bytes
    * @param {string} url
-   * @param {string} signer
    * @param {Fraction} [maxTotal] as for `commit`
    */
-  grant(plan, bytes, url, signer, maxTotal) {
-    const { id: survey, family, digest } = plan;
-    const identity = { survey, origin: originOfUrl(url), signer };
+  grant(identity, plan, bytes, url, maxTotal) {
+    const { family, digest } = plan;
     return this.#update((entries, write, remove) => {
       const known = findEntry(entries, identity);
       requireDigest(digest, known?.digest);
       if (isAnswered(known)) return;
       if (!findAnswered(entries, identity, family)) requireBudget(entries, plan, maxTotal);
-      identity.signer ||= known?.signer ?? "";
       surveyEntries(entries, identity).forEach(remove);
-      write({ ...identity, family, url, digest, epsilon: "0", state: "ready", reason: "", plan: bytes });
+      const signer = identity.signer || known?.signer || "";
+      write({ ...identity, signer, family, url, digest, epsilon: "0", state: "ready", reason: "", plan: bytes });
     });
   }
 
@@ -124,7 +122,7 @@ export class Journal {
    *
    * @param {SurveyIdentity} identity
    * @param {State} state
-   * @param {string} reason
+   * @param {JournalEntry["reason"]} reason
    * @param {number} now milliseconds since the epoch
    * @returns {Promise<boolean>} whether the report has this outcome
    */
@@ -156,7 +154,7 @@ export class Journal {
 
   /** Return the entries of all surveys. */
   entries() {
-    return this.#store.read().catch(() => unusable());
+    return this.#store.read().catch(unusable);
   }
 
   /**
@@ -175,19 +173,23 @@ export class Journal {
           throw error;
         }
       })
-      .catch(() => unusable(refusal));
+      .catch((error) => unusable(error, refusal));
   }
 }
 
 /**
  * Throw the error of a change, or JournalError: the message of the store's own error may contain anything.
  *
- * @param {unknown} [refusal]
+ * @param {unknown} error of the store
+ * @param {unknown} [refusal] the error of a change
  * @returns {never}
  */
-function unusable(refusal) {
-  const why = "the browser's storage is forbidden, full, blocked or damaged; nothing was spent";
-  throw refusal ?? new JournalError(why, "journal-unavailable");
+function unusable(error, refusal) {
+  const why =
+    error instanceof ReferenceError // on a server, indexedDB is not defined
+      ? "there is no browser storage"
+      : "the browser's storage is forbidden, full, blocked or damaged";
+  throw refusal ?? new JournalError(`${why}; nothing was spent`, "journal-unavailable");
 }
 
 /**

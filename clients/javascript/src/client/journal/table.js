@@ -17,7 +17,7 @@ import { hasSamePublisher } from "../survey_identity.js";
  * @property {string} digest digest of the plan that they agreed to
  * @property {string} epsilon the epsilon that was spent: "0" until there is a report
  * @property {State} state
- * @property {string} reason
+ * @property {import("../../errors.js").Reason | ""} reason
  * @property {number} [closedAt] when the collector first said that the survey is closed
  * @property {Uint8Array} [plan] stored until the report is delivered or deleted
  * @property {Uint8Array} [report] stored until it is delivered or deleted
@@ -46,6 +46,7 @@ export function isQueued(entry) {
  *
  * @param {JournalEntry} entry
  * @param {State} state
+ * @param {JournalEntry["reason"]} reason
  * @returns {JournalEntry}
  */
 export function ended({ plan: _plan, report: _report, closedAt: _closedAt, ...entry }, state, reason = "") {

@@ -28,17 +28,19 @@
  * Why a report was not delivered.
  *
  * @typedef {object} Failure
- * @property {string} [reason]
+ * @property {JournalEntry["reason"]} [reason]
  * @property {string} [why]
  * @property {boolean} [isShared] whether it concerns all reports for the collector
  * @property {number} [retryAfter] seconds that the collector asks for
  */
 
-const [FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS] = [0.5, 300];
+const FIRST_BACKOFF_SECONDS = 0.5;
+const MAX_BACKOFF_SECONDS = 300;
 /** The least mean of the exponential times. */
 const MIN_MEAN_SECONDS = 3600;
 /** The pause of several reports is rounded up to one of these: by exact times, a collector could mark a device. */
-const [PAUSE_STEPS, MAX_PAUSE_SECONDS] = [[0, 60, 3600], 86_400];
+const PAUSE_STEPS = [0, 60, 3600];
+const MAX_PAUSE_SECONDS = 86_400;
 
 /** Return the seconds of a monotonic clock. */
 export function now() {

@@ -3,11 +3,12 @@
  *
  * All clients of a page that share a journal share one sender. Of several tabs, a Web Lock elects the one that
  * sends. A tab in which a person answers or withdraws takes the lock from the others, which may be asleep, and
- * reads the journal. Without Web Locks every tab may send: the collector counts equal bytes once.
+ * reads the journal. Without Web Locks every tab may send: the collector counts equal bytes once. The tab that
+ * gets the collector's answer passes the outcome on to the others.
  */
 
 import { exchange } from "../collector_response.js";
-import { isQueued } from "../journal/table.js";
+import { ended, isQueued } from "../journal/table.js";
 import { isOptedOut } from "../opt_out.js";
 import { Receipt } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
@@ -33,7 +34,8 @@ import { drawBackoff, drawUniform, makeSchedule, now } from "./schedule.js";
 const JOURNAL_RETRY_SECONDS = 30;
 const MAX_TIMER_SECONDS = 86_400;
 /** The shortest and the longest pause after a collector said that the survey is closed. */
-const [CLOSED_MIN_SECONDS, CLOSED_MAX_SECONDS] = [3600, 21_600];
+const CLOSED_MIN_SECONDS = 3600;
+const CLOSED_MAX_SECONDS = 21_600;
 
 /** @type {Map<string, Sender>} */
 const senders = new Map();
@@ -70,7 +72,15 @@ function makeSender(journal) {
   /** The number of the run that was elected, and has read the journal. */
   let elected = 0;
   let wake = () => {};
+  /** Connects the tabs of this journal. @type {BroadcastChannel | undefined} */
+  let channel;
 
+  try {
+    channel = globalThis.document && new BroadcastChannel(journal.name);
+    channel.onmessage = ({ data }) => handleOutcome(data);
+  } catch {
+    // this is a server, or the browser forbids storage
+  }
   globalThis.document?.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "hidden") sendBeforeEnd();
   });
@@ -159,15 +169,13 @@ function makeSender(journal) {
    * @param {SurveyIdentity} survey
    */
   function send(survey) {
-    const done = attempt.then(async () => {
+    return (attempt = attempt.then(async () => {
       const isRead = await read();
       const report = schedule.get(survey);
       if (isRead && report && !isOptedOut()) await post(report);
       wake();
       return Boolean(schedule.get(survey));
-    });
-    attempt = done;
-    return done;
+    }));
   }
 
   /**
@@ -177,19 +185,27 @@ function makeSender(journal) {
    */
   async function post(report) {
     const { entry } = report;
-    const client = clientOf(entry);
     schedule.begin(report);
-    const answer = await exchange((client ?? clients[0]).send, `${entry.url}/reports`, entry.report);
+    const { send } = clientOf(entry) ?? clients[0];
+    const answer = await exchange(send, `${entry.url}/reports`, entry.report);
     const { reason, state } = answer;
     if (!state) return schedule.fail(report, answer);
     if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
       schedule.remove(report);
-      if (!client?.isClosed) void client?.handleOutcome(new Receipt(state, entry.survey, { reason }));
+      const outcome = ended(entry, state, reason);
+      handleOutcome(outcome);
+      channel?.postMessage(outcome);
     } else {
       // the survey was closed for the first time, or the journal could not be written
       const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
       schedule.fail(report, { retryAfter });
     }
+  }
+
+  /** Pass the outcome of a report to the client of its survey. @param {JournalEntry} entry */
+  function handleOutcome(entry) {
+    const client = clientOf(entry);
+    if (!client?.isClosed) void client?.handleOutcome(new Receipt(entry.state, entry.survey, { reason: entry.reason }));
   }
 
   return {

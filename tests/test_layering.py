@@ -32,9 +32,9 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "csv_header", "notebook_html", "text_table"},
-        {"epsilon_proof", "extras", "progress", "randomness", "report"},
-        {"exact", "probability_tables"},
+        {"__init__", "errors", "arrays", "csv_header", "nfc", "notebook_html", "text_table"},
+        {"epsilon_proof", "installation", "progress", "randomness", "report"},
+        {"exact", "extras", "probability_tables"},
         {"mechanisms"},
         {"survey"},
         {"explain"},

@@ -13,6 +13,7 @@ from contextlib import suppress
 from decimal import Decimal
 
 from encoders.errors import RowError
+from encoders.nfc import to_nfc
 
 MISSING_TEXT = "(missing)"
 INFINITE_NUMBER = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
@@ -52,7 +53,7 @@ def encode_missing(name: str, missing: str, size: int) -> int:
 
 
 def category_text(value: object) -> str | None:
-    """Return a category as text: text unchanged, 3 and 3.0 as "3", True as "true"; None for other types."""
+    """Return a category as text: text in NFC, 3 and 3.0 as "3", True as "true"; None for other types."""
     value = unwrap_scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -60,7 +61,7 @@ def category_text(value: object) -> str | None:
         value = int(value)
     if isinstance(value, int):
         return str(value) if abs(value) < _MAX_INTEGER else None
-    return value if isinstance(value, str) else None
+    return to_nfc(value) if isinstance(value, str) else None
 
 
 def parse_number(value: object, name: str) -> float | None:

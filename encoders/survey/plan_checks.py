@@ -11,6 +11,7 @@ from itertools import pairwise
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
+from encoders.nfc import to_nfc
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
@@ -32,7 +33,7 @@ SILO_REFUSAL = (
     "sends one, `ldp-audit silo` audits them, and `ldp-train` computes estimates"
 )
 MAX_TEXT = 200
-_TEXT = f"printable and of 1 to {MAX_TEXT} characters"
+_TEXT = f"printable, in Unicode's normal form NFC, and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -164,7 +165,12 @@ def text_fault(text: str) -> str:
     """Return why a text cannot be a name or a category, as the end of a sentence; empty if it can."""
     if not 0 < len(text) <= MAX_TEXT:
         return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
-    return printable_fault(text)
+    return printable_fault(text) or nfc_fault(text)
+
+
+def nfc_fault(text: str) -> str:
+    """Return that a text is not in NFC, as the end of a sentence; empty if it is."""
+    return "" if text == to_nfc(text) else "is not in Unicode's normal form NFC: convert the file to NFC"
 
 
 def printable_fault(text: str) -> str:

@@ -83,7 +83,8 @@ class EntryReader:
 
     def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
         """Read a list of different texts."""
-        texts = [category_text(entry) for entry in entries] if isinstance(entries, list) else []
+        listed = entries if isinstance(entries, list) else []
+        texts = [entry if isinstance(entry, str) else category_text(entry) for entry in listed]
         if len(texts) < fewest:
             self.note(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
         if not all(texts):

@@ -18,7 +18,7 @@ from encoders.errors import SurveyError, combine_errors
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import printable_fault
+from encoders.survey.plan_checks import nfc_fault, printable_fault
 
 FORMAT = 1
 MAX_TEXTS_BYTES = 1 << 18
@@ -132,7 +132,11 @@ class SurveyTexts:
             and all(isinstance(tag, str) for tag in order)
             and sorted(order) == sorted(tables)
         ):
-            raise SurveyError("the texts need about, languages and a table of texts for each", "texts")
+            raise SurveyError(
+                'must have exactly the keys "about", "format", "languages" and "texts", and a table of texts '
+                "for each language: compile the survey again",
+                "texts",
+            )
         languages = {tag: tables[tag] for tag in order}
         if problems := list(find_problems(about, languages, names)):
             raise combine_errors([SurveyError(each.why, ".".join(each.path)) for each in problems])
@@ -220,4 +224,4 @@ def _text_fault(text: object, most: int) -> str:
     if len(text) > most:
         return f"has {len(text):,} characters, more than {most:,}: shorten it"
     allowed = _SPACING | {"\n"} if most == MAX_LONG_TEXT else _SPACING  # a long text may have paragraphs
-    return printable_fault("".join(each for each in text if each not in allowed))
+    return printable_fault("".join(each for each in text if each not in allowed)) or nfc_fault(text)

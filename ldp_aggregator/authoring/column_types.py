@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.explain.nonresponse import OTHER, is_complete
+from encoders.nfc import to_nfc
 from encoders.survey.decimals import parse_decimal
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
@@ -100,11 +101,11 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
 
 
 def find_values(cells: Sequence[str]) -> list[str]:
-    """Return the different texts of a column, sorted.
+    """Return the different texts of a column in NFC, sorted.
 
     If all of them spell true or false, for example "True", and both occur, they are "false" and "true".
     """
-    texts = set(cells) - {""}
+    texts = set(map(to_nfc, cells)) - {""}
     booleans = {text.strip().lower() for text in texts}
     return sorted(booleans if booleans == {"true", "false"} else texts)
 

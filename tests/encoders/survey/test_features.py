@@ -56,6 +56,17 @@ def test_names_of_codes_end_with_the_missing_one() -> None:
     assert len(CITY.texts) == CITY.size == len(HOURS.texts) == HOURS.size == 5
 
 
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+def test_values_that_look_alike_are_one_value() -> None:
+    feature = CategoricalFeature("place", (COMPOSED, "bar"))
+    assert feature.code(DECOMPOSED) == feature.code(COMPOSED) == 0
+    assert Label("place", (COMPOSED, "bar")).code(DECOMPOSED) == 0
+    with pytest.raises(RowError, match="is not one of"):
+        feature.code("cafe")
+
+
 SPELLINGS = [
     ("north", 0),
     (np.str_("south"), 1),

@@ -182,6 +182,7 @@ MISTAKES |= {
             r"'y\xa0s' contains U+00A0 NO-BREAK SPACE, which is not printable",
         ),
         ("with a tab", '"yes", "n\to"', 7, r"'n\to' contains U+0009, which is not printable"),
+        ("not in NFC", '"cafe\u0301", "no"', 7, "not in Unicode's normal form NFC"),
         ("of many characters", f'"yes", "{"n" * 201}"', 7, "has 201 characters, not 1 to 200"),
         (
             "on a line of its own",
@@ -199,6 +200,13 @@ MISTAKES |= {
         "features.a\u200bge",
         9,
         "contains U+200B",
+    ),
+    "feature name not in NFC": (
+        "features.age",
+        'features."a\u0308ge"',
+        "features.a\u0308ge",
+        9,
+        "not in Unicode's normal form NFC",
     ),
     "unprintable label name": ('"rested"', '"res\u00adted"', "label.name", 6, "contains U+00AD SOFT HYPHEN"),
     "a value named as the missing one": (

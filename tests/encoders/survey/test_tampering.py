@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from encoders.epsilon_proof import realised_epsilon
-from encoders.errors import PrivacyError
+from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import load
 from encoders.probability_tables import WORD
 from encoders.survey import Plan, canonical, read_survey
@@ -134,6 +134,14 @@ def forged(change: Callable[[dict[str, Any]], None], plan: Plan, **entries: Any)
             question["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
             question |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
     return canonical.dump_canonical_json(forgery | entries)
+
+
+@pytest.mark.parametrize("composed", ["yes", "age"])
+def test_a_plan_with_a_text_that_is_not_in_nfc_is_refused(composed: str) -> None:
+    text = PLAN.json.replace(f'"{composed}"'.encode(), '"caf\u00e9"'.encode())
+    Plan.from_json(text)
+    with pytest.raises(SurveyError, match="NFC"):
+        Plan.from_json(text.replace("\u00e9".encode(), "e\u0301".encode()))
 
 
 SPENDING: dict[str, Callable[[dict[str, Any]], None]] = {

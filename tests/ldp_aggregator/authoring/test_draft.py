@@ -139,6 +139,14 @@ def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out() -> None:
     assert "tenth digit" in infer_feature([str(10**15 + i) for i in range(20)]).left_out
 
 
+def test_a_value_in_two_unicode_forms_is_one_value() -> None:
+    sample = {"place": ["caf\u00e9", "cafe\u0301", "bar"], "label": ["yes", "no", "no"]}
+    survey = read_survey(draft_survey(sample, "label", "sample"))
+    (place,) = survey.features
+    assert place.texts[:2] == ("bar", "caf\u00e9")
+    assert [place.code(text) for text in sample["place"]] == [1, 1, 0]
+
+
 def test_an_id_is_made_of_the_file_name() -> None:
     assert make_survey_id("My Data (2026)") == "my-data-2026"
     assert make_survey_id("日本") == "my-survey"

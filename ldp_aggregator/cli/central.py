@@ -25,6 +25,7 @@ from ldp_aggregator.central.ledger_file import (
     train_once,
 )
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.central_estimates import build_central_table
@@ -112,6 +113,7 @@ def main() -> None:
 )
 @click.option("--name", help="Your name for the rows, which names the ledger; by default the file's name.")
 @click.option("--rows-changed", is_flag=True, help="The rows were edited since the last training.")
+@multiline_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @click.option(
     "--csv",
@@ -132,6 +134,7 @@ def train(
     cap_delta: Fraction | None,
     name: str | None,
     rows_changed: bool,
+    multiline: bool,
     output: Path,
     csv_file: Path | None,
 ) -> None:
@@ -152,7 +155,7 @@ def train(
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
         parsed = read_survey(read_survey_text(survey))
     with _print_private_errors():
-        data = read_curator_rows(parsed, rows, rows_per_person, person)
+        data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)
         terms = LedgerTerms(
             name=full_name,

@@ -51,7 +51,11 @@ class CuratorRows:
 
 
 def read_curator_rows(
-    survey: Survey, path: Path, rows_per_person: int = 1, person: str | None = None
+    survey: Survey,
+    path: Path,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    multiline: bool = False,
 ) -> CuratorRows:
     """Read and code the rows of a CSV file. It is read once, so all of it is of one moment.
 
@@ -66,6 +70,8 @@ def read_curator_rows(
         Most rows of one person.
     person : str, optional
         The column that names the person of each row, to check that.
+    multiline : bool
+        Whether quoted cells may contain line breaks.
 
     Raises
     ------
@@ -77,7 +83,7 @@ def read_curator_rows(
     refuse_validation(survey)
     plan = survey.compile()
     data = read_table_file(path)
-    texts = parse_text_columns(data, path)
+    texts = parse_text_columns(data, path, multiline=multiline)
     columns = parse_typed_columns(texts, survey.entries)
     label = plan.label.name
     if label not in columns:

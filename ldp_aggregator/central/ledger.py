@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.decimals import parse_amount
 from ldp_aggregator.central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"
@@ -65,9 +66,7 @@ class Entry:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the entry of the JSON form."""
-        epsilon, delta = Fraction(document["epsilon"]), Fraction(document["delta"])
-        if epsilon <= 0 or delta < 0:
-            raise ValueError("an amount is negative")
+        epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
         return cls(Request(document["rows"], document["command"], epsilon, delta), document["model"])
 
 
@@ -145,8 +144,8 @@ class Ledger:
             content["name"],
             content["adjacency"],
             content["rows_per_person"],
-            Fraction(content["cap"]),
-            Fraction(content["delta_cap"]),
+            parse_amount(content["cap"]),
+            parse_amount(content["delta_cap"]),
             entries,
         )
 

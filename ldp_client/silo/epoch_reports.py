@@ -23,6 +23,7 @@ from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
 from ldp_client.silo.sending import CLOSED_WHY, send_message
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
+RowsPath = str | os.PathLike[str]
 MAX_SHOWN_ROWS = 5
 _EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -42,13 +43,7 @@ class EpochReports:
     show: Callable[[str], object]
 
     def report(
-        self,
-        rows: str | os.PathLike[str],
-        name: str,
-        person: str | None,
-        new_rows: bool,
-        multiline: bool,
-        timeout: float,
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
     ) -> Receipt:
         """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
         check_name(name)
@@ -95,12 +90,7 @@ class EpochReports:
         return None
 
     def rehearse(
-        self,
-        rows: str | os.PathLike[str],
-        name: str,
-        person: str | None,
-        new_rows: bool,
-        multiline: bool,
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
     ) -> Receipt:
         """Check and count the rows of a file, and forget the counts.
 
@@ -206,16 +196,14 @@ def describe_epoch(
     )
 
 
-def count_file(
-    plan: SiloPlan, rows: str | os.PathLike[str], person: str | None, multiline: bool = False
-) -> CountedRows:
+def count_file(plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool = False) -> CountedRows:
     """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
         return count_rows(plan, file, person)
 
 
 def explain_repeated_persons(
-    plan: SiloPlan, rows: str | os.PathLike[str], column: str, names: set[str], multiline: bool
+    plan: SiloPlan, rows: RowsPath, column: str, names: set[str], multiline: bool
 ) -> RowError:
     """Return the error of persons with too many rows over all epochs; it has numbers of rows, and no name."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central import ledger_file
-from ldp_aggregator.central.ledger import Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger import Ledger, LedgerError, Request, _compute_checksum
 from ldp_aggregator.central.ledger_file import LedgerTerms, find_ledger, train_once
 
 TERMS = LedgerTerms("rows.csv", "add-remove", 1)
@@ -250,8 +252,16 @@ def other_version(data: bytes) -> bytes:
     return data.replace(b'"version":1', b'"version":2')
 
 
+def exponent(data: bytes) -> bytes:
+    content = json.loads(data)
+    del content["checksum"]
+    content["cap"] = "1e99999999"
+    return dump_canonical_json({**content, "checksum": _compute_checksum(content)})
+
+
 @pytest.mark.parametrize(
-    "damage", [cut, flip, other_version, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"]
+    "damage",
+    [cut, exponent, flip, other_version, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"],
 )
 def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], bytes]) -> None:
     damaged = damage(ledger.read_bytes())

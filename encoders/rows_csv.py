@@ -17,21 +17,11 @@ _SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 def read_record(records: Reader, *, multiline: bool = False, lines_before: int = 0) -> list[str] | None:
-    """Return the cells of the next record; none for a blank line, and None at the end of the file.
+    """Return the next record of a strict ``csv.reader``: [] for a blank line, None at the end of the file.
 
-    Parameters
-    ----------
-    records : csv.reader
-        With ``strict=True``.
-    multiline : bool
-        Whether a quoted cell may continue on the next line.
-    lines_before : int
-        Number of lines of the file before the first line of `records`.
-
-    Raises
-    ------
-    csv.Error
-        If the record is invalid; the message has the number of its first line, and no content of a cell.
+    Raises csv.Error if the record is invalid, or continues on the next line without `multiline`. The message
+    has the number of the record's first line, and no content of a cell. `lines_before` is the number of lines
+    of the file before the first line of `records`.
     """
     first = records.line_num + 1
     try:

@@ -30,15 +30,10 @@ def parse_decimal(value: object) -> Decimal | None:
 
 
 def parse_amount(text: object) -> Fraction:
-    """Return an epsilon or a delta from a file, such as "3" or "1/3", as ``str(Fraction)`` writes it.
+    """Return an epsilon or a delta, such as "3" or "1/3", from a file; raise ValueError for another text.
 
     Texts with an exponent are refused, because ``Fraction("1e99999999")`` takes minutes. The longest amount
     is a delta that an option states with a small exponent.
-
-    Raises
-    ------
-    ValueError
-        If the text has another form.
     """
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
         raise ValueError(

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from unicodedata import normalize
+
+import msgpack
 
 from encoders.errors import RowError
 from encoders.randomness import RandomSource
@@ -40,14 +45,14 @@ class CuratorRows:
     users : int or None
         The survey's public number of rows.
     rows : CodedRows
-    digest : str
-        The SHA-256 digest of the file. It must not leave the ledger.
+    digests : tuple of str
+        The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger.
     """
 
     plan: Plan
     users: int | None
     rows: CodedRows
-    digest: str
+    digests: tuple[str, str]
 
 
 def read_curator_rows(
@@ -97,7 +102,20 @@ def read_curator_rows(
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
-    return CuratorRows(plan, survey.users, rows, hashlib.sha256(data).hexdigest())
+    return CuratorRows(plan, survey.users, rows, (hashlib.sha256(data).hexdigest(), digest_rows(texts)))
+
+
+def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
+    """Return a digest of all texts of a table, in Unicode normal form C.
+
+    It does not depend on the order of rows or columns. Digests of rows are sorted instead of their texts, to
+    save memory.
+    """
+    normal = partial(normalize, "NFC")
+    names = sorted(columns, key=normal)
+    rows = zip(*(map(normal, columns[name]) for name in names), strict=True)
+    digests = sorted(hashlib.sha256(msgpack.packb(row)).digest() for row in rows)
+    return hashlib.sha256(msgpack.packb([*map(normal, names)]) + b"".join(digests)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -145,7 +163,7 @@ class CuratorTraining:
             "delta": str(promise.delta),
         }
         digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
-        return Request(self.data.digest, digest, promise.epsilon, self._bound_delta())
+        return Request(self.data.digests, digest, promise.epsilon, self._bound_delta())
 
     def _bound_delta(self) -> Fraction:
         if self.learner == NAIVE_BAYES:

@@ -8,7 +8,7 @@ import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from operator import length_hint
@@ -113,13 +113,18 @@ class RowsFile:
         if '"' not in "".join(lines):  # two thirds of the time of csv
             self._lines_read += len(lines)
             return [line.split(",") for line in (each.rstrip("\r\n") for each in lines) if line]
+        with suppress(csv.Error):
+            rows = list(csv.reader(lines, strict=True))
+            if len(rows) == len(lines):  # each record is one line, so they need no check one by one
+                self._lines_read += len(lines)
+                return list(filter(None, rows))
         left = iter(lines)
         records = csv.reader(chain(left, self._text), strict=True)
-        rows = []
+        found = []
         while length_hint(left):
-            rows.append(read_record(records, multiline=self._multiline, lines_before=self._lines_read))
+            found.append(read_record(records, multiline=self._multiline, lines_before=self._lines_read))
         self._lines_read += records.line_num
-        return list(filter(None, rows))
+        return list(filter(None, found))
 
     def finish(self) -> FileDigest:
         """Return the digest of the whole file, after its last row; raise RowError if the file has changed."""

@@ -14,6 +14,7 @@ from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
+from encoders.survey.decimals import parse_decimal
 from encoders.survey.questions import thresholds
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.rows.encode_table import true_answers, validate_table
@@ -26,13 +27,13 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
     Raises
     ------
     SurveyError
-        If epsilon is not above 0 and at most MAX_EPSILON.
+        If epsilon is not above 0 and at most MAX_EPSILON, or has more than 20 digits.
     """
     try:
-        epsilon = Decimal(str(value))
+        epsilon = parse_decimal(Decimal(str(value)))
     except InvalidOperation:
-        epsilon = Decimal("NaN")
-    if not (epsilon.is_finite() and 0 < epsilon <= MAX_EPSILON):
+        epsilon = None
+    if epsilon is None or not 0 < epsilon <= MAX_EPSILON:
         raise SurveyError(f"needs a number above 0 and at most {MAX_EPSILON}", "epsilon")
     return epsilon
 

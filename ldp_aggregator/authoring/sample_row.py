@@ -54,9 +54,9 @@ def read_json_row(path: Path, plan: Plan) -> dict[str, object]:
     return row
 
 
-def read_csv_row(path: Path, number: int, plan: Plan) -> dict[str, object]:
+def read_csv_row(path: Path, number: int, plan: Plan, multiline: bool) -> dict[str, object]:
     """Read one row of a CSV file; the first row has the number 1."""
-    columns = read_typed_columns(path, plan.entries)
+    columns = read_typed_columns(path, plan.entries, multiline=multiline)
     length = len(next(iter(columns.values())))
     if number > length:
         raise RowError(path.name, f"has {length} rows, but no row {number}")

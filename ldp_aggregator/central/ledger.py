@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.decimals import parse_amount
 from ldp_aggregator.central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"
-VERSION = 1
-
+VERSION = 2
 
 LEAST_DELTA_CAP = Fraction(1, 10**9)
 """The total delta that a new ledger allows at least, so that linear models need no statement of it."""
@@ -26,49 +26,63 @@ class LedgerError(CentralError):
 
 @dataclass(frozen=True)
 class Request:
-    """A training as the ledger knows it. Equal requests get the same model.
+    """A training as the ledger knows it.
 
     Attributes
     ----------
-    rows : str
-        A digest of the rows. It must not leave the ledger.
+    rows : tuple of str
+        Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
+        rows: a file with another blank line, or with rows in another order, has the same rows.
     command : str
         A digest of everything else that determines the training.
     epsilon, delta : Fraction
         What the training spends.
     """
 
-    rows: str
+    rows: tuple[str, str]
     command: str
     epsilon: Fraction
     delta: Fraction
 
+    def has_rows_of(self, other: Request) -> bool:
+        """Return whether two trainings have the same rows."""
+        return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
+
+    def is_repetition_of(self, other: Request) -> bool:
+        """Return whether two requests are one training, and so get the same model.
+
+        No learner depends on the order of rows, so fresh noise for rows in another order would spend again.
+        """
+        return self.has_rows_of(other) and replace(self, rows=other.rows) == other
+
 
 @dataclass(frozen=True)
 class Entry:
-    """An amount that was committed, and the finished model if there is one."""
+    """An amount that was committed on a day (UTC), and the finished model if there is one."""
 
     request: Request
+    date: str
     model: str | None = None
 
-    def as_dict(self) -> dict[str, str | None]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         request = self.request
         return {
-            "rows": request.rows,
+            "rows": list(request.rows),
             "command": request.command,
             "epsilon": str(request.epsilon),
             "delta": str(request.delta),
+            "date": self.date,
             "model": self.model,
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Return the entry of the JSON form."""
-        epsilon, delta = Fraction(document["epsilon"]), Fraction(document["delta"])
-        if epsilon <= 0 or delta < 0:
-            raise ValueError("an amount is negative")
-        return cls(Request(document["rows"], document["command"], epsilon, delta), document["model"])
+        epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
+        file, content = document["rows"]
+        request = Request((file, content), document["command"], epsilon, delta)
+        return cls(request, document["date"], document["model"])
 
 
 @dataclass(frozen=True)
@@ -105,8 +119,8 @@ class Ledger:
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
     def find_model(self, request: Request) -> bytes | None:
-        """Return the finished model of an equal request, or None if no such training has finished."""
-        models = (entry.model for entry in self.entries if entry.request == request)
+        """Return the finished model of a training, or None if it has not finished."""
+        models = (entry.model for entry in self.entries if entry.request.is_repetition_of(request))
         found = next((model for model in models if model is not None), None)
         return None if found is None else found.encode()
 
@@ -134,19 +148,25 @@ class Ledger:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Return the ledger in the bytes of a file; ValueError, TypeError or KeyError if it is damaged."""
+        """Return the ledger in the bytes of a file.
+
+        Raises LedgerError if another release wrote it; ValueError, TypeError or KeyError if it is damaged.
+        """
         content = json.loads(data)
         if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
             raise ValueError("it is not a ledger, or the checksum does not match")
         if content["version"] != VERSION:
-            raise ValueError(f"it has version {content['version']!r}, and only {VERSION} is supported")
+            raise LedgerError(
+                f"the ledger has version {content['version']!r}, and only {VERSION} is supported: "
+                "use the release that wrote it, or move it to another folder if it belongs to other rows"
+            )
         entries = tuple(map(Entry.from_dict, content["entries"]))
         return cls(
             content["name"],
             content["adjacency"],
             content["rows_per_person"],
-            Fraction(content["cap"]),
-            Fraction(content["delta_cap"]),
+            parse_amount(content["cap"]),
+            parse_amount(content["delta_cap"]),
             entries,
         )
 

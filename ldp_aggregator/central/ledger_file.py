@@ -20,6 +20,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -72,6 +73,11 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
     name = target.name if name is None else name
     if not name or not name.isprintable() or name != Path(name).name:
         raise LedgerError("the name of the rows must be printable, and valid as a file name")
+    if target.exists() and target.stat().st_nlink > 1:
+        raise LedgerError(
+            f"{rows}: the file has several hard links, and its ledger may be beside another one. Find them "
+            "(find FOLDER -samefile FILE), and delete all but the one beside the ledger"
+        )
     return target.with_name(name + SUFFIX), name
 
 
@@ -97,19 +103,16 @@ def train_once(
         of the same rows, or if the amount exceeds a cap.
     """
     with _lock(path) as lock:
-        found = _read(path)
-        if found is None and os.fstat(lock).st_size:
-            raise LedgerError(
-                f"{path}: the ledger is lost, because {path.name}{LOCK_SUFFIX} states that there was one. "
-                "Restore it; without it, nobody knows what was spent"
-            )
+        found = read_ledger(path)
+        if found and not path.stat().st_mode & stat.S_IWUSR:
+            raise LedgerError(f"{path}: is read-only, so the training cannot be recorded")
         ledger = found or _make_ledger(terms, request)
         _check_terms(path, ledger, terms, request)
         finished = ledger.find_model(request)
         if finished is not None:
             return finished, ledger
         _refuse_same_rows(path, request)
-        ledger = _state_caps(ledger, terms).add(Entry(request))
+        ledger = _state_caps(ledger, terms).add(Entry(request, datetime.now(UTC).date().isoformat()))
         _check_caps(path, ledger, request)
         _write(path, ledger)  # 1. the amount, before anything is drawn
         _undo_if_same_rows(path, request, found)
@@ -163,7 +166,7 @@ def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Reques
             f"{path}: its amounts are for adjacency {ledger.adjacency} and {ledger.rows_per_person} rows per "
             "person; amounts for others do not add up with them, so state the same"
         )
-    if not terms.rows_changed and any(entry.request.rows != request.rows for entry in ledger.entries):
+    if not terms.rows_changed and not all(entry.request.has_rows_of(request) for entry in ledger.entries):
         raise LedgerError(
             f"{path}: belongs to other rows than these. If the same rows were edited, --rows-changed "
             "continues with what was spent; other people's rows need another --name"
@@ -176,8 +179,8 @@ def _refuse_same_rows(path: Path, request: Request) -> None:
         if other.name == path.name or other.is_symlink() or not other.is_file():
             continue
         with suppress(OSError, *_DAMAGED):  # what cannot be read is not known to be of these rows
-            entries = Ledger.parse(other.read_bytes()).entries
-            if any(entry.request.rows == request.rows for entry in entries):
+            entries = _parse(other).entries
+            if any(entry.request.has_rows_of(request) for entry in entries):
                 raise LedgerError(
                     f"{path}: the same rows have the ledger {other.name}, whose amounts count too. "
                     "Give the file and the --name that belong to it"
@@ -205,7 +208,7 @@ def _lock(path: Path) -> Iterator[int]:
     """Return a context in which no other process can use the ledger: the descriptor of the lock file."""
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(path.with_name(path.name + LOCK_SUFFIX), flags, 0o600)
+        descriptor = os.open(_lock_path(path), flags, 0o600)
     except OSError as error:
         raise _cannot_write(path, error) from error
     try:
@@ -227,27 +230,40 @@ def _mark(path: Path, lock: int) -> None:
         raise _cannot_write(path, error) from error
 
 
-def _read(path: Path) -> Ledger | None:
-    """Read a ledger; None if there is no file."""
+def read_ledger(path: Path) -> Ledger | None:
+    """Return a ledger, or None if there was none; raise LedgerError if it is lost, damaged or not private."""
     try:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):
             raise LedgerError(f"{path}: is not a regular file, so it is no ledger")
         if mode & 0o077:
             raise LedgerError(f"{path}: others can read this ledger, or write it; it needs mode 0600")
-        if not mode & stat.S_IWUSR:
-            raise LedgerError(f"{path}: is read-only, so the training cannot be recorded")
-        data = path.read_bytes()
+        return _parse(path)
     except FileNotFoundError:
+        lock = _lock_path(path)
+        if lock.exists() and lock.stat().st_size:
+            raise LedgerError(
+                f"{path}: the ledger is lost, because {lock.name} states that there was one. "
+                "Restore it; without it, nobody knows what was spent"
+            ) from None
         return None
     except OSError as error:
         raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        return Ledger.parse(data)
     except _DAMAGED as error:
         raise LedgerError(
             f"{path}: the ledger is damaged: {error}. Restore it; without it, nobody knows what was spent"
         ) from error
+
+
+def _parse(path: Path) -> Ledger:
+    try:
+        return Ledger.parse(path.read_bytes())
+    except LedgerError as error:
+        raise LedgerError(f"{path}: {error}") from None
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + LOCK_SUFFIX)
 
 
 def _write(path: Path, ledger: Ledger) -> None:

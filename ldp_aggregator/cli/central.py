@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.survey import read_survey
+from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
@@ -22,9 +24,11 @@ from ldp_aggregator.central.ledger_file import (
     SUFFIX,
     LedgerTerms,
     find_ledger,
+    read_ledger,
     train_once,
 )
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.central_estimates import build_central_table
@@ -35,6 +39,10 @@ from ldp_aggregator.results.csv_file import dump_csv
 
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
+_REPEATED = (
+    "These are the rows of an earlier training in another order or form, so its model is written again, and "
+    "nothing more is spent."
+)
 _AMOUNT = re.compile(r"\+?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -50,6 +58,11 @@ def _amount_parser(low: Fraction, high: Fraction) -> Callable[..., Fraction | No
         return amount
 
     return parse
+
+
+_name_option = click.option(
+    "--name", help="Your name for the rows, which names the ledger; by default the file's name."
+)
 
 
 @click.group()
@@ -110,8 +123,9 @@ def main() -> None:
     help="The total delta that may be spent on these rows. By default it stays; at first it is --delta, and "
     "at least 1e-9 for the tails of linear models.",
 )
-@click.option("--name", help="Your name for the rows, which names the ledger; by default the file's name.")
+@_name_option
 @click.option("--rows-changed", is_flag=True, help="The rows were edited since the last training.")
+@multiline_option
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @click.option(
     "--csv",
@@ -132,6 +146,7 @@ def train(
     cap_delta: Fraction | None,
     name: str | None,
     rows_changed: bool,
+    multiline: bool,
     output: Path,
     csv_file: Path | None,
 ) -> None:
@@ -152,7 +167,7 @@ def train(
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
         parsed = read_survey(read_survey_text(survey))
     with _print_private_errors():
-        data = read_curator_rows(parsed, rows, rows_per_person, person)
+        data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)
         terms = LedgerTerms(
             name=full_name,
@@ -168,8 +183,33 @@ def train(
         if csv_file:
             content = read_central_content(parse_content(model, str(output)), str(output))
             write_atomically(csv_file, dump_csv(build_central_table(content)).encode())
+    if all(entry.request != training.request for entry in ledger.entries):
+        click.echo(_REPEATED, err=True)
     written = f"{output} and {csv_file}" if csv_file else output
     click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
+
+
+@main.command()
+@click.argument("rows", type=click.Path(dir_okay=False, path_type=Path))
+@_name_option
+def status(rows: Path, name: str | None) -> None:
+    """Print what was spent on ROWS, of which totals, and by which trainings.
+
+    Nothing is changed. What is printed is as secret as the rows. A training that is not finished still runs,
+    or has failed: its amounts are spent.
+    """
+    with print_errors():
+        path, _ = find_ledger(rows, name)
+        ledger = read_ledger(path)
+    if ledger is None:
+        raise click.ClickException(f"there is no ledger {path}, so it records no training on these rows")
+    table = [["date (UTC)", "learner", "epsilon", "delta", "finished"]]
+    for entry in ledger.entries:
+        learner = json.loads(entry.model)["learner"] if entry.model else "unknown"
+        amounts = (f"{float(amount):g}" for amount in (entry.request.epsilon, entry.request.delta))
+        table.append([entry.date, learner, *amounts, "yes" if entry.model else "no"])
+    click.echo(f"{path}: adjacency {ledger.adjacency}, rows per person at most {ledger.rows_per_person}")
+    click.echo("\n".join([_format_spent(ledger), "", *format_table(table, "<<>><")]))
 
 
 def _check_outputs(outputs: dict[str, Path | None], survey: Path, rows: Path) -> None:

@@ -18,6 +18,7 @@ from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.comparison.compare import compare
@@ -96,6 +97,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the comparison and a picture as an HTML page.")
+@multiline_option
 @version_option
 def main(
     survey: Path,
@@ -107,6 +109,7 @@ def main(
     seed: int,
     as_json: bool,
     output: Path | None,
+    multiline: bool,
 ) -> None:
     """Compare trusts on the labelled ROWS (a .csv file) of SURVEY (a .toml file).
 
@@ -119,7 +122,7 @@ def main(
     require_no_input(output, [survey, rows])
     with print_errors():
         parsed = read_any_survey(read_survey_text(survey))
-        columns = read_typed_columns(rows, parsed.compile().entries)
+        columns = read_typed_columns(rows, parsed.compile().entries, multiline=multiline)
         experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
         with show_progress("comparing", len(experiment), "models") as progress:
             comparison = compare(experiment, progress.advance)

@@ -9,6 +9,7 @@ import click
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.draft import draft_survey
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.rows.csv_rows import read_text_columns
 
@@ -24,10 +25,11 @@ _PUBLIC_MODE = 0o644
     help="Infer the survey from this PUBLIC sample, a CSV file.",
 )
 @click.option("--label", help="The sample's column to predict.")
+@multiline_option
 @click.option(
     "-o", "--output", type=OutputFile(), help="The new file; by default, print it on standard output."
 )
-def init(sample: Path | None, label: str | None, output: Path | None) -> None:
+def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
     """Write a new survey file: a commented example, or a draft from a sample.
 
     A draft contains the values of every column, and the range of columns of numbers. A survey file is
@@ -42,7 +44,7 @@ def init(sample: Path | None, label: str | None, output: Path | None) -> None:
     if sample is None or label is None:
         text = _EXAMPLE.read_text("utf-8")
     else:
-        text = draft_survey(read_text_columns(sample), label, sample.stem)
+        text = draft_survey(read_text_columns(sample, multiline=multiline), label, sample.stem)
     if output is None:
         click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
         return

@@ -11,6 +11,7 @@ import click
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.model_file import load_model
@@ -23,8 +24,9 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @click.argument("model", type=_PATH)
 @click.argument("rows", type=_PATH)
 @click.option("-o", "--output", type=OutputFile(), help="Output file; standard output by default.")
+@multiline_option
 @version_option
-def main(model: Path, rows: Path, output: Path | None) -> None:
+def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
     """Predict the label of every row of ROWS (a .csv file) with MODEL.
 
     MODEL is from ldp-train or ldp-central. Writes CSV: the predicted label, and the probability of each
@@ -33,7 +35,7 @@ def main(model: Path, rows: Path, output: Path | None) -> None:
     require_no_input(output, [model, rows])
     with print_errors():
         classifier = load_model(model)
-        columns = read_typed_columns(rows, classifier.plan_.entries)
+        columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)
         probabilities = classifier.predict_proba(columns)
         best = probabilities.argmax(axis=1).tolist()
         table = StringIO()

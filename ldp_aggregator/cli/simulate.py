@@ -20,6 +20,7 @@ from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS
@@ -154,6 +155,7 @@ def _names_parser(
     "ldp-train. The operating system's generator draws them; --seed does not apply. Only for rows that are "
     "made up or public: the report of a private row spends epsilon of its person.",
 )
+@multiline_option
 @version_option
 def main(
     survey: Path,
@@ -167,6 +169,7 @@ def main(
     as_json: bool,
     plot: Path | None,
     reports_file: Path | None,
+    multiline: bool,
     **options: Any,
 ) -> None:
     """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
@@ -185,7 +188,7 @@ def main(
         if plot:
             require_plot(plot)
         parsed = read_survey(survey.read_text("utf-8"))
-        columns = read_typed_columns(rows, parsed.entries)
+        columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],

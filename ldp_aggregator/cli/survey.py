@@ -29,6 +29,7 @@ from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.cli.check import check
 from ldp_aggregator.cli.dossier import dossier
 from ldp_aggregator.cli.init import init
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.size import size
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.model_file import read_model
@@ -108,6 +109,7 @@ def compile_(survey: Path, output: Path) -> None:
 @click.option(
     "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
 )
+@multiline_option
 @click.option("--label", help="The label; overrides the label of the row.")
 @click.option(
     "--question",
@@ -119,6 +121,7 @@ def preview_(
     row_file: Path | None,
     table: Path | None,
     row_number: int,
+    multiline: bool,
     label: str | None,
     question: str | None,
     language: str,
@@ -134,7 +137,7 @@ def preview_(
     if row_file:
         row = read_json_row(row_file, plan)
     elif table:
-        row = read_csv_row(table, row_number, plan)
+        row = read_csv_row(table, row_number, plan, multiline)
     else:
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
@@ -149,6 +152,7 @@ def preview_(
 @main.command("project", short_help="Print SURVEY with its numbers projected to a few components.")
 @click.argument("survey", type=_FILE)
 @click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
+@multiline_option
 @click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
 @click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
@@ -158,7 +162,13 @@ def preview_(
     help=f"Ridge of DCA, in units of the mean within-class variance of an input; {DEFAULT_RIDGE} by default.",
 )
 def project_(
-    survey: Path, sample: Path, method: str, components: int, bins: int | None, ridge: float | None
+    survey: Path,
+    sample: Path,
+    multiline: bool,
+    method: str,
+    components: int,
+    bins: int | None,
+    ridge: float | None,
 ) -> None:
     """Project the numbers of SURVEY to a few components, and print the new survey.
 
@@ -171,7 +181,7 @@ def project_(
     _print_toml(
         write_projection(
             read_survey_text(survey),
-            read_text_columns(sample),
+            read_text_columns(sample, multiline=multiline),
             sample.name,
             method=method,
             components=components,

@@ -15,6 +15,7 @@ from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
@@ -56,7 +57,10 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Fit the classifier to the rows without labels of this CSV file too, where the reports support it. "
     "Epsilon does NOT cover these rows.",
 )
-@click.option("--unlabelled-public", is_flag=True, help="State in the model that these rows are public.")
+@click.option(
+    "--unlabelled-public", "public", is_flag=True, help="State in the model that these rows are public."
+)
+@multiline_option
 @click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @click.option(
     "--survey",
@@ -80,7 +84,8 @@ def main(
     plan_file: Path | None,
     audit_file: Path | None,
     unlabelled_file: Path | None,
-    unlabelled_public: bool,
+    public: bool,
+    multiline: bool,
     allow_empty: bool,
     surveys: tuple[str, ...],
     scheduler: str | None,
@@ -109,7 +114,7 @@ def main(
     require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
-    check_unlabelled_options(unlabelled_file, unlabelled_public, estimator)
+    check_unlabelled_options(unlabelled_file, public, estimator)
     with print_errors():
         if onnx_file:
             _require_onnx()
@@ -127,7 +132,7 @@ def main(
             _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, unlabelled_public, _warn)
+        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, public, multiline, _warn)
         estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)

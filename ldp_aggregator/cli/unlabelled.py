@@ -34,6 +34,7 @@ def fit_to_file(
     estimates: Estimates,
     second_validation: Snapshot | None,
     public: bool,
+    multiline: bool,
     warn: Callable[[str], None],
 ) -> UnlabelledClassifier | None:
     """Fit a classifier to the reports and to the rows of a CSV file, if there is one; pass on warnings."""
@@ -48,7 +49,7 @@ def fit_to_file(
             "silos: leave --unlabelled out"
         )
     plan = snapshot.plan
-    columns = read_typed_columns(path, plan.entries)
+    columns = read_typed_columns(path, plan.entries, multiline=multiline)
     if plan.label.name in columns:
         warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")
     classifier = fit_unlabelled(

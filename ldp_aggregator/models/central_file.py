@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey.decimals import parse_amount
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE
+from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
@@ -43,6 +43,7 @@ from ldp_aggregator.models.model_document import (
 CENTRAL = "central"
 """The trust that the privacy statement names: the curator has the rows."""
 _MAX_CELL = 1 << 62
+_MAX_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,11 @@ def read_central_content(content: dict[str, Any], name: str) -> CentralModelFile
 def _check_privacy(privacy: Mapping[str, Any]) -> None:
     if privacy["trust"] != CENTRAL or privacy["adjacency"] not in (ADD_REMOVE, REPLACE):
         raise ValueError("privacy: the trust or the adjacency is unknown")
-    for key in ("epsilon", "delta"):
-        amounts = [Fraction(_require_text(step[key])) for step in privacy["steps"]]
-        if min(amounts) < 0 or sum(amounts) != Fraction(_require_text(privacy[key])):
+    if not 1 <= len(privacy["steps"]) <= _MAX_STEPS:
+        raise ValueError(f"privacy: needs 1 to {_MAX_STEPS} steps")
+    for key, most in (("epsilon", MAX_EPSILON), ("delta", 1)):
+        total = parse_amount(privacy[key])
+        if total > most or sum(parse_amount(step[key]) for step in privacy["steps"]) != total:
             raise ValueError(f"privacy: the {key} of the steps does not add up")
     for key in ("rows_per_person", "expected_rows"):
         if type(privacy[key]) is not int or privacy[key] < 1:

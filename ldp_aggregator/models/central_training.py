@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from unicodedata import normalize
+
+import msgpack
 
 from encoders.errors import RowError
 from encoders.randomness import RandomSource
@@ -40,18 +45,22 @@ class CuratorRows:
     users : int or None
         The survey's public number of rows.
     rows : CodedRows
-    digest : str
-        The SHA-256 digest of the file. It must not leave the ledger.
+    digests : tuple of str
+        The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger.
     """
 
     plan: Plan
     users: int | None
     rows: CodedRows
-    digest: str
+    digests: tuple[str, str]
 
 
 def read_curator_rows(
-    survey: Survey, path: Path, rows_per_person: int = 1, person: str | None = None
+    survey: Survey,
+    path: Path,
+    rows_per_person: int = 1,
+    person: str | None = None,
+    multiline: bool = False,
 ) -> CuratorRows:
     """Read and code the rows of a CSV file. It is read once, so all of it is of one moment.
 
@@ -66,6 +75,8 @@ def read_curator_rows(
         Most rows of one person.
     person : str, optional
         The column that names the person of each row, to check that.
+    multiline : bool
+        Whether quoted cells may contain line breaks.
 
     Raises
     ------
@@ -77,7 +88,7 @@ def read_curator_rows(
     refuse_validation(survey)
     plan = survey.compile()
     data = read_table_file(path)
-    texts = parse_text_columns(data, path)
+    texts = parse_text_columns(data, path, multiline=multiline)
     columns = parse_typed_columns(texts, survey.entries)
     label = plan.label.name
     if label not in columns:
@@ -91,7 +102,20 @@ def read_curator_rows(
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
-    return CuratorRows(plan, survey.users, rows, hashlib.sha256(data).hexdigest())
+    return CuratorRows(plan, survey.users, rows, (hashlib.sha256(data).hexdigest(), digest_rows(texts)))
+
+
+def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
+    """Return a digest of all texts of a table, in Unicode normal form C.
+
+    It does not depend on the order of rows or columns. Digests of rows are sorted instead of their texts, to
+    save memory.
+    """
+    normal = partial(normalize, "NFC")
+    names = sorted(columns, key=normal)
+    rows = zip(*(map(normal, columns[name]) for name in names), strict=True)
+    digests = sorted(hashlib.sha256(msgpack.packb(row)).digest() for row in rows)
+    return hashlib.sha256(msgpack.packb([*map(normal, names)]) + b"".join(digests)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -139,7 +163,7 @@ class CuratorTraining:
             "delta": str(promise.delta),
         }
         digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
-        return Request(self.data.digest, digest, promise.epsilon, self._bound_delta())
+        return Request(self.data.digests, digest, promise.epsilon, self._bound_delta())
 
     def _bound_delta(self) -> Fraction:
         if self.learner == NAIVE_BAYES:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
-from fractions import Fraction
 from html import escape
 from typing import Any
 
 from encoders.notebook_html import table_html
 from encoders.survey import Plan
+from encoders.survey.decimals import parse_amount
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.card import escape_markdown
@@ -42,7 +42,7 @@ _LEAST_PLAIN = -7
 
 def format_amount(text: str) -> str:
     """Return an exact fraction as a decimal of at most four digits, rounded up."""
-    amount = Fraction(text)
+    amount = parse_amount(text)
     long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
     short = long.normalize(_SHORT)
     return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")
@@ -101,7 +101,7 @@ class CentralDescription:
     def describe_privacy(self) -> Iterator[str]:
         """Yield sentences about the promise."""
         adjacency = self.privacy["adjacency"]
-        factor = math.exp(float(Fraction(self.privacy["epsilon"])))
+        factor = math.exp(float(parse_amount(self.privacy["epsilon"])))
         yield (
             "A trusted curator had the rows of all people. The released model is "
             f"({self.epsilon}, {format_amount(self.privacy['delta'])})-differentially private: for two data "

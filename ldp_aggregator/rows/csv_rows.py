@@ -6,10 +6,12 @@ import csv
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from io import StringIO
 
-from encoders.csv_header import find_other_separator
 from encoders.errors import LdpError, RowError, map_collecting_errors
+from encoders.nfc import to_nfc
+from encoders.rows_csv import find_other_separator, read_record
 from encoders.survey import Feature
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 
@@ -19,7 +21,7 @@ class TableError(LdpError):
 
 
 def read_typed_columns(
-    path: str | os.PathLike[str], features: Iterable[Feature]
+    path: str | os.PathLike[str], features: Iterable[Feature], *, multiline: bool = False
 ) -> dict[str, Sequence[object]]:
     """Read a CSV file with a header line; its cells become what `features` expect.
 
@@ -31,6 +33,8 @@ def read_typed_columns(
         UTF-8, with or without a byte order mark.
     features : iterable of Feature
         Columns of other names stay texts.
+    multiline : bool
+        Whether quoted cells may contain line breaks.
 
     Returns
     -------
@@ -45,7 +49,7 @@ def read_typed_columns(
         If a cell is not a number but should be one; names the feature and the row, counted from 1.
         `problems` contains one error for each such feature.
     """
-    return parse_typed_columns(read_text_columns(path), features)
+    return parse_typed_columns(read_text_columns(path, multiline=multiline), features)
 
 
 def parse_typed_columns(
@@ -69,16 +73,17 @@ def _parse_cells(feature: Feature, texts: Iterable[object]) -> list[object]:
     return values
 
 
-def read_text_columns(path: str | os.PathLike[str]) -> dict[str, list[str]]:
+def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) -> dict[str, list[str]]:
     """Read a CSV file with a header line as columns of text, in the file's order; blank lines are skipped.
 
     Raises
     ------
     TableError
         If the file cannot be read, has no header, names a column twice, has a row of another length
-        than the header, or seems to have another separator than commas.
+        than the header, or seems to have another separator than commas. Without `multiline`, also if a
+        quoted cell continues on the next line.
     """
-    return parse_text_columns(read_table_file(path), path)
+    return parse_text_columns(read_table_file(path), path, multiline=multiline)
 
 
 def read_table_file(path: str | os.PathLike[str]) -> bytes:
@@ -90,15 +95,20 @@ def read_table_file(path: str | os.PathLike[str]) -> bytes:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def parse_text_columns(data: bytes, path: str | os.PathLike[str]) -> dict[str, list[str]]:
+def parse_text_columns(
+    data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
+) -> dict[str, list[str]]:
     """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
     try:
-        text = data.decode("utf-8-sig")
-        header, *records = [*csv.reader(StringIO(text, newline=""), strict=True)] or [[]]
-    except (UnicodeDecodeError, csv.Error) as error:
+        reader = csv.reader(StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+        header, *records = [*iter(partial(read_record, reader, multiline=multiline), None)] or [[]]
+    except UnicodeDecodeError as error:
         raise TableError(f"{path}: is not a UTF-8 CSV file") from error
+    except csv.Error as error:
+        raise TableError(f"{path}: {error}") from error
     if not header:
         raise TableError(f"{path}: the first line must name the columns")
+    header = list(map(to_nfc, header))
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise TableError(f"{path}: two columns are called {repeated[0]!r}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from encoders import __version__
 from encoders.errors import LdpError, Reason
+from encoders.rows_csv import MULTILINE_HELP
 from encoders.text_table import format_table
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON
@@ -146,6 +147,7 @@ def _add_survey(command: argparse.ArgumentParser) -> None:
 def _add_rows(command: argparse.ArgumentParser) -> None:
     command.add_argument("rows", metavar="ROWS", type=Path, help="A CSV file with a header.")
     command.add_argument("--person", metavar="COLUMN", help=_PERSON)
+    command.add_argument("--multiline", action="store_true", help=MULTILINE_HELP)
 
 
 def _make_silo(options: argparse.Namespace) -> Silo:
@@ -181,6 +183,7 @@ def _report(options: argparse.Namespace) -> int:
         epoch=options.epoch,
         person=options.person,
         new_rows=options.new_rows,
+        multiline=options.multiline,
         timeout=options.timeout,
     )
     if receipt.clipped:
@@ -204,7 +207,8 @@ def _print_outcome(receipt: Receipt, what: str) -> int:
 
 
 def _preview(options: argparse.Namespace) -> int:
-    _print(str(_make_silo(options).preview(options.rows, person=options.person)))
+    silo = _make_silo(options)
+    _print(str(silo.preview(options.rows, person=options.person, multiline=options.multiline)))
     return 0
 
 

@@ -23,6 +23,7 @@ from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
 from ldp_client.silo.sending import CLOSED_WHY, send_message
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
+RowsPath = str | os.PathLike[str]
 MAX_SHOWN_ROWS = 5
 _EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -42,7 +43,7 @@ class EpochReports:
     show: Callable[[str], object]
 
     def report(
-        self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool, timeout: float
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
     ) -> Receipt:
         """Report the rows of a file as an epoch; see :meth:`~ldp_client.silo.silo.Silo.report`."""
         check_name(name)
@@ -58,7 +59,7 @@ class EpochReports:
         require_person_column(plan, person)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
         self.show(f"counting the rows of {Path(rows).name}")
-        with open_rows(rows, key, [each.file for each in earlier]) as file:
+        with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
             counted = count_rows(plan, file, person)
         # 3. one transaction records the epoch, its epsilon and the noisy message
         new = describe_epoch(name, counted, person, new_rows, len(earlier))
@@ -72,7 +73,7 @@ class EpochReports:
                 self.survey.policy.max_total_epsilon,
             )
         except RepeatedPersonsError as error:
-            raise explain_repeated_persons(plan, rows, new.person_column, error.names) from None
+            raise explain_repeated_persons(plan, rows, new.person_column, error.names, multiline) from None
         # 4. send the bytes that the journal holds, until the collector has answered
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
 
@@ -89,7 +90,7 @@ class EpochReports:
         return None
 
     def rehearse(
-        self, rows: str | os.PathLike[str], name: str, person: str | None, new_rows: bool
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
     ) -> Receipt:
         """Check and count the rows of a file, and forget the counts.
 
@@ -100,7 +101,7 @@ class EpochReports:
         if self.describe_consent().state is State.NO_CONSENT:
             plan = self.survey.plan
             require_person_column(plan, person)
-            counted, fits = count_file(plan, rows, person), "the survey"
+            counted, fits = count_file(plan, rows, person, multiline), "the survey"
         else:
             plan, journal = self._require_agreed_plan(), self.survey.journal
             key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
@@ -113,14 +114,16 @@ class EpochReports:
                 if self.survey.token is not None
                 else b""
             )
-            with open_rows(rows, key, [each.file for each in earlier]) as file:
+            with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
                 counted, fits = count_rows(plan, file, person), "the survey and the ledger"
             new = describe_epoch(name, counted, person, new_rows, len(earlier))
             total = self.survey.policy.max_total_epsilon
             try:
                 journal.check_epoch(self.survey.identity, plan, new, message_id, total)
             except RepeatedPersonsError as error:
-                raise explain_repeated_persons(plan, rows, new.person_column, error.names) from None
+                raise explain_repeated_persons(
+                    plan, rows, new.person_column, error.names, multiline
+                ) from None
         why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
         return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
 
@@ -193,17 +196,17 @@ def describe_epoch(
     )
 
 
-def count_file(plan: SiloPlan, rows: str | os.PathLike[str], person: str | None) -> CountedRows:
+def count_file(plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool = False) -> CountedRows:
     """Count the rows of a file without a ledger."""
-    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
         return count_rows(plan, file, person)
 
 
 def explain_repeated_persons(
-    plan: SiloPlan, rows: str | os.PathLike[str], column: str, names: set[str]
+    plan: SiloPlan, rows: RowsPath, column: str, names: set[str], multiline: bool
 ) -> RowError:
     """Return the error of persons with too many rows over all epochs; it has numbers of rows, and no name."""
-    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
         found = find_rows(file, column, names)
     shown = ", ".join(map(str, found[:MAX_SHOWN_ROWS])) + (", ..." if len(found) > MAX_SHOWN_ROWS else "")
     most = plan.rows_per_person

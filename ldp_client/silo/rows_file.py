@@ -8,15 +8,16 @@ import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from encoders.csv_header import find_other_separator
 from encoders.errors import RowError
+from encoders.nfc import to_nfc
+from encoders.rows_csv import find_other_separator, read_record
 from ldp_client.errors import ClientError
 
 if TYPE_CHECKING:
@@ -68,14 +69,16 @@ class RowsFile:
     header : list of str
     """
 
-    def __init__(self, path: Path, raw: _HashingReader) -> None:
-        self.name = path.name
+    def __init__(self, path: Path, raw: _HashingReader, multiline: bool = False) -> None:
+        self.name, self._multiline = path.name, multiline
         self._path, self._raw = path, raw
         self._before = os.fstat(raw.fileno())
         text = io.TextIOWrapper(io.BufferedReader(raw, BUFFER_BYTES), encoding="utf-8-sig", newline="")
         self._text = text
         with self._file_errors():
-            self.header: list[str] = next(csv.reader(text, strict=True), [])
+            records = csv.reader(text, strict=True)
+            self.header = list(map(to_nfc, read_record(records, multiline=multiline) or []))
+        self._lines_read = records.line_num
         if not self.header:
             raise RowError(self.name, "has no header: the first line must name the columns")
         if separator := find_other_separator(self.header):
@@ -109,13 +112,20 @@ class RowsFile:
     def _split_lines(self, lines: list[str]) -> list[list[str]]:
         """Return the rows that begin in some lines; a quoted cell may continue in the lines after them."""
         if '"' not in "".join(lines):  # two thirds of the time of csv
+            self._lines_read += len(lines)
             return [line.split(",") for line in (each.rstrip("\r\n") for each in lines) if line]
+        with suppress(csv.Error):
+            rows = list(csv.reader(lines, strict=True))
+            if len(rows) == len(lines):  # each record is one line, so they need no check one by one
+                self._lines_read += len(lines)
+                return list(filter(None, rows))
         left = iter(lines)
         records = csv.reader(chain(left, self._text), strict=True)
-        rows = []
+        found = []
         while length_hint(left):
-            rows.append(next(records, []))
-        return list(filter(None, rows))
+            found.append(read_record(records, multiline=self._multiline, lines_before=self._lines_read))
+        self._lines_read += records.line_num
+        return list(filter(None, found))
 
     def finish(self) -> FileDigest:
         """Return the digest of the whole file, after its last row; raise RowError if the file has changed."""
@@ -133,15 +143,17 @@ class RowsFile:
     def _file_errors(self) -> Iterator[None]:
         try:
             yield
-        except (UnicodeDecodeError, csv.Error):
+        except UnicodeDecodeError:
             raise RowError(self.name, "is not a UTF-8 CSV file") from None  # the cause quotes the content
+        except csv.Error as error:
+            raise RowError(self.name, str(error)) from None
         except OSError as error:
             raise RowError(self.name, f"cannot be read: {error.strerror}") from error
 
 
 @contextmanager
 def open_rows(
-    path: str | os.PathLike[str], key: bytes, earlier: Sequence[FileDigest] = ()
+    path: str | os.PathLike[str], key: bytes, earlier: Sequence[FileDigest] = (), multiline: bool = False
 ) -> Iterator[RowsFile]:
     """Open a CSV file.
 
@@ -153,6 +165,8 @@ def open_rows(
         The key of the digest, 32 bytes.
     earlier : sequence of FileDigest
         Files of earlier epochs, with digests of the same key. A file that begins with one of them is refused.
+    multiline : bool
+        Whether quoted cells may contain line breaks.
 
     Raises
     ------
@@ -162,7 +176,7 @@ def open_rows(
         If the file begins with an earlier file; also raised while the rows are read.
     """
     with _open_reader(Path(path), key, earlier) as raw:
-        yield RowsFile(Path(path), raw)
+        yield RowsFile(Path(path), raw, multiline)
 
 
 def hash_file(path: str | os.PathLike[str], key: bytes) -> FileDigest:

@@ -175,6 +175,7 @@ class Silo:
         epoch: str = "1",
         person: str | None = None,
         new_rows: bool = False,
+        multiline: bool = False,
         timeout: float = SEND_SECONDS,
     ) -> Receipt:
         """Count the rows of a CSV file, record their noisy message, and send it.
@@ -196,6 +197,9 @@ class Silo:
         new_rows : bool
             States that no person in this file has rows in an earlier epoch. A later epoch without `person`
             needs it.
+        multiline : bool
+            Whether quoted cells may contain line breaks. Without it such a cell is refused, because an
+            unescaped quote would join several rows into one.
         timeout : float
             Seconds to wait for the collector's response. A message that then still waits is sent by the next
             call.
@@ -207,8 +211,8 @@ class Silo:
             ``already_reported`` if the epoch was counted before.
         """
         if self.rehearsal:
-            return self._reports.rehearse(rows, epoch, person, new_rows)
-        return self._reports.report(rows, epoch, person, new_rows, timeout)
+            return self._reports.rehearse(rows, epoch, person, new_rows, multiline)
+        return self._reports.report(rows, epoch, person, new_rows, multiline, timeout)
 
     @return_errors
     def flush(self, timeout: float = SEND_SECONDS) -> Receipt:
@@ -222,7 +226,9 @@ class Silo:
         return self._reports.flush(self.epochs(), timeout) or self.status()
 
     @redact_traceback
-    def preview(self, rows: str | os.PathLike[str], *, person: str | None = None) -> SiloPreview:
+    def preview(
+        self, rows: str | os.PathLike[str], *, person: str | None = None, multiline: bool = False
+    ) -> SiloPreview:
         """Return the exact and example counts of a file; nothing is sent, spent or recorded.
 
         The file is not compared with earlier epochs: a rehearsal of :meth:`report` does that.
@@ -241,6 +247,6 @@ class Silo:
 
         plan = self.plan
         require_person_column(plan, person)
-        counted = count_file(plan, rows, person)
+        counted = count_file(plan, rows, person, multiline)
         example = make_message(plan, counted.counts, bytes(16), SystemEntropy())
         return SiloPreview(plan, counted, example, person)

@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
-from ldp_aggregator.simulated_population import draw_questions, simulate_reports
+from ldp_aggregator.simulated_population import draw_questions, parse_epsilon, simulate_reports
 from tests.support.surveys import VALIDATED
 
 SURVEY = """
@@ -34,6 +35,12 @@ frequency = "{mechanism}"
 @pytest.fixture(params=["DE", "OUE", "SHE", "SS"])
 def plan(request: pytest.FixtureRequest) -> Plan:
     return read_survey(SURVEY.format(mechanism=request.param)).compile()
+
+
+@pytest.mark.parametrize("text", ["1e-99999999", "1e99999999", "nan", "inf", "0", "-1", "1" * 21, "one"])
+def test_an_epsilon_without_a_short_exact_form_is_refused(text: str) -> None:
+    with pytest.raises(SurveyError, match="epsilon: needs a number above 0"):
+        parse_epsilon(text)
 
 
 def test_questions_are_drawn_as_on_a_device(plan: Plan) -> None:

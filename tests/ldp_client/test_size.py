@@ -16,9 +16,9 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
-    ("encoders", "csv_header.py"),
     ("encoders", "exact.py"),
     ("encoders", "progress.py"),
+    ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "count_table_range.py"),

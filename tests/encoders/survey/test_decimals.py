@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
-from encoders.survey.decimals import decimal_text
+from encoders.survey.decimals import decimal_text, parse_amount
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,20 @@ from encoders.survey.decimals import decimal_text
 )
 def test_a_decimal_has_one_spelling(value: str, text: str) -> None:
     assert decimal_text(Decimal(value)) == text
+
+
+@pytest.mark.parametrize("amount", ["0", "3", "1/3", "1e-999", "0.99999999999999999999", "1/1000000"])
+def test_an_amount_is_read_as_a_fraction_is_written(amount: str) -> None:
+    assert parse_amount(str(Fraction(amount))) == Fraction(amount)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1e99999999", "1E2", "-1", "+1", "0.5", " 1", "1/0", "1/-3", "1_000", "nan", "٣", 1, None),
+        *("9" * 1201, f"1/{'9' * 1201}"),
+    ],
+)
+def test_another_text_is_no_amount(text: object) -> None:
+    with pytest.raises(ValueError, match="an amount needs a text such as 1/3"):
+        parse_amount(text)

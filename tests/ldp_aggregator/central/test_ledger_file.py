@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -10,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central import ledger_file
-from ldp_aggregator.central.ledger import Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger import Ledger, LedgerError, Request, _compute_checksum
 from ldp_aggregator.central.ledger_file import LedgerTerms, find_ledger, train_once
 
 TERMS = LedgerTerms("rows.csv", "add-remove", 1)
-REQUEST = Request("rows", "command", Fraction(1), Fraction(0))
+REQUEST = Request(("rows", "sorted rows"), "command", Fraction(1), Fraction(0))
 
 
-def request_of(command: str, epsilon: str = "1", rows: str = "rows") -> Request:
-    return Request(rows, command, Fraction(epsilon), Fraction(0))
+def request_of(command: str, epsilon: str = "1", rows: str = "rows", content: str = "") -> Request:
+    return Request((rows, content or f"sorted {rows}"), command, Fraction(epsilon), Fraction(0))
 
 
 def terms(cap: str | None = None, delta_cap: str | None = None, **changes: object) -> LedgerTerms:
@@ -121,7 +123,7 @@ def test_the_cap_stays_until_another_is_stated(path: Path) -> None:
 
 
 def with_delta(command: str, delta: str) -> Request:
-    return Request("rows", command, Fraction(1), Fraction(delta))
+    return Request(REQUEST.rows, command, Fraction(1), Fraction(delta))
 
 
 def test_deltas_add_up_exactly_to_their_own_cap(path: Path) -> None:
@@ -173,6 +175,29 @@ def test_edited_rows_continue_with_what_was_spent(ledger: Path) -> None:
         train_once(ledger, terms(rows_changed=True), changed, fail)
     model, found = train_once(ledger, terms("2", rows_changed=True), changed, lambda: b"second")
     assert (model, found.spent) == (b"second", 2)
+
+
+REORDERED = request_of("command", rows="reordered", content="sorted rows")
+
+
+def test_rows_in_another_order_are_the_same_training(ledger: Path) -> None:
+    before = ledger.read_bytes()
+    model, found = train_once(ledger, TERMS, REORDERED, fail)
+    assert (model, found.spent, ledger.read_bytes()) == (b"model\n", 1, before)
+
+
+def test_another_training_on_rows_in_another_order_adds_up(ledger: Path) -> None:
+    other = request_of("second", rows="reordered", content="sorted rows")
+    with pytest.raises(LedgerError, match="epsilon 1 of 1 is spent"):
+        train_once(ledger, TERMS, other, fail)
+    assert train_once(ledger, terms("2"), other, lambda: b"second")[1].spent == 2
+    model, found = train_once(ledger, TERMS, request_of("second"), fail)
+    assert (model, found.spent) == (b"second", 2)
+
+
+def test_rows_in_another_order_under_another_name_are_refused(tmp_path: Path, ledger: Path) -> None:
+    with pytest.raises(LedgerError, match=r"the same rows have the ledger rows\.csv\.ledger"):
+        train_once(tmp_path / "else.ledger", terms("9", name="else"), REORDERED, fail)
 
 
 def test_a_lost_ledger_is_refused(ledger: Path) -> None:
@@ -246,12 +271,19 @@ def flip(data: bytes) -> bytes:
     return data.replace(b'"epsilon":"1"', b'"epsilon":"0"')
 
 
-def other_version(data: bytes) -> bytes:
-    return data.replace(b'"version":1', b'"version":2')
+def rewrite(data: bytes, **changes: object) -> bytes:
+    content = json.loads(data) | changes
+    del content["checksum"]
+    return dump_canonical_json({**content, "checksum": _compute_checksum(content)})
+
+
+def exponent(data: bytes) -> bytes:
+    return rewrite(data, cap="1e99999999")
 
 
 @pytest.mark.parametrize(
-    "damage", [cut, flip, other_version, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"]
+    "damage",
+    [cut, exponent, flip, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"],
 )
 def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], bytes]) -> None:
     damaged = damage(ledger.read_bytes())
@@ -259,6 +291,20 @@ def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], byt
     with pytest.raises(LedgerError, match="the ledger is damaged"):
         train_once(ledger, terms("9"), REQUEST, fail)
     assert ledger.read_bytes() == damaged
+
+
+def test_a_ledger_of_another_release_is_refused_and_stays(tmp_path: Path, ledger: Path) -> None:
+    old = rewrite(ledger.read_bytes(), version=1)
+    ledger.write_bytes(old)
+    why = (
+        r"rows\.csv\.ledger: the ledger has version 1, and only 2 is supported: use the release that wrote it"
+    )
+    with pytest.raises(LedgerError, match=why):
+        train_once(ledger, terms("9"), REQUEST, fail)
+    with pytest.raises(LedgerError, match=why):  # the old ledger may be of the same rows
+        train_once(tmp_path / "else.ledger", terms("9", name="else"), REQUEST, fail)
+    assert ledger.read_bytes() == old
+    assert not (tmp_path / "else.ledger").exists()
 
 
 def test_every_changed_byte_is_detected(ledger: Path) -> None:
@@ -334,6 +380,19 @@ def test_the_ledger_is_beside_the_file_that_a_link_points_to(tmp_path: Path) -> 
     (tmp_path / "link.csv").symlink_to(rows)
     assert find_ledger(tmp_path / "link.csv", None) == (tmp_path / "data" / "rows.csv.ledger", "rows.csv")
     assert find_ledger(rows, "people") == (tmp_path / "data" / "people.ledger", "people")
+
+
+def test_a_file_with_several_hard_links_is_refused(tmp_path: Path) -> None:
+    rows, other = tmp_path / "rows.csv", tmp_path / "elsewhere"
+    rows.touch()
+    other.mkdir()
+    (other / "rows.csv").hardlink_to(rows)
+    (tmp_path / "link.csv").symlink_to(rows)
+    for name in ("rows.csv", "link.csv", "elsewhere/rows.csv"):
+        with pytest.raises(LedgerError, match=r"several hard links.* delete all but the one beside the"):
+            find_ledger(tmp_path / name, None)
+    (other / "rows.csv").unlink()
+    assert find_ledger(rows, None)[1] == "rows.csv"
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "/a", ".", "a\nb"])

@@ -161,6 +161,16 @@ def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(
     assert "copy0: row 42: is not one of the survey's values" in refused.stderr
 
 
+def test_cells_with_line_breaks_are_read_on_request(run: Callable[..., Result], tmp_path: Path) -> None:
+    header, *rows = (tmp_path / "rows.csv").read_text().splitlines()
+    lines = [f"{header},note", *(f'{row},"a\nb"' for row in rows)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    refused = run("--unlabelled", tmp_path / "rows.csv")
+    assert refused.exit_code == 1
+    assert "rows.csv: line 2: a quoted cell continues on the next line" in refused.stderr
+    assert run("--unlabelled", tmp_path / "rows.csv", "--multiline").exit_code == 0
+
+
 def test_options_that_do_not_fit_each_other_are_refused(run: Callable[..., Result], tmp_path: Path) -> None:
     assert "--unlabelled-public" in run("--unlabelled-public").stderr
     paper = run("--unlabelled", tmp_path / "rows.csv", "--estimator", "paper")

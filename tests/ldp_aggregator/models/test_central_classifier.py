@@ -181,6 +181,23 @@ def negative_step(content: dict[str, Any]) -> None:
     content["privacy"]["steps"] += [{"step": "a", "epsilon": e, "delta": "0"} for e in ("-1", "1")]
 
 
+def exponent(content: dict[str, Any]) -> None:
+    content["privacy"]["epsilon"] = content["privacy"]["steps"][0]["epsilon"] = "1e99999999"
+
+
+def many_steps(content: dict[str, Any]) -> None:
+    content["privacy"]["steps"] += [{"step": "a", "epsilon": "0", "delta": "0"}] * 101
+
+
+def no_steps(content: dict[str, Any]) -> None:
+    content["privacy"] |= {"steps": [], "epsilon": "0", "delta": "0"}
+
+
+def large_epsilon(content: dict[str, Any]) -> None:
+    content["privacy"] |= {"steps": [{"step": "a", "epsilon": "1001", "delta": "0"}], "epsilon": "1001"}
+    content["privacy"]["delta"] = "0"
+
+
 def no_trust(content: dict[str, Any]) -> None:
     content["privacy"]["trust"] = "local"
 
@@ -211,6 +228,10 @@ def one_number_less(content: dict[str, Any]) -> None:
     [
         drop_step,
         negative_step,
+        exponent,
+        many_steps,
+        no_steps,
+        large_epsilon,
         no_trust,
         other_learner,
         unknown_learner,

@@ -65,7 +65,7 @@ def draw_rows(kind: str, count: int, rng: np.random.Generator) -> CodedRows:
 
 
 def estimate(rows: CodedRows, epsilon: str, source: FastStream, delta: str = "0") -> list[Row]:
-    data = CuratorRows(read_survey(SURVEY).compile(), MANY_USERS, rows, "digest")
+    data = CuratorRows(read_survey(SURVEY).compile(), MANY_USERS, rows, ("file", "sorted rows"))
     training = CuratorTraining(data, Promise(Fraction(epsilon), Fraction(delta)), "nb")
     return build_central_table(read_central_content(parse_content(training.run(source), "m"), "m"))
 

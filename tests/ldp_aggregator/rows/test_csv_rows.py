@@ -61,12 +61,25 @@ def test_another_separator_in_some_names_is_no_mistake(write: Callable[..., Path
         ("a|b|c\n1|2|3\n", "seems to be separated by '|'; save it with commas instead"),
         ("a;b, yearly;c\n1;2;3\n", "seems to be separated by ';'"),
         (b"a,b\n\xff,2\n", "not a UTF-8 CSV file"),
-        ('a,b\n"1,2\n', "not a UTF-8 CSV file"),
+        ('a,b\n"1,2\n', r"line 2: is not valid CSV: unexpected end of data\. Write each \" in a quoted cell"),
+        ('a,b\n\n1,2\n"1" x,2\n', r"line 4: is not valid CSV: ',' expected after '\"'"),
+        ('a,b\n\n"1,2\n3,4\n5",6\n', "rows.csv: line 3: a quoted cell continues on the next line"),
+        ('a,b\n1,"2\r3"\r', "line 2: a quoted cell continues on the next line"),
+        ('"a\nb",c\n1,2\n', "line 1: a quoted cell continues on the next line"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused(write: Callable[..., Path], data: bytes | str, why: str) -> None:
     with pytest.raises(TableError, match=why):
         read_text_columns(write(data))
+
+
+def test_cells_with_line_breaks_are_read_on_request(write: Callable[..., Path]) -> None:
+    path = write('"a\nb",c\n1,"2\n\n3"\n"4\r\n",5\n')
+    assert read_text_columns(path, multiline=True) == {"a\nb": ["1", "4\r\n"], "c": ["2\n\n3", "5"]}
+
+
+def test_a_column_is_found_whatever_the_unicode_form_of_its_name(write: Callable[..., Path]) -> None:
+    assert read_text_columns(write("cafe\u0301,x\n1,2\n")) == {"caf\u00e9": ["1"], "x": ["2"]}
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ldp_client import Response, TransportError
 from ldp_client.silo import silo as silo_module
 from ldp_client.silo.cli import main
 from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_client.silo.conftest import DOWN, RECORDED, URL, WriteRows, draw_rows
+from tests.ldp_client.silo.conftest import DOWN, HEADER, RECORDED, URL, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
@@ -214,6 +214,27 @@ def test_a_preview_shows_exact_counts_and_sends_nothing(
     assert code == 0
     assert "All 50 rows fit the survey." in out
     assert not collector.bodies
+
+
+def test_cells_with_line_breaks_are_reported_on_request(
+    run: Run, plan: SiloPlan, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = [*HEADER, "id"]
+    rows = [[*row, f'"a\nb {place}"'] for place, row in enumerate(draw_rows(20))]
+    first, later = write_rows(rows, note), write_rows(rows[:1], note, "later.csv")
+    run("grant", URL)
+    for command in ("preview", "report"):
+        code, _, error = run(command, URL, first, "--person", "id")
+        assert code == 1
+        assert "ward.csv: line 2: a quoted cell continues on the next line" in error
+    options = ("--person", "id", "--multiline")
+    assert "All 20 rows fit the survey." in run("preview", URL, first, *options)[1]
+    assert run("report", URL, first, *options)[0] == 0
+    for rehearsal in ("1", ""):
+        monkeypatch.setenv("LDP_REHEARSAL", rehearsal)
+        code, _, error = run("report", URL, later, *options, "--epoch", "2")
+        assert code == 1
+        assert "id: row 1: 1 person with more than 1 row over all epochs" in error
 
 
 def test_a_rehearsal_says_that_nothing_was_drawn(

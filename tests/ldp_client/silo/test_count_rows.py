@@ -102,9 +102,42 @@ def test_quotes_other_columns_blank_lines_and_a_byte_order_mark_are_read(
         b'\xef\xbb\xbfname,pulse,weight,age,"smoker",ill\r\n'
         b'"a, ""b""\nc",80,70,50,"no",yes\r\n\r\n\xc3\xa9,,71,,yes,no\r\n'
     )
-    counted = count(plan, path)
+    with open_rows(path, KEY, multiline=True) as file:
+        counted = count_rows(plan, file)
     assert counted.counts == expected_counts(plan, path)
     assert counted.rows == 2
+    message = "rows.csv: line 2: a quoted cell continues on the next line"
+    assert refusal(plan, path).startswith(message)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_quotes_that_are_not_escaped_join_no_rows(tmp_path: Path, end: str, size: int) -> None:
+    path = tmp_path / "ward.csv"
+    lines = ["note,ill", "x,yes", '"x",yes', "", f'"{SECRET}" x,no', "x,yes", 'x",no', "x,yes", ""]
+    path.write_bytes(end.join(lines).replace('" x', " x").encode())
+    why = r"^ward\.csv: line 5: a quoted cell continues on the next line\. Write each \" in a cell as \"\" "
+    with open_rows(path, KEY) as file, pytest.raises(RowError, match=why):
+        list(file.chunks(size))
+    with open_rows(path, KEY, multiline=True) as file:
+        assert sum(len(chunk.rows) for chunk in file.chunks(size)) == 4
+    path.write_bytes(end.join(lines).encode())
+    for multiline in (False, True):
+        with open_rows(path, KEY, multiline=multiline) as file, pytest.raises(RowError) as caught:
+            list(file.chunks(size))
+        assert str(caught.value).startswith("ward.csv: line 5: is not valid CSV: ',' expected after '\"'")
+
+
+def test_a_header_that_continues_on_the_next_line_is_refused(plan: SiloPlan, tmp_path: Path) -> None:
+    path = tmp_path / "ward.csv"
+    path.write_text('"ill\nness",smoker\nyes,no\n')
+    assert refusal(plan, path).startswith("ward.csv: line 1: a quoted cell continues on the next line")
+
+
+def test_a_column_is_found_whatever_the_unicode_form_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("x,cafe\u0301\n1,2\n", "utf-8")
+    with open_rows(tmp_path / "rows.csv", KEY) as file:
+        assert file.find_column("caf\u00e9") == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -116,7 +149,7 @@ def test_lines_are_split_as_csv_splits_them(tmp_path: Path, end: str, size: int)
         path.write_bytes((end.join(lines) + last).encode())
         with path.open(newline="", encoding="utf-8") as file:
             header, *expected = filter(None, csv.reader(file, strict=True))
-        with open_rows(path, KEY) as rows_of_file:
+        with open_rows(path, KEY, multiline=True) as rows_of_file:
             chunks = list(rows_of_file.chunks(size))
         assert rows_of_file.header == header
         assert [row for chunk in chunks for row in chunk.rows] == expected
@@ -210,7 +243,9 @@ def test_files_that_are_no_table_are_refused(plan: SiloPlan, write_rows: WriteRo
     assert refusal(plan, empty) == "empty.csv: has no header: the first line must name the columns"
     assert refusal(plan, write_rows([])) == "ward.csv: has no rows: nothing was counted"
     assert refusal(plan, binary) == "binary.csv: is not a UTF-8 CSV file"
-    assert refusal(plan, unclosed) == "unclosed.csv: is not a UTF-8 CSV file"
+    assert refusal(plan, unclosed).startswith(
+        "unclosed.csv: line 2: is not valid CSV: unexpected end of data"
+    )
     assert refusal(plan, tmp_path).endswith(": is a directory: give a CSV file")
     assert refusal(plan, tmp_path / "pipe") == "pipe: is not a regular file: give a CSV file"
     assert refusal(plan, tmp_path / "none.csv") == "none.csv: cannot be read: No such file or directory"

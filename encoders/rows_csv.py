@@ -1,0 +1,47 @@
+"""Reads CSV files of rows safely, for those who hold rows: analysts, curators and silos."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+MULTILINE_HELP = (
+    "Quoted cells of the CSV file may contain line breaks. Without this option such a cell is refused, "
+    'because an unescaped " at the start of a cell would join all rows up to the next one into one row.'
+)
+_SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
+
+
+def read_record(records: Reader, *, multiline: bool = False, lines_before: int = 0) -> list[str] | None:
+    """Return the next record of a strict ``csv.reader``: [] for a blank line, None at the end of the file.
+
+    Raises csv.Error if the record is invalid, or continues on the next line without `multiline`. The message
+    has the number of the record's first line, and no content of a cell. `lines_before` is the number of lines
+    of the file before the first line of `records`.
+    """
+    first = records.line_num + 1
+    try:
+        record = next(records, None)
+        problem = ""
+    except csv.Error as error:  # CPython's messages do not quote cells
+        record, problem = None, f'is not valid CSV: {error}. Write each " in a quoted cell as ""'
+    if records.line_num > first and not multiline:
+        problem = (
+            'a quoted cell continues on the next line. Write each " in a cell as "" and quote the cell, or '
+            "give --multiline (multiline=True) if cells contain line breaks"
+        )
+    if problem:
+        raise csv.Error(f"line {lines_before + first}: {problem}")
+    return record
+
+
+def find_other_separator(header: Sequence[str]) -> str:
+    """Return the name of the separator that splits a header into more columns than commas do, or ""."""
+    for separator, separator_name in _SEPARATOR_NAMES.items():
+        if sum(name.count(separator) for name in header) >= len(header):
+            return separator_name
+    return ""

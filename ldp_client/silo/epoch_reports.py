@@ -20,7 +20,7 @@ from ldp_client.silo.count_rows import CountedRows, count_rows, find_rows
 from ldp_client.silo.ledger import Epoch, NewEpoch, find_named
 from ldp_client.silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
-from ldp_client.silo.sending import CLOSED_WHY, send_message
+from ldp_client.silo.sending import CLOSED_WHY, ID_REUSED_WHY, send_message
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
 MAX_SHOWN_ROWS = 5
@@ -53,7 +53,7 @@ class EpochReports:
         key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
         if known := find_named(earlier, plan.id, name):
             require_same_file(known, hash_file(rows, key))
-            return self.finish(known, timeout, is_repeat=True)
+            return self.finish(self._change_token(known, plan), timeout, is_repeat=True)
         # 2. every row is checked and counted before anything is drawn
         require_person_column(plan, person)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
@@ -137,13 +137,13 @@ class EpochReports:
         journal = self.survey.journal
         reason, why = send_message(journal, epoch, self.survey.transport, timeout, self.show)
         epsilon = 0.0 if is_repeat else float(epoch.epsilon)
-        known = journal.find_epoch(epoch.identity, epoch.name) or epoch
+        known = journal.find_epoch(epoch.number) or epoch
         return Receipt(
             known.state,
             known.survey,
             epsilon=epsilon,
             reason=reason or known.reason,
-            why=why,
+            why=why or _explain(known),
             clipped=clipped,
         )
 
@@ -152,8 +152,7 @@ class EpochReports:
         if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
             why = f"epoch {epoch.name} was counted before, with the same file"
             return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
-        why = CLOSED_WHY if epoch.state is State.QUEUED and epoch.reason else ""
-        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
+        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=_explain(epoch))
 
     def describe_consent(self) -> Receipt:
         """Return the receipt of the consent."""
@@ -161,6 +160,16 @@ class EpochReports:
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
         return Receipt(State.READY, entry.survey)
+
+    def _change_token(self, epoch: Epoch, plan: SiloPlan) -> Epoch:
+        """Let a message whose token was used by another silo wait under this silo's new token."""
+        if not epoch.is_token_reused or self.survey.token is None:
+            return epoch
+        self.survey.policy.check_queued_report(epoch)
+        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        if message_id == epoch.message_id:
+            return epoch
+        return self.survey.journal.change_token(epoch, plan, message_id)
 
     def _require_agreed_plan(self) -> SiloPlan:
         entry = self.survey.journal.find(self.survey.identity)
@@ -170,6 +179,13 @@ class EpochReports:
                 "grant`, when it agrees"
             )
         return self.survey.pinned_plan(entry)
+
+
+def _explain(epoch: Epoch) -> str:
+    """Return why a message still waits or was refused, if a person can do something about it."""
+    if epoch.state is State.QUEUED and epoch.reason:
+        return CLOSED_WHY
+    return ID_REUSED_WHY if epoch.is_token_reused else ""
 
 
 def check_name(name: object) -> None:
@@ -188,6 +204,7 @@ def describe_epoch(
         file=counted.file,
         person_column=person or "",
         persons=counted.persons,
+        spellings=counted.spellings,
         rows_are_new=rows_are_new,
         earlier=earlier,
     )

@@ -96,23 +96,13 @@ def _parser() -> argparse.ArgumentParser:
         return subparser
 
     grant = command("grant", _grant, "Agree to a survey: pin its plan, so that rows may be reported.")
-    _add_survey(grant)
-    _add_token(grant)
+    _add_survey(grant, needs_token=True)
     report = command("report", _report, "Count rows and send their noisy message.", _REPORT)
-    _add_survey(report)
-    _add_token(report)
+    _add_survey(report, needs_token=True)
     _add_rows(report)
     report.add_argument("--epoch", default="1", metavar="NAME", help="Your name for these rows (default: 1).")
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
-    report.add_argument(
-        "--max-total-epsilon",
-        type=float,
-        metavar="NUMBER",
-        help="Refuse to report if the surveys of this journal would together exceed it.",
-    )
-    preview = command(
-        "preview", _preview, "Show the counts of a file beside an example of noisy ones; send nothing."
-    )
+    preview = command("preview", _preview, "Show the counts of a file and an example of noise; send nothing.")
     _add_survey(preview)
     _add_rows(preview)
     flush = command("flush", _flush, "Send the messages that wait in the journal.")
@@ -136,10 +126,15 @@ def _add_journal(command: argparse.ArgumentParser) -> None:
     command.add_argument("--journal", required=True, metavar="FILE", help=_JOURNAL)
 
 
-def _add_survey(command: argparse.ArgumentParser) -> None:
+def _add_survey(command: argparse.ArgumentParser, needs_token: bool = False) -> None:
     command.add_argument("url", metavar="URL", help="The survey at its collector: https://host/v1/surveys/ID")
     _add_journal(command)
-    command.set_defaults(token=None, token_file=None, max_total_epsilon=None)
+    command.set_defaults(token=None, token_file=None)
+    if needs_token:
+        token = command.add_mutually_exclusive_group()
+        text = "A file that contains only the invitation, if the survey needs one; one for each message."
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token", help="The invitation itself; other users of this machine can read it.")
     command.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
     command.add_argument("--digest", help="Accept only the plan with this digest.")
     command.add_argument(
@@ -149,18 +144,12 @@ def _add_survey(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="Refuse a plan with a greater epsilon (default: %(default)g).",
     )
-
-
-def _add_token(command: argparse.ArgumentParser) -> None:
-    token = command.add_mutually_exclusive_group()
-    token.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        help="A file that contains only the invitation, if the survey needs one. Each message needs another "
-        "invitation.",
+    command.add_argument(
+        "--max-total-epsilon",
+        type=float,
+        metavar="NUMBER",
+        help="Refuse to report if the surveys of this journal would together exceed it.",
     )
-    token.add_argument("--token", help="The invitation itself; other users of this machine can read it.")
 
 
 def _add_rows(command: argparse.ArgumentParser) -> None:

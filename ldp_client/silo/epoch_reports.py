@@ -20,7 +20,7 @@ from ldp_client.silo.count_rows import CountedRows, count_rows, find_rows
 from ldp_client.silo.ledger import Epoch, NewEpoch, find_named
 from ldp_client.silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
-from ldp_client.silo.sending import CLOSED_WHY, ID_REUSED_WHY, send_message
+from ldp_client.silo.sending import EXPLANATIONS, send_message
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
 MAX_SHOWN_ROWS = 5
@@ -143,7 +143,7 @@ class EpochReports:
             known.survey,
             epsilon=epsilon,
             reason=reason or known.reason,
-            why=why or _explain(known),
+            why=why or EXPLANATIONS.get(known.reason, ""),
             clipped=clipped,
         )
 
@@ -152,7 +152,8 @@ class EpochReports:
         if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
             why = f"epoch {epoch.name} was counted before, with the same file"
             return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
-        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=_explain(epoch))
+        why = EXPLANATIONS.get(epoch.reason, "")
+        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
 
     def describe_consent(self) -> Receipt:
         """Return the receipt of the consent."""
@@ -165,10 +166,7 @@ class EpochReports:
         """Let a message whose token was used by another silo wait under this silo's new token."""
         if not epoch.is_token_reused or self.survey.token is None:
             return epoch
-        self.survey.policy.check_queued_report(epoch)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
-        if message_id == epoch.message_id:
-            return epoch
         return self.survey.journal.change_token(epoch, plan, message_id)
 
     def _require_agreed_plan(self) -> SiloPlan:
@@ -179,13 +177,6 @@ class EpochReports:
                 "grant`, when it agrees"
             )
         return self.survey.pinned_plan(entry)
-
-
-def _explain(epoch: Epoch) -> str:
-    """Return why a message still waits or was refused, if a person can do something about it."""
-    if epoch.state is State.QUEUED and epoch.reason:
-        return CLOSED_WHY
-    return ID_REUSED_WHY if epoch.is_token_reused else ""
 
 
 def check_name(name: object) -> None:

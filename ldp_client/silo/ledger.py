@@ -182,8 +182,7 @@ def read_key(connection: sqlite3.Connection) -> bytes:
 def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
     """Return the epochs of a survey, and of the other surveys of its publisher's family, in their order.
 
-    A publisher has the same origin or the same author's key, as in :meth:`SurveyIdentity.matches`. The key
-    is the one with which the consent was given, also if the caller no longer pins it.
+    A publisher has the same origin, or the author's key that the caller or the consent pins.
     """
     entry = find_entry(connection, identity)
     if entry and entry.signer and entry.origin == identity.origin:

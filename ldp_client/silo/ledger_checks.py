@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from unicodedata import normalize
 
 from encoders.errors import TokenError
@@ -70,11 +71,12 @@ def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
     """
     groups: list[list[Epoch]] = []
     for epoch in epochs:
-        group = next((group for group in groups if all(map(epoch.matches, group))), None)
-        if group is None:
-            groups.append([epoch])
+        for group in groups:
+            if all(map(epoch.matches, group)):
+                group.append(epoch)
+                break
         else:
-            group.append(epoch)
+            groups.append([epoch])
     return sum((max(Fraction(each.epsilon) for each in group) for group in groups), Fraction(0))
 
 
@@ -115,48 +117,50 @@ def require_unused_token(connection: sqlite3.Connection, message_id: bytes) -> N
 def add_persons(
     connection: sqlite3.Connection, earlier: Sequence[Epoch], epoch: Epoch, new: NewEpoch, most: int
 ) -> None:
-    """Add each person's rows in a new epoch of a survey; `earlier` are the epochs that count with it.
+    """Add each person's rows in a new epoch.
 
-    A person may have `most` rows over all these epochs, and rows in one survey of a family: messages of two
-    surveys may have noise of different scales.
+    A person may have `most` rows over this and all `earlier` epochs, and rows in one survey of a family:
+    messages of two surveys may have noise of different scales.
 
     A person has one hash for each family, origin and signer. It is looked up for the origin and signer of
     each earlier epoch, and the rows found are added. One hash for the origin and one for the signer would
     count a row twice if both match. A hash for the family alone would reveal to a stranger's survey of that
-    family who was counted; the hashes of earlier releases, which are shorter, count for every publisher.
+    family who was counted. Earlier releases wrote such hashes, of names as they were spelt; they are shorter
+    and count for every publisher.
 
     Raises
     ------
     RepeatedPersonsError
         If a person has more rows; roll the transaction back.
     """
-    key, repeated = read_key(connection), set()
+    names = list(new.persons)
+    start_hash = partial(hashlib.blake2b, key=read_key(connection), person=b"silo person")
     scopes = dict.fromkeys(json.dumps([each.family, each.origin, each.signer]) for each in (epoch, *earlier))
-    starts = [_start_hash(key, scope.encode(), PERSON_HASH_BYTES) for scope in scopes]
-    former = _start_hash(key, epoch.family.encode() + b"\0", FORMER_HASH_BYTES)
-    for name, rows in new.persons.items():
-        hashes = [_hash_name(start, name) for start in starts]
-        connection.execute(
-            "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
-            "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
-            (hashes[0], epoch.survey, rows),
-        )
-        # earlier releases hashed a name as it was spelt
-        spellings = {name, normalize("NFD", name), *new.spellings.get(name, ())}
-        hashes += [_hash_name(former, spelt) for spelt in spellings]
-        total, is_other_survey = connection.execute(
-            "SELECT sum(rows), max(survey <> ?) FROM silo_persons "  # noqa: S608
-            f"WHERE hash IN (?{', ?' * (len(hashes) - 1)})",
-            (epoch.survey, *hashes),
-        ).fetchone()
-        if total > most or is_other_survey:
-            repeated.add(name)
+    starts = [start_hash(scope.encode(), digest_size=PERSON_HASH_BYTES) for scope in scopes]
+    connection.executemany(
+        "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
+        "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
+        ((_hash_name(starts[0], name), epoch.survey, rows) for name, rows in new.persons.items()),
+    )
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")
+    insert = "INSERT INTO sought VALUES (?, ?)"
+    for start in starts:
+        connection.executemany(insert, ((place, _hash_name(start, name)) for place, name in enumerate(names)))
+    is_former = "SELECT 1 FROM silo_persons WHERE length(hash) = ? LIMIT 1"
+    if connection.execute(is_former, (FORMER_HASH_BYTES,)).fetchone():
+        former = start_hash(epoch.family.encode() + b"\0", digest_size=FORMER_HASH_BYTES)
+        for place, name in enumerate(names):
+            spellings = {name, normalize("NFD", name), *new.spellings.get(name, ())}
+            connection.executemany(insert, [(place, _hash_name(former, spelt)) for spelt in spellings])
+    repeated = connection.execute(
+        "SELECT person FROM sought JOIN silo_persons USING (hash) GROUP BY person "
+        "HAVING sum(rows) > ? OR max(survey <> ?)",
+        (most, epoch.survey),
+    ).fetchall()
+    connection.execute("DROP TABLE sought")  # a journal in memory keeps its connection
     if repeated:
-        raise RepeatedPersonsError(repeated)
-
-
-def _start_hash(key: bytes, scope: bytes, size: int) -> hashlib.blake2b:
-    return hashlib.blake2b(scope, digest_size=size, key=key, person=b"silo person")
+        raise RepeatedPersonsError({names[place] for (place,) in repeated})
 
 
 def _hash_name(start: hashlib.blake2b, name: str) -> bytes:

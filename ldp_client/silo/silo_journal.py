@@ -2,7 +2,7 @@
 
 The consent of a silo stays READY while it reports; each epoch has a state of its own. A message is made
 inside the transaction that records its epoch. So noise is drawn once for an epoch, and a message that was not
-recorded was never sent.
+recorded was never sent. Only the id of a message can change, after its token was used by another silo.
 """
 
 from __future__ import annotations
@@ -131,24 +131,20 @@ class SiloJournal(Journal):
     def change_token(self, epoch: Epoch, plan: SiloPlan, message_id: bytes) -> Epoch:
         """Let a message wait under the id of another token, if its own token was reused; return its epoch.
 
-        A message that was counted, or whose outcome is unknown, stays as it is, because its rows could be
-        counted twice under another id. The noisy counts never change, so no epsilon is spent.
-
-        Raises ConsentError, PlanError, or TokenError if a message of this journal has or had the id.
+        A message that was counted, or whose outcome is unknown, stays as it is: under another id, its rows
+        could be counted twice. Raises ConsentError, PlanError, or TokenError if the other token was used.
         """
         with self._transaction() as connection:
             agreed = _require_agreed(connection, epoch.identity, plan)
             known = next(each for each in ledger.read_epochs(connection) if each.number == epoch.number)
-            if not known.is_token_reused or (known.url, known.digest) != (agreed.url, plan.digest):
-                return known  # another process may have changed it
+            is_bound = (known.url, known.digest) == (agreed.url, plan.digest)
+            if not (known.is_token_reused and is_bound and known.message_id != message_id):
+                return known  # as another process has left it
             ledger_checks.require_unused_token(connection, message_id)
             return ledger.change_message_id(connection, known, message_id)
 
     def record_epoch_outcome(self, epoch: Epoch, state: State, reason: str = "") -> None:
-        """Record the outcome of a message that waits; an earlier outcome stays unchanged.
-
-        The outcome of an attempt with a former id is not recorded.
-        """
+        """Record the outcome of a message that waits with this id; an earlier outcome stays unchanged."""
         with self._transaction() as connection:
             ledger.end_epoch(connection, epoch, state, reason)
 

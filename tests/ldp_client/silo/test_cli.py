@@ -16,7 +16,7 @@ from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_client import Response, TransportError
 from ldp_client.silo import silo as silo_module
 from ldp_client.silo.cli import main
-from ldp_client.silo.sending import ID_REUSED_WHY
+from ldp_client.silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_client.silo.conftest import DOWN, RECORDED, URL, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
@@ -247,7 +247,7 @@ def test_a_reused_token_is_explained(run: Run, collector: Collector, write_rows:
     collector.respond(Response(409, b'{"reason":"id-reused","retryable":false}'))
     code, out, _ = run("report", URL, write_rows(50))
     assert code == 1
-    assert out.startswith(f"epoch 1: refused by the collector (id-reused: {ID_REUSED_WHY})\n")
+    assert out.startswith(f"epoch 1: refused by the collector (id-reused: {EXPLANATIONS['id-reused']})\n")
     assert "(id-reused: the collector has counted another message with this token)" in run("status")[1]
 
 

@@ -15,7 +15,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Response, State, TransportError
 from ldp_client.silo import Silo, SiloJournal
 from ldp_client.silo.ledger_checks import sum_epsilon
-from ldp_client.silo.sending import ID_REUSED_WHY
+from ldp_client.silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_client.silo.conftest import DOWN, RECORDED, Build, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
@@ -60,7 +60,7 @@ def test_an_unused_token_sends_the_same_noisy_counts(ward: Ward, write_rows: Wri
     transport, path = FakeTransport(REUSED), write_rows(50)
     first = ward(transport, 0).report(path)
     assert (first.state, first.reason, first.epsilon) == (State.REJECTED, "id-reused", 1)
-    assert first.why == ID_REUSED_WHY == ward(transport, None).status().why
+    assert first.why == EXPLANATIONS["id-reused"] == ward(transport, None).status().why
     for place in (1, 2):  # another silo has used the second token, too
         transport.responses = [RECORDED if place == 2 else REUSED]
         receipt = ward(transport, place).report(path)
@@ -122,7 +122,7 @@ def test_without_an_unused_token_nothing_is_sent(ward: Ward, write_rows: WriteRo
     transport.requests.clear()
     for place in (None, 1):  # no token, and the same one
         receipt = ward(transport, place).report(later, epoch="2")
-        assert (receipt.state, receipt.why) == (State.REJECTED, ID_REUSED_WHY)
+        assert (receipt.state, receipt.why) == (State.REJECTED, EXPLANATIONS["id-reused"])
     used = ward(transport, 0).report(later, epoch="2")
     assert (used.reason, used.field) == ("invalid-token", "token")
     assert "was used for epoch 1" in used.why

@@ -62,7 +62,8 @@ def main() -> None:
 
 def report(url: str, home: Path, token: str, file: str, *options: str) -> None:
     """Agree to the survey and report a file, as a hospital."""
-    binding = ["--journal", home / "silo.journal", "--token", token]
+    (home / "token.txt").write_text(token)
+    binding = ["--journal", home / "silo.journal", "--token-file", home / "token.txt"]
     if not (home / "silo.journal").exists():
         run("ldp-silo", "grant", url, *binding)
     run("ldp-silo", "report", url, home / file, *binding, *options)

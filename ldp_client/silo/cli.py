@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from encoders import __version__
 from encoders.errors import LdpError, Reason
 from encoders.rows_csv import MULTILINE_HELP
 from encoders.text_table import format_table
+from ldp_client.errors import OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
@@ -40,19 +42,21 @@ _JOURNAL = (
 _PERSON = (
     "The column that names the person of each row. The ledger keeps keyed hashes of the names, and refuses "
     "the file if a person has more rows over all epochs than the survey's rows_per_person. So all epochs of "
-    "a person spend epsilon once. Required if rows_per_person is more than 1. Without it, each row is taken "
-    "for a person of its own."
+    "a person spend epsilon once. Required if rows_per_person is more than 1. Without it, each row counts as "
+    "a separate person."
 )
 _NEW_ROWS = (
     "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement if the "
-    "epochs do not all have --person, because nobody can check it."
+    "epochs do not all have --person, because the ledger cannot check it then."
 )
 _REPORT = """\
 Count the rows of a CSV file, write the noisy message to the journal, and send it.
 
 Every row must fit the survey: otherwise nothing is drawn, spent or sent. Nothing is sent either before the
 journal has the message on disk. The same command again sends the same bytes if the message still waits, and
-does nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent.
+does nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent. The
+exception is `id-reused`: another silo has used the token. The same command with an unused token then sends
+the same noisy counts again.
 
 Exit code: 0 the message is counted; 1 an error; 2 wrong usage; 3 the message waits in the journal; 130 the
 command was stopped by Ctrl-C, and a message may wait.
@@ -93,13 +97,13 @@ def _parser() -> argparse.ArgumentParser:
         return subparser
 
     grant = command("grant", _grant, "Agree to a survey: pin its plan, so that rows may be reported.")
-    _add_survey(grant)
+    _add_survey(grant, needs_token=True)
     report = command("report", _report, "Count rows and send their noisy message.", _REPORT)
-    _add_survey(report)
+    _add_survey(report, needs_token=True)
     _add_rows(report)
     report.add_argument("--epoch", default="1", metavar="NAME", help="Your name for these rows (default: 1).")
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
-    preview = command("preview", _preview, "Show the counts of a file, and noisy examples; send nothing.")
+    preview = command("preview", _preview, "Show the counts of a file and an example of noise; send nothing.")
     _add_survey(preview)
     _add_rows(preview)
     flush = command("flush", _flush, "Send the messages that wait in the journal.")
@@ -123,10 +127,15 @@ def _add_journal(command: argparse.ArgumentParser) -> None:
     command.add_argument("--journal", required=True, metavar="FILE", help=_JOURNAL)
 
 
-def _add_survey(command: argparse.ArgumentParser) -> None:
+def _add_survey(command: argparse.ArgumentParser, needs_token: bool = False) -> None:
     command.add_argument("url", metavar="URL", help="The survey at its collector: https://host/v1/surveys/ID")
     _add_journal(command)
-    command.add_argument("--token", help="The invitation, if the survey needs one; one for each message.")
+    command.set_defaults(token=None, token_file=None)
+    if needs_token:
+        token = command.add_mutually_exclusive_group()
+        text = "A file that contains only the invitation, if the survey needs one; one for each message."
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token", help="The invitation itself; other users of this machine can read it.")
     command.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
     command.add_argument("--digest", help="Accept only the plan with this digest.")
     command.add_argument(
@@ -140,7 +149,7 @@ def _add_survey(command: argparse.ArgumentParser) -> None:
         "--max-total-epsilon",
         type=float,
         metavar="NUMBER",
-        help="Refuse a report if the surveys of this journal would together exceed it.",
+        help="Refuse to report if the surveys of this journal would together exceed it.",
     )
 
 
@@ -154,7 +163,7 @@ def _make_silo(options: argparse.Namespace) -> Silo:
     return Silo(
         options.url,
         journal=options.journal,
-        token=options.token,
+        token=_read_token(options.token_file) if options.token_file else options.token,
         public_key=options.public_key,
         digest=options.digest,
         max_epsilon=options.max_epsilon,
@@ -164,15 +173,23 @@ def _make_silo(options: argparse.Namespace) -> Silo:
     )
 
 
+def _read_token(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("latin-1")  # a token is ASCII: other bytes are reported as misspelt
+    except OSError as error:  # without the path, because it may be the token itself
+        raise OptionError(f"--token-file cannot be read: {error.strerror}") from error
+
+
 def _grant(options: argparse.Namespace) -> int:
     silo = _make_silo(options)
     receipt = silo.grant()
     _print(*describe_plan(silo.plan), "")
-    needed = " --person COLUMN" if silo.plan.rows_per_person > 1 else ""
-    needed += " --token TOKEN" if silo.plan.by_invitation else ""
-    _print(
-        f"{receipt}: `ldp-silo report {options.url} ROWS --journal {options.journal}{needed}` reports rows"
-    )
+    words = ["ldp-silo", "report", options.url, "ROWS", "--journal", options.journal]
+    words += ["--public-key", options.public_key] if options.public_key else []
+    words += ["--max-epsilon", str(options.max_epsilon)] if silo.plan.epsilon > MAX_EPSILON else []
+    words += ["--person", "COLUMN"] if silo.plan.rows_per_person > 1 else []
+    words += ["--token-file", "FILE"] if silo.plan.by_invitation else []
+    _print(f"{receipt}: `{shlex.join(words)}` reports rows")
     return 0
 
 
@@ -249,7 +266,7 @@ _STATE_TEXTS = {
     State.SENT: "counted by the collector",
     State.DUPLICATE: "counted by the collector",
     State.ALREADY_REPORTED: "already counted",
-    State.REJECTED: "refused by the collector, for good",
+    State.REJECTED: "refused by the collector",
     State.EXPIRED: "not counted: the survey was closed",
     State.WITHDRAWN: "withdrawn; the message was deleted",
 }

@@ -6,8 +6,9 @@ The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
 from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import soft_parts
@@ -34,7 +35,10 @@ class CountedRows:
     rows : int
     file : FileDigest
     persons : Counter of str
-        The number of rows of each person; it is empty if no column names the persons.
+        The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
+        persons.
+    spellings : dict of str to set of str
+        How such a name is spelt in the file, if otherwise.
     clipped : tuple of str
         Names of the features with a number beyond the public bounds.
     """
@@ -43,6 +47,7 @@ class CountedRows:
     rows: int
     file: FileDigest
     persons: Counter[str] = field(repr=False)
+    spellings: Mapping[str, set[str]] = field(repr=False)
     clipped: tuple[str, ...]
 
 
@@ -74,7 +79,7 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
     clipped = tuple(
         each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
     )
-    return CountedRows(table.finish(), table.rows, digest, table.persons, clipped)
+    return CountedRows(table.finish(), table.rows, digest, table.persons, table.spellings, clipped)
 
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
@@ -84,7 +89,7 @@ def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
         number
         for chunk in file.chunks(MAX_CHUNK_ROWS)
         for number, row in enumerate(chunk.rows, chunk.first)
-        if row[place].strip() in names
+        if normalize("NFC", row[place].strip()) in names
     ]
 
 
@@ -105,6 +110,7 @@ class _RowCounter:
             count_column(feature, len(plan.label.values)) for feature in plan.features
         ]
         self.persons: Counter[str] = Counter()
+        self.spellings: dict[str, set[str]] = {}
         self.rows = 0
 
     def add(self, chunk: Chunk) -> None:
@@ -143,7 +149,10 @@ class _RowCounter:
     def _add_persons(self, chunk: Chunk, place: int) -> None:
         most = self._plan.rows_per_person
         for number, row in enumerate(chunk.rows, chunk.first):
-            name = row[place].strip()
+            spelt = row[place].strip()
+            name = normalize("NFC", spelt)
+            if name != spelt:
+                self.spellings.setdefault(name, set()).add(spelt)
             self.persons[name] += 1
             if not name:
                 raise RowError(self._person_name, f"row {number}: names no person")

@@ -20,7 +20,7 @@ from ldp_client.silo.count_rows import CountedRows, count_rows, find_rows
 from ldp_client.silo.ledger import Epoch, NewEpoch, find_named
 from ldp_client.silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_client.silo.rows_file import KEY_BYTES, hash_file, open_rows
-from ldp_client.silo.sending import CLOSED_WHY, send_message
+from ldp_client.silo.sending import EXPLANATIONS, send_message
 from ldp_client.silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
 
 RowsPath = str | os.PathLike[str]
@@ -54,7 +54,7 @@ class EpochReports:
         key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
         if known := find_named(earlier, plan.id, name):
             require_same_file(known, hash_file(rows, key))
-            return self.finish(known, timeout, is_repeat=True)
+            return self.finish(self._change_token(known, plan), timeout, is_repeat=True)
         # 2. every row is checked and counted before anything is drawn
         require_person_column(plan, person)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
@@ -140,13 +140,13 @@ class EpochReports:
         journal = self.survey.journal
         reason, why = send_message(journal, epoch, self.survey.transport, timeout, self.show)
         epsilon = 0.0 if is_repeat else float(epoch.epsilon)
-        known = journal.find_epoch(epoch.identity, epoch.name) or epoch
+        known = journal.find_epoch(epoch.number) or epoch
         return Receipt(
             known.state,
             known.survey,
             epsilon=epsilon,
             reason=reason or known.reason,
-            why=why,
+            why=why or EXPLANATIONS.get(known.reason, ""),
             clipped=clipped,
         )
 
@@ -155,7 +155,7 @@ class EpochReports:
         if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
             why = f"epoch {epoch.name} was counted before, with the same file"
             return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
-        why = CLOSED_WHY if epoch.state is State.QUEUED and epoch.reason else ""
+        why = EXPLANATIONS.get(epoch.reason, "")
         return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
 
     def describe_consent(self) -> Receipt:
@@ -164,6 +164,13 @@ class EpochReports:
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
         return Receipt(State.READY, entry.survey)
+
+    def _change_token(self, epoch: Epoch, plan: SiloPlan) -> Epoch:
+        """Let a message whose token was used by another silo wait under this silo's new token."""
+        if not epoch.is_token_reused or self.survey.token is None:
+            return epoch
+        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        return self.survey.journal.change_token(epoch, plan, message_id)
 
     def _require_agreed_plan(self) -> SiloPlan:
         entry = self.survey.journal.find(self.survey.identity)
@@ -191,6 +198,7 @@ def describe_epoch(
         file=counted.file,
         person_column=person or "",
         persons=counted.persons,
+        spellings=counted.spellings,
         rows_are_new=rows_are_new,
         earlier=earlier,
     )

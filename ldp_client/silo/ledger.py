@@ -8,11 +8,14 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from encoders.errors import Reason
+from encoders.report import MAX_MESSAGE_BYTES, pack, unpack
 from ldp_client.errors import ClientError
+from ldp_client.journal.table import find_entry
 from ldp_client.receipt import State
 from ldp_client.silo.rows_file import KEY_BYTES, FileDigest
 from ldp_client.survey_identity import SurveyIdentity
@@ -49,6 +52,12 @@ _TABLES = (
         rows   INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
+    """
+    CREATE TABLE IF NOT EXISTS silo_former_ids (
+        id     BLOB PRIMARY KEY,
+        number INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
 )
 _COLUMNS = (
     "number, survey, origin, signer, family, epoch, url, digest, epsilon, rows, file_size, file_digest, "
@@ -74,7 +83,9 @@ class NewEpoch:
     person_column : str
         Empty if persons are not known.
     persons : Counter of str
-        The number of rows of each person.
+        The number of rows of each person, by their name in Unicode NFC.
+    spellings : dict of str to set of str
+        How such a name is spelt in the file, if otherwise.
     rows_are_new : bool
         Whether the silo states that no row of the file, and no row of a person, was counted before.
     earlier : int
@@ -86,6 +97,7 @@ class NewEpoch:
     file: FileDigest
     person_column: str
     persons: Counter[str] = field(repr=False)
+    spellings: Mapping[str, set[str]] = field(repr=False)
     rows_are_new: bool
     earlier: int
 
@@ -140,6 +152,16 @@ class Epoch:
         """The identity of the epoch's survey."""
         return SurveyIdentity(self.survey, self.origin, self.signer)
 
+    @property
+    def is_token_reused(self) -> bool:
+        """Whether the collector's final answer is that it has counted another message with the token."""
+        return self.state is State.REJECTED and self.reason == Reason.ID_REUSED and self.message is not None
+
+    def matches(self, other: Epoch) -> bool:
+        """Return whether :func:`find_epochs` finds one of the epochs for the other."""
+        is_related = self.survey == other.survey or self.family == other.family != ""
+        return is_related and self.identity._replace(survey=other.survey).matches(other.identity)
+
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of the ledger, unless they exist."""
@@ -158,7 +180,13 @@ def read_key(connection: sqlite3.Connection) -> bytes:
 
 
 def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
-    """Return the epochs of a survey, and of the other surveys of its publisher's family, in their order."""
+    """Return the epochs of a survey, and of the other surveys of its publisher's family, in their order.
+
+    A publisher has the same origin, or the author's key that the caller or the consent pins.
+    """
+    entry = find_entry(connection, identity)
+    if entry and entry.signer and entry.origin == identity.origin:
+        identity = identity._replace(signer=entry.signer)
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM silo_epochs WHERE (survey = ? OR (family = ? AND family <> '')) "  # noqa: S608
         "AND (origin = ? OR (signer = ? AND signer <> '')) ORDER BY number",
@@ -192,12 +220,25 @@ def insert_epoch(connection: sqlite3.Connection, epoch: Epoch) -> Epoch:
     return replace(epoch, number=cursor.lastrowid)
 
 
-def end_epoch(connection: sqlite3.Connection, number: int, state: State, reason: str) -> None:
-    """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
+def end_epoch(connection: sqlite3.Connection, epoch: Epoch, state: State, reason: str) -> None:
+    """Record the outcome of a message that waits with this id; an earlier outcome stays unchanged."""
     connection.execute(
-        "UPDATE silo_epochs SET state = ?, reason = ?, closed_at = NULL WHERE number = ? AND state = ?",
-        (state, reason, number, State.QUEUED),
+        "UPDATE silo_epochs SET state = ?, reason = ?, closed_at = NULL "
+        "WHERE number = ? AND message_id = ? AND state = ?",
+        (state, reason, epoch.number, epoch.message_id, State.QUEUED),
     )
+
+
+def change_message_id(connection: sqlite3.Connection, epoch: Epoch, message_id: bytes) -> Epoch:
+    """Let the same noisy counts wait under another id; the former id stays used."""
+    assert epoch.message is not None
+    message = pack(replace(unpack(epoch.message, MAX_MESSAGE_BYTES), id=message_id))
+    connection.execute("INSERT INTO silo_former_ids VALUES (?, ?)", (epoch.message_id, epoch.number))
+    connection.execute(
+        "UPDATE silo_epochs SET message_id = ?, message = ?, state = ?, reason = '' WHERE number = ?",
+        (message_id, message, State.QUEUED, epoch.number),
+    )
+    return replace(epoch, message_id=message_id, message=message, state=State.QUEUED, reason="")
 
 
 def withdraw_epochs(connection: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:

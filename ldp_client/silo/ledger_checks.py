@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
+from unicodedata import normalize
 
 from encoders.errors import TokenError
-from ldp_client.errors import BudgetError
+from ldp_client.errors import BudgetError, PlanError
 from ldp_client.silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
 from ldp_client.silo.rows_file import FileDigest
 
-PERSON_HASH_BYTES = 16
+PERSON_HASH_BYTES = 20
+FORMER_HASH_BYTES = 16
 
 
 class RepeatedPersonsError(Exception):
@@ -54,8 +57,8 @@ def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:
     if not new.rows_are_new:
         raise EpochError(
             "a later epoch must hold new rows only, of persons whose rows were not counted before. Name the "
-            "column of the persons in every epoch (person), so that the ledger checks it, or state it "
-            "(new_rows)",
+            "column of the persons in every epoch (--person, or person=), so that the ledger checks it, or "
+            "state it (--new-rows, or new_rows=True)",
             "rows-not-stated-new",
         )
 
@@ -63,13 +66,18 @@ def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:
 def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
     """Return the most that the messages spend of one person's budget.
 
-    A person's rows are in the epochs of a family at most `rows_per_person` times, so a family counts once.
+    A person spends epsilon once in epochs that all match each other. The epochs are divided into such groups,
+    and each group counts once. The sum can be too large, because another division may have fewer groups.
     """
-    largest: dict[tuple[str, str], Fraction] = {}
+    groups: list[list[Epoch]] = []
     for epoch in epochs:
-        family = (epoch.family, epoch.signer or epoch.origin)
-        largest[family] = max(largest.get(family, Fraction(0)), Fraction(epoch.epsilon))
-    return sum(largest.values(), Fraction(0))
+        for group in groups:
+            if all(map(epoch.matches, group)):
+                group.append(epoch)
+                break
+        else:
+            groups.append([epoch])
+    return sum((max(Fraction(each.epsilon) for each in group) for group in groups), Fraction(0))
 
 
 def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fraction | None) -> None:
@@ -87,50 +95,75 @@ def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fract
         )
 
 
-def require_unused_token(earlier: Sequence[Epoch], message_id: bytes) -> None:
-    """Raise TokenError if a message of an earlier epoch has this id: the collector would refuse another."""
-    for epoch in earlier:
-        if epoch.message_id == message_id:
-            raise TokenError(f"was used for epoch {epoch.name}: each message needs a token of its own")
+def require_one_plan(earlier: Sequence[Epoch], epoch: Epoch) -> None:
+    """Raise PlanError if an earlier epoch of the survey has another plan, and so perhaps other noise."""
+    if any(each.survey == epoch.survey and each.digest != epoch.digest for each in earlier):
+        raise PlanError(
+            "an earlier epoch was reported with another plan of this survey, which has one for good"
+        )
 
 
-def add_persons(connection: sqlite3.Connection, survey: str, family: str, new: NewEpoch, most: int) -> None:
-    """Add each person's number of rows.
+def require_unused_token(connection: sqlite3.Connection, message_id: bytes) -> None:
+    """Raise TokenError if a message of this journal has this id, or had it: the collector refuses another."""
+    found = connection.execute(
+        "SELECT epoch FROM silo_epochs WHERE message_id = :id "
+        "UNION SELECT epoch FROM silo_epochs JOIN silo_former_ids USING (number) WHERE id = :id",
+        {"id": message_id},
+    ).fetchone()
+    if found:
+        raise TokenError(f"was used for epoch {found[0]}: each message needs a token of its own")
 
-    A person may have `most` rows over all epochs of a survey, and rows in one survey of a family: messages of
-    two surveys may have noise of different scales.
+
+def add_persons(
+    connection: sqlite3.Connection, earlier: Sequence[Epoch], epoch: Epoch, new: NewEpoch, most: int
+) -> None:
+    """Add each person's rows in a new epoch.
+
+    A person may have `most` rows over this and all `earlier` epochs, and rows in one survey of a family:
+    messages of two surveys may have noise of different scales.
+
+    A person has one hash for each family, origin and signer. It is looked up for the origin and signer of
+    each earlier epoch, and the rows found are added. One hash for the origin and one for the signer would
+    count a row twice if both match. A hash for the family alone would reveal to a stranger's survey of that
+    family who was counted. Earlier releases wrote such hashes, of names as they were spelt; they are shorter
+    and count for every publisher.
 
     Raises
     ------
     RepeatedPersonsError
-        If a person has more rows.
+        If a person has more rows; roll the transaction back.
     """
-    key = read_key(connection)
+    names = list(new.persons)
+    start_hash = partial(hashlib.blake2b, key=read_key(connection), person=b"silo person")
+    scopes = dict.fromkeys(json.dumps([each.family, each.origin, each.signer]) for each in (epoch, *earlier))
+    starts = [start_hash(scope.encode(), digest_size=PERSON_HASH_BYTES) for scope in scopes]
+    connection.executemany(
+        "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
+        "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
+        ((_hash_name(starts[0], name), epoch.survey, rows) for name, rows in new.persons.items()),
+    )
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("CREATE TEMP TABLE new_persons (hash BLOB PRIMARY KEY, rows INTEGER) WITHOUT ROWID")
-    connection.executemany("INSERT INTO new_persons VALUES (?, ?)", _hash_persons(key, family, new.persons))
+    connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")
+    insert = "INSERT INTO sought VALUES (?, ?)"
+    for start in starts:
+        connection.executemany(insert, ((place, _hash_name(start, name)) for place, name in enumerate(names)))
+    is_former = "SELECT 1 FROM silo_persons WHERE length(hash) = ? LIMIT 1"
+    if connection.execute(is_former, (FORMER_HASH_BYTES,)).fetchone():
+        former = start_hash(epoch.family.encode() + b"\0", digest_size=FORMER_HASH_BYTES)
+        for place, name in enumerate(names):
+            spellings = {name, normalize("NFD", name), *new.spellings.get(name, ())}
+            connection.executemany(insert, [(place, _hash_name(former, spelt)) for spelt in spellings])
     repeated = connection.execute(
-        "SELECT new.hash FROM new_persons new LEFT JOIN silo_persons old USING (hash) "
-        "WHERE new.rows + coalesce(old.rows, 0) > ? OR old.survey <> ?",
-        (most, survey),
-    )
-    if hashes := {each for (each,) in repeated}:
-        found = _hash_persons(key, family, new.persons)
-        names = zip(found, new.persons, strict=True)
-        raise RepeatedPersonsError({name for (each, _), name in names if each in hashes})
-    connection.execute(
-        "INSERT INTO silo_persons (hash, survey, rows) SELECT hash, ?, rows FROM new_persons WHERE true "
-        "ON CONFLICT (hash) DO UPDATE SET rows = silo_persons.rows + excluded.rows",
-        (survey,),
-    )
-    connection.execute("DROP TABLE new_persons")  # a journal in memory keeps its connection
+        "SELECT person FROM sought JOIN silo_persons USING (hash) GROUP BY person "
+        "HAVING sum(rows) > ? OR max(survey <> ?)",
+        (most, epoch.survey),
+    ).fetchall()
+    connection.execute("DROP TABLE sought")  # a journal in memory keeps its connection
+    if repeated:
+        raise RepeatedPersonsError({names[place] for (place,) in repeated})
 
 
-def _hash_persons(key: bytes, family: str, persons: Counter[str]) -> Iterator[tuple[bytes, int]]:
-    start = hashlib.blake2b(
-        family.encode() + b"\0", digest_size=PERSON_HASH_BYTES, key=key, person=b"silo person"
-    )
-    for name, rows in persons.items():
-        state = start.copy()
-        state.update(name.encode("utf-8", "surrogatepass"))
-        yield state.digest(), rows
+def _hash_name(start: hashlib.blake2b, name: str) -> bytes:
+    state = start.copy()
+    state.update(name.encode("utf-8", "surrogatepass"))
+    return state.digest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from encoders.errors import Reason
 from ldp_client.collector_response import (
     concerns_collector,
     describe_response,
@@ -26,9 +27,14 @@ from ldp_client.transport import Response, Transport, post_report
 
 ATTEMPT_SECONDS = 30.0
 MAX_BACKOFF_SECONDS = 10.0
-CLOSED_WHY = (
-    "the collector says that the survey is closed; the message is given up if it still says so a day later"
-)
+EXPLANATIONS: dict[str, str] = {
+    CLOSED_ONCE: "the collector says that the survey is closed; if it still does a day later, the message "
+    "is given up",
+    Reason.ID_REUSED: "the collector has counted another message with this token. If another silo sent it, "
+    "report the same file as the same epoch with an unused token: that sends the same noisy counts. If this "
+    "journal was restored from an older copy, the other message may be your own: do not report it again",
+}
+"""Why a message waits or was refused, by the reason in the ledger, if the silo can do something about it."""
 
 
 def send_message(
@@ -58,7 +64,7 @@ def send_message(
 
 def _attempt(journal: SiloJournal, epoch: Epoch, transport: Transport) -> tuple[str, str, Response | None]:
     """Send the message once and record its outcome; return why it waits, and the response."""
-    known = journal.find_epoch(epoch.identity, epoch.name)
+    known = journal.find_epoch(epoch.number)
     if known is None or known.state is not State.QUEUED or known.message is None:
         return "", "", None  # another process has delivered or withdrawn it
     url = f"{known.url}/reports"
@@ -67,10 +73,10 @@ def _attempt(journal: SiloJournal, epoch: Epoch, transport: Transport) -> tuple[
         log_report(known.identity, describe_response(response))
     outcome = parse_outcome(response) if response else None
     if response and is_survey_closed(response):
-        if journal.record_epoch_closed(known.number, time.time()):
+        if journal.record_epoch_closed(known, time.time()):
             return "", "", response
-        return CLOSED_ONCE, CLOSED_WHY, response
+        return CLOSED_ONCE, EXPLANATIONS[CLOSED_ONCE], response
     if outcome is None:
         return *explain_failure(response), response
-    journal.record_epoch_outcome(known.number, *outcome)
+    journal.record_epoch_outcome(known, *outcome)
     return "", "", response

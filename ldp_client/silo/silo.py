@@ -181,7 +181,8 @@ class Silo:
         """Count the rows of a CSV file, record their noisy message, and send it.
 
         A second call for an epoch draws nothing. With the same file it sends the recorded message, if that
-        still waits; with another file it is refused.
+        still waits, or if another silo has used its token (`id-reused`) and this silo has an unused one. With
+        another file it is refused.
 
         Parameters
         ----------

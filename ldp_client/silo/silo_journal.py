@@ -2,7 +2,7 @@
 
 The consent of a silo stays READY while it reports; each epoch has a state of its own. A message is made
 inside the transaction that records its epoch. So noise is drawn once for an epoch, and a message that was not
-recorded was never sent.
+recorded was never sent. Only the id of a message can change, after its token was used by another silo.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class SiloJournal(Journal):
         with self._transaction(writes=False) as connection:
             return ledger.find_epochs(connection, identity, family)
 
-    def find_epoch(self, identity: SurveyIdentity, name: str) -> Epoch | None:
-        """Return one epoch of a survey; None if there is no such epoch."""
-        return ledger.find_named(self.find_epochs(identity), identity.survey, name)
+    def find_epoch(self, number: int) -> Epoch | None:
+        """Return the epoch with this number; None if there is no such epoch."""
+        return next((epoch for epoch in self.epochs() if epoch.number == number), None)
 
     def epochs(self) -> list[Epoch]:
         """Return the epochs of all surveys."""
@@ -100,9 +100,7 @@ class SiloJournal(Journal):
             If the journal cannot be written; a message, if made, is discarded unsent.
         """
         with self._transaction() as connection:
-            agreed = find_entry(connection, identity)
-            require_pinned_plan(agreed, plan)
-            agreed = require_consent(agreed)
+            agreed = _require_agreed(connection, identity, plan)
             earlier = ledger.find_epochs(connection, identity, plan.family)
             if known := ledger.find_named(earlier, identity.survey, new.name):
                 ledger_checks.require_same_file(known, new.file)
@@ -122,9 +120,7 @@ class SiloJournal(Journal):
     ) -> None:
         """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
         with self._transaction() as connection:
-            agreed = find_entry(connection, identity)
-            require_pinned_plan(agreed, plan)
-            agreed = require_consent(agreed)
+            agreed = _require_agreed(connection, identity, plan)
             earlier = ledger.find_epochs(connection, identity, plan.family)
             connection.execute("SAVEPOINT check_epoch")
             try:
@@ -132,30 +128,53 @@ class SiloJournal(Journal):
             finally:
                 connection.execute("ROLLBACK TO check_epoch")
 
-    def record_epoch_outcome(self, number: int, state: State, reason: str = "") -> None:
-        """Record the outcome of a message that waits; an earlier outcome stays unchanged."""
-        with self._transaction() as connection:
-            ledger.end_epoch(connection, number, state, reason)
+    def change_token(self, epoch: Epoch, plan: SiloPlan, message_id: bytes) -> Epoch:
+        """Let a message wait under the id of another token, if its own token was reused; return its epoch.
 
-    def record_epoch_closed(self, number: int, now: float) -> bool:
+        A message that was counted, or whose outcome is unknown, stays as it is: under another id, its rows
+        could be counted twice. Raises ConsentError, PlanError, or TokenError if the other token was used.
+        """
+        with self._transaction() as connection:
+            agreed = _require_agreed(connection, epoch.identity, plan)
+            known = next(each for each in ledger.read_epochs(connection) if each.number == epoch.number)
+            is_bound = (known.url, known.digest) == (agreed.url, plan.digest)
+            if not (known.is_token_reused and is_bound and known.message_id != message_id):
+                return known  # as another process has left it
+            ledger_checks.require_unused_token(connection, message_id)
+            return ledger.change_message_id(connection, known, message_id)
+
+    def record_epoch_outcome(self, epoch: Epoch, state: State, reason: str = "") -> None:
+        """Record the outcome of a message that waits with this id; an earlier outcome stays unchanged."""
+        with self._transaction() as connection:
+            ledger.end_epoch(connection, epoch, state, reason)
+
+    def record_epoch_closed(self, epoch: Epoch, now: float) -> bool:
         """Record that the collector says that the survey is closed; after a day of this, the message expires.
 
         See :meth:`~ldp_client.journal.journal.Journal.record_closed`.
         """
         with self._transaction() as connection:
             row = connection.execute(
-                "SELECT closed_at FROM silo_epochs WHERE number = ?", (number,)
+                "SELECT closed_at FROM silo_epochs WHERE number = ?", (epoch.number,)
             ).fetchone()
             first = row[0] if row else None
             since = find_closed_time(first, now)
             if since is None:
-                ledger.end_epoch(connection, number, State.EXPIRED, Reason.SURVEY_CLOSED)
+                ledger.end_epoch(connection, epoch, State.EXPIRED, Reason.SURVEY_CLOSED)
                 return True
             connection.execute(
-                "UPDATE silo_epochs SET reason = ?, closed_at = ? WHERE number = ? AND state = ?",
-                (CLOSED_ONCE, since, number, State.QUEUED),
+                "UPDATE silo_epochs SET reason = ?, closed_at = ? "
+                "WHERE number = ? AND message_id = ? AND state = ?",
+                (CLOSED_ONCE, since, epoch.number, epoch.message_id, State.QUEUED),
             )
             return False
+
+
+def _require_agreed(connection: sqlite3.Connection, identity: SurveyIdentity, plan: SiloPlan) -> JournalEntry:
+    """Return the entry of a survey; raise ConsentError or PlanError unless the silo agrees to this plan."""
+    agreed = find_entry(connection, identity)
+    require_pinned_plan(agreed, plan)
+    return require_consent(agreed)
 
 
 def _check_epoch(
@@ -168,11 +187,12 @@ def _check_epoch(
     max_total: Fraction | None,
 ) -> Epoch:
     """Compare a new epoch with the earlier ones, and add its persons; return it without its message."""
+    epoch = _queued_epoch(agreed, plan, new, message_id)
+    ledger_checks.require_one_plan(earlier, epoch)
     ledger_checks.require_new_rows(earlier, new)
     if new.persons:
-        ledger_checks.add_persons(connection, plan.id, plan.family, new, plan.rows_per_person)
-    ledger_checks.require_unused_token(earlier, message_id)
-    epoch = _queued_epoch(agreed, plan, new, message_id)
+        ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
+    ledger_checks.require_unused_token(connection, message_id)
     ledger_checks.require_total(connection, epoch, max_total)
     return epoch
 

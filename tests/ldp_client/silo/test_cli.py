@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from encoders.report import MAX_MESSAGE_BYTES, unpack
+from encoders.survey.invitation import format_token
+from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_client import Response, TransportError
 from ldp_client.silo import silo as silo_module
 from ldp_client.silo.cli import main
+from ldp_client.silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_client.silo.conftest import DOWN, HEADER, RECORDED, URL, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
@@ -25,10 +31,11 @@ class Collector(FakeTransport):
     def __init__(self, plan: SiloPlan) -> None:
         super().__init__(RECORDED)
         self.plan = plan
+        self.signature = b""
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         if method == "GET":
-            return Response(200, self.plan.json)
+            return Response(200, self.signature if url.endswith("/signature") else self.plan.json)
         return super().request(method, url, body, timeout)
 
     def respond(self, response: Response | TransportError) -> None:
@@ -103,7 +110,7 @@ def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, w
     code, out, _ = run("report", URL, write_rows(50))
     assert code == 1
     cause = "bad-payload: counts beyond what rows and noise explain"
-    assert out.startswith(f"epoch 1: refused by the collector, for good ({cause})\n")
+    assert out.startswith(f"epoch 1: refused by the collector ({cause})\n")
     assert run("flush", URL)[0] == 1
 
 
@@ -188,7 +195,60 @@ def test_grant_names_the_options_that_a_report_needs(
     text = WARDS.replace("rows_per_person = 1", 'rows_per_person = 2\nenrolment = "token"')
     collector.plan = read_silo_survey(text.replace('"wards"', '"invited"')).compile()
     out = run("grant", URL.replace("wards", "invited"))[1]
-    assert out.endswith("ward.journal --person COLUMN --token TOKEN` reports rows\n")
+    assert out.endswith("ward.journal --person COLUMN --token-file FILE` reports rows\n")
+
+
+def test_the_next_command_reports_with_the_same_key_limit_and_journal(
+    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    author = make_keys()
+    collector.plan = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 3.0")).compile()
+    collector.signature = signature_text(sign(collector.plan, author.private_pem)).encode()
+    grant = ["grant", URL, "--public-key", author.public_key, "--max-epsilon", "3.5"]
+    with pytest.raises(SystemExit):
+        main([*grant, "--journal", str(tmp_path / "ward 7.journal")])
+    command = shlex.split(capsys.readouterr().out.split("`")[1])
+    assert command[4:] == [
+        *("--journal", str(tmp_path / "ward 7.journal")),
+        *("--public-key", author.public_key, "--max-epsilon", "3.5"),
+    ]
+    command[command.index("ROWS")] = str(write_rows(50))
+    with pytest.raises(SystemExit) as ended:
+        main(command[1:])
+    assert ended.value.code == 0
+
+
+def test_a_token_is_read_from_a_file(
+    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows
+) -> None:
+    collector.plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
+    file, rows = tmp_path / "token", write_rows(50)
+    token_id = bytes(2) + b"\x01" * 14
+    token = format_token(collector.plan, token_id)
+    missing = run("grant", URL, "--token-file", tmp_path / token)
+    assert missing == (1, "", "Error: --token-file cannot be read: No such file or directory")
+    for text in ("", "é", f"{token}\n{token}\n"):
+        file.write_text(text)
+        code, _, error = run("grant", URL, "--token-file", file)
+        assert (code, error.split(":")[:2]) == (1, ["Error", " token"])
+    file.write_bytes(f"{token}\r\n".encode())
+    run("grant", URL, "--token-file", file)
+    assert run("report", URL, rows, "--token-file", file)[0] == 0
+    (body,) = collector.bodies
+    assert body is not None
+    assert unpack(body, MAX_MESSAGE_BYTES).id == token_id
+    code, _, error = run("report", URL, rows, "--token-file", file, "--token", token)
+    assert code == 2
+    assert "not allowed with argument" in error
+
+
+def test_a_reused_token_is_explained(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    collector.respond(Response(409, b'{"reason":"id-reused","retryable":false}'))
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 1
+    assert out.startswith(f"epoch 1: refused by the collector (id-reused: {EXPLANATIONS['id-reused']})\n")
+    assert "(id-reused: the collector has counted another message with this token)" in run("status")[1]
 
 
 def test_a_preview_states_whether_persons_were_counted(run: Run, write_rows: WriteRows) -> None:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import multiprocessing
+import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from encoders.report import unpack
+from encoders.report import MAX_MESSAGE_BYTES, unpack
 from ldp_client import Client, State
-from ldp_client.silo import Silo, SiloJournal
+from ldp_client.silo import Epoch, Silo, SiloJournal, ledger
 from tests.ldp_client.silo.conftest import WriteRows, draw_rows
+from tests.support.endurance.client import silo_kills
+from tests.support.endurance.client.kills import Place, spread_places
 from tests.support.servers import TOKEN, collector, free_port, inherited_environment
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 pytestmark = pytest.mark.slow
 
-BY_TOKEN = WARDS.replace('id = "wards"', 'id = "invited"\nenrolment = "token"')
+SURVEYS = {
+    "wards": WARDS,
+    "invited": WARDS.replace('id = "wards"', 'id = "invited"\nenrolment = "token"'),
+    "mixed-up": WARDS.replace('id = "wards"', 'id = "mixed-up"\nenrolment = "token"'),
+}
 COMMANDS = {
     "ldp-silo": "ldp_client.silo.cli:main",
     "ldp-collector": "encoders.extras:ldp_collector",
@@ -32,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class Server:
-    """A collector of two surveys, and a folder for the files of its silos."""
+    """A collector of three surveys, and a folder for the files of its silos."""
 
     base: str
     folder: Path
@@ -50,6 +59,11 @@ class Server:
             (total,) = json.load(response)["totals"].values() or [{"n": 0, "cells": []}]
         return total["n"], total["cells"]
 
+    def tokens(self, survey: str, count: int) -> list[str]:
+        """Create tokens of a survey."""
+        options = ["--count", count, "--store", self.store]
+        return command("ldp-collector", "tokens", "create", survey, *options).stdout.split()[-count:]
+
 
 def command(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a command as its script does."""
@@ -63,8 +77,8 @@ def command(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("silos")
-    surveys = [folder / "wards.toml", folder / "invited.toml"]
-    for path, text in zip(surveys, (WARDS, BY_TOKEN), strict=True):
+    surveys = [folder / f"{name}.toml" for name in SURVEYS]
+    for path, text in zip(surveys, SURVEYS.values(), strict=True):
         path.write_text(text)
     made = command("ldp-survey", "keygen", folder / "author.pem")
     assert made.returncode == 0, made.stderr
@@ -75,16 +89,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(base, folder, store, made.stdout.split()[-1])
 
 
-def messages(*journals: Path) -> list[list[int]]:
+def cells_of(epoch: Epoch) -> list[int]:
+    """Return the cells of an epoch's message."""
+    plan = read_silo_survey(SURVEYS[epoch.survey]).compile()
+    assert epoch.message is not None
+    return plan.mechanism.contribution(unpack(epoch.message, plan.max_report_bytes).payload)
+
+
+def messages(*journals: str | Path) -> list[list[int]]:
     """Return the cells of each message in some journals."""
-    found = []
-    for journal in journals:
-        for epoch in SiloJournal(journal).epochs():
-            plan = read_silo_survey(BY_TOKEN if epoch.survey == "invited" else WARDS).compile()
-            assert epoch.message is not None
-            payload = unpack(epoch.message, plan.max_report_bytes).payload
-            found.append(plan.mechanism.contribution(payload))
-    return found
+    return [cells_of(epoch) for journal in journals for epoch in SiloJournal(journal).epochs()]
 
 
 def test_silos_report_epochs_that_add_up(server: Server, write_rows: WriteRows, tmp_path: Path) -> None:
@@ -115,8 +129,7 @@ def test_a_plan_without_the_pinned_signature_is_refused(server: Server, tmp_path
 
 
 def test_each_silo_reports_with_a_token_once(server: Server, write_rows: WriteRows, tmp_path: Path) -> None:
-    made = command("ldp-collector", "tokens", "create", "invited", "--count", "2", "--store", server.store)
-    first, second = made.stdout.split()[-2:]
+    first, second = server.tokens("invited", 2)
     url, rows = server.url("invited"), write_rows(300)
     one = Silo(url, journal=tmp_path / "one.journal", token=first)
     assert one.grant().state is State.READY
@@ -153,3 +166,94 @@ def test_a_message_waits_for_a_collector_that_is_away(
     waits = command("ldp-silo", "flush", away, "--journal", journal, "--timeout", "0")
     assert waits.returncode == 3
     assert "the message waits in the journal" in waits.stdout
+
+
+def require_counted_once(
+    server: Server, survey: str, before: tuple[int, list[int]], journals: Sequence[str | Path]
+) -> None:
+    """Require that a survey has counted one message of each journal since `before`."""
+    cells = [sum(column) for column in zip(*messages(*journals), strict=True)]
+    sums = [old + new for old, new in zip(before[1] or [0] * len(cells), cells, strict=True)]
+    assert server.totals(survey) == (before[0] + len(journals), sums)
+
+
+def test_a_silo_with_the_token_of_another_one_reports_with_an_unused_token(
+    server: Server, write_rows: WriteRows, tmp_path: Path
+) -> None:
+    url, before = server.url("mixed-up"), server.totals("mixed-up")
+    shared, spare = server.tokens("mixed-up", 2)
+    (tmp_path / "spare").write_text(f"{spare}\n")
+    one = Silo(url, journal=tmp_path / "one.journal", token=shared)
+    one.grant()
+    assert one.report(write_rows(300)).state is State.SENT
+    other = tmp_path / "other.journal"
+    assert command("ldp-silo", "grant", url, "--journal", other).returncode == 0
+    report = ["report", url, write_rows(draw_rows(100, seed=9)), "--journal", other]
+    refused = command("ldp-silo", *report, "--token", shared)
+    assert refused.returncode == 1
+    assert "refused by the collector (id-reused: " in refused.stdout
+    assert "report the same file as the same epoch with an unused token" in refused.stdout
+    (former,) = SiloJournal(other).epochs()
+    for outcome in ("counted by the collector", "already counted"):
+        again = command("ldp-silo", *report, "--token-file", tmp_path / "spare")
+        assert again.returncode == 0, again.stderr
+        assert f"epoch 1: {outcome}" in again.stdout
+    (epoch,) = SiloJournal(other).epochs()
+    assert epoch.message_id != former.message_id
+    assert cells_of(epoch) == cells_of(former)
+    require_counted_once(server, "mixed-up", before, [one.journal.path, other])
+
+
+def choose_places(places: Sequence[Place]) -> list[Place]:
+    """Choose lines before, in and after the change of an id, and before the message is sent."""
+    change, start = inspect.getsourcelines(ledger.change_message_id)
+    lines = range(start, start + len(change))
+    inside = [place for place in places if place[0].endswith("silo/ledger.py") and place[1] in lines]
+    first, last = places.index(inside[0]), places.index(inside[-1])
+    parts = (places[:first], inside, places[last + 1 : last + 20], places[last + 20 :])
+    return [place for part in parts for place in spread_places(part, 1)]
+
+
+def test_a_killed_silo_has_the_former_id_or_the_new_one(
+    server: Server, write_rows: WriteRows, tmp_path: Path
+) -> None:
+    url, rows, before = server.url("mixed-up"), write_rows(50), server.totals("mixed-up")
+    used, *spare = server.tokens("mixed-up", 7)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.support.endurance.client.silo_kills"])
+
+    def report(journal: Path, token: str, fatal: Place | None = None) -> list[Place]:
+        """Report in a process that is killed at a line; return the lines that ran."""
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(
+            target=silo_kills.run, args=(journal, url, rows, fatal, True, theirs, token)
+        )
+        process.start()
+        theirs.close()
+        places = [] if fatal else ours.recv()[1]
+        process.join()
+        assert process.exitcode in ((0, -signal.SIGKILL) if fatal else (0,))
+        return list(places)
+
+    journals = [tmp_path / f"{number}.journal" for number in range(6)]
+    for journal in journals:
+        silo = Silo(url, journal=journal, token=used)
+        silo.grant()
+        silo.report(rows)
+    assert silo.status().reason == "id-reused"
+    found = []
+    chosen = choose_places(report(journals[1], spare[1]))
+    for journal, token, fatal in zip(journals[2:], spare[2:], chosen, strict=True):
+        (former,) = SiloJournal(journal).epochs()
+        report(journal, token, fatal)
+        (epoch,) = SiloJournal(journal).epochs()
+        assert epoch.message is not None
+        assert unpack(epoch.message, MAX_MESSAGE_BYTES).id == epoch.message_id
+        assert cells_of(epoch) == cells_of(former)
+        assert (epoch == former) is (epoch.message_id == former.message_id)
+        found.append(epoch == former)
+        again = Silo(url, journal=journal, token=token).report(rows)
+        assert again.state in (State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
+    assert found[:2] == [True, True]
+    assert found[3] is False
+    require_counted_once(server, "mixed-up", before, journals)

@@ -31,11 +31,19 @@ PATIENCE = 60.0
 """Seconds in which a silo delivers its message to a collector that starts again."""
 
 
-def _run(journal: Path, url: str, rows: Path, fatal: Place | None, traced: bool, results: Any) -> None:
+def run(
+    journal: Path,
+    url: str,
+    rows: Path,
+    fatal: Place | None,
+    traced: bool,
+    results: Any,
+    token: str | None = None,
+) -> None:
     """Run a silo: agree, report, wait for the outcome."""
     tracer = LineTracer(fatal)
     with mock.patch("ldp_client.silo.sending.MAX_BACKOFF_SECONDS", 0.1):
-        silo = Silo(url, journal=journal)
+        silo = Silo(url, journal=journal, token=token)
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]
             sys.settrace(tracer)  # type: ignore[arg-type]
@@ -89,7 +97,7 @@ class _Silos:
         """Start a silo; return its process, and the pipe of its result."""
         ours, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(
-            target=_run, args=(journal, self._url, rows, fatal, traced or fatal is not None, theirs)
+            target=run, args=(journal, self._url, rows, fatal, traced or fatal is not None, theirs)
         )
         process.start()
         theirs.close()

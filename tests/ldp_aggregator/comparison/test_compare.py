@@ -84,10 +84,12 @@ def test_the_local_survey_has_the_accuracy_that_the_simulator_measures() -> None
 
 
 @pytest.mark.slow
-def test_accuracies_do_not_depend_on_the_other_trusts() -> None:
-    alone = compare(prepare_small("silo:3"))
-    beside = compare(prepare_small("local", "silo:3", "central:tree"))
-    assert (alone.curves[0].accuracies == beside.curves[1].accuracies).all()
+def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons() -> None:
+    trusts = ("central:nb", "labels", "silo:3", "local", "central:tree")
+    together = compare(prepare_small(*trusts, epsilons=("5", ".1", "1", ".5", "2"), splits=2))
+    for beside in together.curves:
+        alone = compare(prepare_small(beside.trust.text, epsilons=("1.0",), splits=2))
+        assert (alone.curves[0].accuracies[0] == beside.accuracies[2]).all(), beside.trust.text
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Compares trusts on labelled rows: each split trains once for every trust and epsilon, and tests the models.
+"""Compares trust models on labelled rows: each split trains and tests one for each of them and each epsilon.
 
 Splits, coding and test rows are those of :func:`ldp_aggregator.simulation.simulate.simulate`. Noise comes
 from a seeded generator, because nothing here may be published as private: not even with noise from the
@@ -92,9 +92,9 @@ def _share_right(rows: EncodedRows, predicted: IntArray) -> float:
 
 
 def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) -> tuple[float, str]:
-    """Train once under a trust; return the accuracy on the test rows, and the learner."""
+    """Train once under a trust model; return the accuracy on the test rows, and the learner."""
     rows, epsilon = experiment.repeats[repeat], experiment.epsilons[place]
-    if trust.kind == LOCAL:  # with the seed of simulate, so that its accuracies are the same
+    if trust.kind == LOCAL:  # seeded as in simulate, so that the accuracies are the same
         variant = ask_as_written(experiment.survey, epsilon)
         source = FastStream(seed_cell(experiment.seed, repeat, *astuple(variant)))
         return run_trial(rows, variant, source).accuracy, "nb"

@@ -1,4 +1,4 @@
-"""Seeds the trials of a grid of cells: a cell draws the same whichever other cells are listed, in any order."""
+"""Seeds the trials of a grid of cells: what a cell draws does not depend on the other cells."""
 
 from __future__ import annotations
 

@@ -238,12 +238,12 @@ def test_epsilons_are_sorted_and_equal_ones_run_once() -> None:
 @pytest.mark.parametrize(
     ("trust", "why"),
     [
-        ("silo:0", "'silo:0' is no trust"),
+        ("silo:0", "'silo:0' is not a trust model"),
         ("silo:10001", "N from 1 to 10,000"),
-        ("silo", "'silo' is no trust"),
+        ("silo", "'silo' is not a trust model"),
         ("central:svm", "central:nb, central:linear, central:tree"),
-        ("", "'' is no trust"),
-        ("Local", "'Local' is no trust"),
+        ("", "'' is not a trust model"),
+        ("Local", "'Local' is not a trust model"),
     ],
 )
 def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
@@ -256,7 +256,7 @@ def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
     [
         ({"epsilons": ("0",)}, "above 0"),
         ({"epsilons": ("nan",)}, "above 0"),
-        ({"epsilons": ()}, "needs a trust, an epsilon"),
+        ({"epsilons": ()}, "needs a trust model, an epsilon"),
         ({"splits": 1}, "at least 2 splits"),
         ({"trusts": ("silo:321",)}, "silo:321: there are only 320 training rows"),
         ({"trusts": ("central",), "epsilons": ("0.000001",)}, "epsilon is below"),

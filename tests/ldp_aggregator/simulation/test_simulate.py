@@ -336,7 +336,7 @@ def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) ->
     written, six, numbers = (
         simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
         .rows[0]
-        .accuracy
+        .non_private  # it has no noise, so equal codes of the rows give equal accuracies
         for how in ("survey", "bins:6", "auto")
     )
     assert written == numbers != six
@@ -480,7 +480,7 @@ def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row() 
 def test_more_users_make_the_model_more_accurate(survey: Survey, people: pd.DataFrame) -> None:
     few, many = (
         simulate(survey, people.head(400), SimulationGrid(epsilons=[0.5]), repeats=4, users=users).rows[0]
-        for users in (0, 50_000)
+        for users in (0, 200_000)
     )
     assert many.accuracy > few.accuracy
     assert many.log_loss < few.log_loss

@@ -34,7 +34,7 @@ _TERMS = {
     "Weakest trust model": "The one in which people must trust the fewest others: local before silo:N, more "
     "silos before fewer, then central.",
     "95% interval": "It contains the mean over all splits of rows like these in 19 of 20 comparisons. It "
-    "allows for the rows that splits share. Each interval holds by itself.",
+    "allows for the rows that splits share. The intervals are not simultaneous.",
     "The epsilon that a trust model needs": "The accuracy is reached from it on. It is interpolated between "
     "the compared values in log epsilon. Beyond the smallest and the largest value nothing was measured.",
     "The people that local needs": "With as many people, the estimates of a local survey have the variance "

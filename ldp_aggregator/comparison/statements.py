@@ -22,10 +22,10 @@ LABELS_NOTE = (
     "therefore never named as the weakest trust model. This project does not offer such a survey."
 )
 ADJACENCY_NOTE = (
-    "adjacency is what epsilon hides: replace hides the content of a person's row, replace-label only their "
-    "label. Curator and silos are compared at replace, because a local survey hides as much. To keep this "
-    "promise, train with ldp-central --adjacency replace, or write half of this epsilon into a survey of "
-    "silos."
+    "learner is the kind of model; nb is Naive Bayes. adjacency is what epsilon hides: replace hides the "
+    "content of a person's row, replace-label only their label. Curator and silos are compared at replace, "
+    "because a local survey hides as much. To keep this promise, train with ldp-central --adjacency replace, "
+    "or write half of this epsilon into a survey of silos."
 )
 _NOBODY = "no compared trust model reliably"
 
@@ -178,7 +178,10 @@ def _describe_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) ->
 
 
 def _describe_range(crossing: Crossing, write: Callable[[float], str], or_less: str) -> str:
-    """Return the value and its interval; 0 is at most the smallest value, infinity is above the largest."""
+    """Return the value and its interval, which is left out if both ends are beyond the same compared value.
+
+    0 stands for the smallest compared value or less, infinity for more than the largest.
+    """
 
     def bound(number: float) -> str:
         if number == 0:
@@ -187,4 +190,4 @@ def _describe_range(crossing: Crossing, write: Callable[[float], str], or_less: 
 
     value, low, high = map(bound, (crossing.value, crossing.low, crossing.high))
     is_open = crossing.low == crossing.high and crossing.low in (0, math.inf)
-    return f"{value} (whole interval)" if is_open else f"{value} ({low} to {high})"
+    return value if is_open else f"{value} ({low} to {high})"

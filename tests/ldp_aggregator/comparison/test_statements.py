@@ -32,7 +32,7 @@ def test_the_weakest_trust_that_reaches_an_accuracy_is_named_at_each_epsilon() -
     assert lines[4] == "epsilon 5: local, where nobody sees any row: 95.0% (95.0 to 95.0)"
     assert crossings == (
         "the epsilon from which on 90% is reached: local 1.9 (1.9 to 1.9); silo:10 0.66 (0.66 to 0.66); "
-        "central 0.1 or less (whole interval)"
+        "central 0.1 or less"
     )
 
 
@@ -71,7 +71,7 @@ def test_labels_are_never_the_weakest_trust_and_are_marked_as_another_promise() 
         sentences[1]
         == "epsilon 0.1: no compared trust model; the most accurate is local, 50.0% (50.0 to 50.0)"
     )
-    assert "labels, another promise, 0.1 or less (whole interval)" in sentences[-1]
+    assert "labels, another promise, 0.1 or less" in sentences[-1]
     alone = describe_target(make_comparison({"labels": [0.99] * 5}), 0.9).sentences
     assert alone[0] == "none of the compared ones protects whole rows"
 
@@ -104,9 +104,7 @@ def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people() -> No
     assert cost.sentences[2].endswith(
         "it needs an epsilon of 2 (2 to 2), or about 32,000 (32,000 to 32,000) people"
     )
-    assert cost.sentences[3].endswith(
-        "it needs an epsilon of more than 5 (whole interval), or more than 50,000 (whole interval) people"
-    )
+    assert cost.sentences[3].endswith("it needs an epsilon of more than 5, or more than 50,000 people")
 
 
 def test_the_gap_between_local_and_central_is_paired_by_split() -> None:
@@ -139,10 +137,10 @@ def test_an_accuracy_beyond_naive_bayes_needs_no_number_of_people() -> None:
     comparison = make_comparison(CURVES, naive_bayes=0.965)
     cost = describe_cost(comparison, LEVELS)
     assert cost is not None
-    assert cost.sentences[2].endswith("or more than 200,000 (whole interval) people")  # 96% is possible
+    assert cost.sentences[2].endswith("or more than 200,000 people")  # 96% is possible
     assert cost.sentences[3] == (
         "epsilon 2: local is 6.0 points less accurate (6.0 to 6.0) than central; it needs an epsilon of "
-        "more than 5 (whole interval), probably more than any"
+        "more than 5, probably more than any"
     )
     assert cost.sentences[-1] == (
         "Naive Bayes, which local trains, has 96.5% (96.5 to 96.5) without protection: where central is "

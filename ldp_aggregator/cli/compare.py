@@ -177,11 +177,7 @@ def _format_targets(comparison: Comparison) -> Iterator[str]:
     if not targets:
         return
     head = ["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
-    yield from [
-        "",
-        "The weakest trust model that reaches an accuracy (--accuracy 0.9 states it in words):",
-        "",
-    ]
+    yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
     yield from format_table([head, *tabulate_targets(comparison, targets)], ">" + "<" * (len(head) - 1))
     yield ""
     yield from wrap_text(explain_targets(comparison))

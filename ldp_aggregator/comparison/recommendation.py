@@ -24,41 +24,34 @@ def recommend(comparison: Comparison, target: float | None) -> str:
     if not comparison.ranked:
         return "Nothing is recommended: no compared trust model protects whole rows."
     if comparison.ceiling.high < wanted:
-        best = describe_mean(comparison.ceiling)
-        return f"Nothing is recommended: even without protection the accuracy is {best}, less than {level}."
-    if comparison.majority.high >= wanted:
-        guess = describe_mean(comparison.majority)
+        ceiling = describe_mean(comparison.ceiling)
         return (
-            f"The rows do not decide: always guessing the most frequent class has {guess}; choose an "
-            f"--accuracy above it, instead of {level}."
+            f"Nothing is recommended: even without protection the accuracy is {ceiling}, less than {level}."
         )
-    return _choose(comparison, wanted, level)
-
-
-def _choose(comparison: Comparison, wanted: float, level: str) -> str:
-    limit = f"an epsilon of at most {DEFAULT_MAX_EPSILON}"
+    if comparison.majority.high >= wanted:
+        guess = f"always guessing the most frequent class has {describe_mean(comparison.majority)}"
+        return f"The rows do not decide: {guess}; choose an --accuracy above it, instead of {level}."
     needed = find_needed_trusts(comparison, wanted)
-    modest = [each for each in needed if each.epsilon <= DEFAULT_MAX_EPSILON]
-    possible = [(weaker, each.epsilon) for each in modest for weaker in each.may_reach]
-    if sure := [(each.reaches, each.epsilon) for each in modest if each.reaches]:
+    accepted = [each for each in needed if each.epsilon <= DEFAULT_MAX_EPSILON]
+    sure = [(each.reaches, each.epsilon) for each in accepted if each.reaches]
+    possible = [(candidate, each.epsilon) for each in accepted for candidate in each.may_reach]
+    limit = f"with an epsilon of at most {DEFAULT_MAX_EPSILON}"
+    if sure:
         best, epsilon = min(sure, key=lambda pair: pair[0].trust.rank)
-        weaker = dict.fromkeys(each.trust.text for each, _ in possible if each.trust.rank < best.trust.rank)
+        accuracy = f"its accuracy of {describe_mean(best.accuracy)} reliably reaches {level}"
         text = (
-            f"Recommended: {best.trust.text} at epsilon {epsilon:g}, where {best.trust.meaning}: its "
-            f"accuracy of {describe_mean(best.accuracy)} reliably reaches {level}"
+            f"Recommended: {best.trust.text} at epsilon {epsilon:g}, where {best.trust.meaning}: {accuracy}"
         )
         if best.trust != comparison.ranked[0].trust:
-            text += f"; no compared trust model that needs less trust does so with {limit}"
+            text += f"; no compared trust model that needs less trust does so {limit}"
+        weaker = dict.fromkeys(each.trust.text for each, _ in possible if each.trust.rank < best.trust.rank)
         return f"{text}, but {' or '.join(weaker)} may." if weaker else f"{text}."
     if possible:
         best, epsilon = max(possible, key=lambda pair: pair[0].accuracy.value)
-        return (
-            f"The rows do not decide: with {limit}, no compared trust model reliably reaches {level}, "
-            f"but {best.trust.text} at epsilon {epsilon:g} may, with {describe_mean(best.accuracy)}; use "
-            "more rows."
+        text = (
+            f"{best.trust.text} at epsilon {epsilon:g} may reach {level}, with {describe_mean(best.accuracy)}"
         )
+        return f"The rows do not decide: {text}, but none does so reliably {limit}; use more rows."
     larger = [f", but {each.reaches.trust.text} at {each.epsilon:g} does" for each in needed if each.reaches]
-    return (
-        f"Nothing is recommended: with {limit}, no compared trust model reaches {level}"
-        f"{larger[0] if larger else ''}; accept a lower accuracy, or ask more people."
-    )
+    text = f"no compared trust model reaches {level} {limit}{larger[0] if larger else ''}"
+    return f"Nothing is recommended: {text}; accept a lower accuracy, or ask more people."

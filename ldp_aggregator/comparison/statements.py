@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from ldp_aggregator.comparison.curves import Crossing, Mean, find_crossing
 from ldp_aggregator.comparison.needed_trust import NeededTrust, find_needed_trusts
@@ -61,22 +60,11 @@ def describe_mean(mean: Mean) -> str:
 def describe_target(comparison: Comparison, target: float) -> Statements:
     """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
     wanted = f"{100 * target:.4g}%"
-    needed = find_needed_trusts(comparison, target)
-    sentences = [_summarise_needed(needed), *map(_describe_needed, needed)]
+    sentences = [_describe_needed(each) for each in find_needed_trusts(comparison, target)]
     if not comparison.ranked:
         sentences = ["none of the compared ones protects whole rows"]
     sentences += _describe_crossings(comparison, target, wanted)
     return Statements(f"The weakest trust model that reaches an accuracy of {wanted}", tuple(sentences))
-
-
-def _summarise_needed(needed: Sequence[NeededTrust]) -> str:
-    """Return "central at epsilon 0.1 to 1, local at epsilon 2 to 5"."""
-    parts = []
-    for name, group in groupby(needed, lambda each: each.reaches.trust.text if each.reaches else _NOBODY):
-        epsilons = [f"{each.epsilon:g}" for each in group]
-        span = epsilons[0] if len(epsilons) == 1 else f"{epsilons[0]} to {epsilons[-1]}"
-        parts.append(f"{name} at epsilon {span}")
-    return ", ".join(parts)
 
 
 def _describe_needed(needed: NeededTrust) -> str:
@@ -145,9 +133,7 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
 def _describe_gap(gap: Mean, name: str) -> str:
     low, value, high = (round(100 * each, 1) + 0.0 for each in (gap.low, gap.value, gap.high))
     if gap.low <= 0 <= gap.high:
-        return (
-            f"no clear difference between local and {name} ({value:+.1f} points, {low:+.1f} to {high:+.1f})"
-        )
+        return f"local and {name} do not clearly differ ({value:+.1f} points, {low:+.1f} to {high:+.1f})"
     if value < 0:
         return f"local is {-value:.1f} points less accurate ({-high:.1f} to {-low:.1f}) than {name}"
     return f"local is {value:.1f} points more accurate ({low:.1f} to {high:.1f}) than {name}"
@@ -178,10 +164,7 @@ def _describe_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) ->
 
 
 def _describe_range(crossing: Crossing, write: Callable[[float], str], or_less: str) -> str:
-    """Return the value and its interval, which is left out if both ends are beyond the same compared value.
-
-    0 stands for the smallest compared value or less, infinity for more than the largest.
-    """
+    """Return the value and its interval; 0 is at most the smallest value, infinity is above the largest."""
 
     def bound(number: float) -> str:
         if number == 0:

@@ -68,10 +68,7 @@ def test_without_an_accuracy_the_weakest_trust_for_round_accuracies_is_listed(
     run: Callable[..., Result],
 ) -> None:
     result = run("--trust", "central,local")
-    assert (
-        "The weakest trust model that reaches an accuracy (--accuracy 0.9 states it in words):"
-        in result.stdout
-    )
+    assert "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):" in result.stdout
     assert "accuracy  eps 1" in result.stdout
     meaning = "the weakest first: local, nobody sees any row; central, one curator sees all rows."
     assert meaning in " ".join(result.stdout.split())

@@ -48,8 +48,8 @@ def test_without_a_wanted_accuracy_five_points_less_than_without_protection_are_
 def test_rows_do_not_decide_if_every_interval_contains_the_accuracy() -> None:
     comparison = make_comparison({LOCAL: CURVES[LOCAL]}, deviation=0.05)
     assert recommend(comparison, 0.9) == (
-        "The rows do not decide: with an epsilon of at most 2, no compared trust model reliably reaches 90%, "
-        "but local at epsilon 2 may, with 91.0% (83.9 to 98.1); use more rows."
+        "The rows do not decide: local at epsilon 2 may reach 90%, with 91.0% (83.9 to 98.1), but none "
+        "does so reliably with an epsilon of at most 2; use more rows."
     )
 
 
@@ -64,11 +64,11 @@ def test_rows_do_not_decide_if_guessing_is_as_good(target: float | None) -> None
 
 def test_an_epsilon_that_clients_refuse_by_default_is_not_recommended() -> None:
     assert recommend(make_comparison({LOCAL: CURVES[LOCAL]}), 0.945) == (
-        "Nothing is recommended: with an epsilon of at most 2, no compared trust model reaches 94.5%, but "
+        "Nothing is recommended: no compared trust model reaches 94.5% with an epsilon of at most 2, but "
         "local at 5 does; accept a lower accuracy, or ask more people."
     )
     assert recommend(make_comparison(CURVES), 0.985) == (
-        "Nothing is recommended: with an epsilon of at most 2, no compared trust model reaches 98.5%; accept "
+        "Nothing is recommended: no compared trust model reaches 98.5% with an epsilon of at most 2; accept "
         "a lower accuracy, or ask more people."
     )
 

@@ -18,9 +18,7 @@ def recommend(comparison: Comparison, target: float | None) -> str:
     default, at the smallest such epsilon.
     """
     wanted = target or comparison.ceiling.value - ACCEPTED_LOSS
-    level = (
-        f"{100 * wanted:.4g}%" if target else f"{100 * wanted:.1f}%, 5 points less than without protection"
-    )
+    level = f"{100 * wanted:.4g}%" + ("" if target else ", 5 points less than without protection")
     if not comparison.ranked:
         return "Nothing is recommended: no compared trust model protects whole rows."
     if comparison.ceiling.high < wanted:

@@ -54,7 +54,7 @@ def describe_mean(mean: Mean) -> str:
     return f"{100 * mean.value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-# -- the trust model that an accuracy needs -----------------------------------------------------------------
+# -- the trust model that an accuracy needs -----------------------------------------------------------
 
 
 def describe_target(comparison: Comparison, target: float) -> Statements:

@@ -40,7 +40,7 @@ def test_weaker_trust_models_that_may_be_enough_are_named() -> None:
 def test_without_a_wanted_accuracy_five_points_less_than_without_protection_are_enough() -> None:
     assert recommend(make_comparison(CURVES, ceiling=0.99), None) == (
         "Recommended: silo:10 at epsilon 2, where each of 10 organisations sees its own rows: its accuracy "
-        "of 95.0% (95.0 to 95.0) reliably reaches 94.0%, 5 points less than without protection; no compared "
+        "of 95.0% (95.0 to 95.0) reliably reaches 94%, 5 points less than without protection; no compared "
         "trust model that needs less trust does so with an epsilon of at most 2."
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
@@ -26,6 +26,7 @@ from ldp_aggregator.comparison.experiment import MIN_SPLITS, Experiment, prepare
 from ldp_aggregator.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_aggregator.comparison.page import list_notes, render_comparison
 from ldp_aggregator.comparison.people import NoiseLevels, compute_noise_levels
+from ldp_aggregator.comparison.recommendation import recommend
 from ldp_aggregator.comparison.result import Comparison
 from ldp_aggregator.comparison.statements import (
     UNCOVERED,
@@ -45,8 +46,8 @@ _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
     try:
         return [parse_epsilon(part.strip()) for part in text.split(",")]
-    except LdpError as error:
-        raise click.BadParameter(f"{error}, or several separated by commas, for example .1,.5,1") from None
+    except SurveyError as error:
+        raise click.BadParameter(f"{error.why}; separate several by commas, for example .1,.5,1") from None
 
 
 def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Trust]:
@@ -66,7 +67,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
     default=".1,.5,1,2,5",
     show_default=True,
     metavar="NUMBERS",
-    help="What each person spends, with every trust; it protects the content of a row.",
+    help="What each person spends under every trust model; it protects the content of a row.",
 )
 @click.option(
     "--trust",
@@ -76,14 +77,15 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
     show_default=True,
     metavar="NAMES",
     help="none: no protection. central: a curator; central:nb, central:linear and central:tree choose the "
-    "learner. labels: only the label is protected. silo:N: N organisations, each with noise of its own. "
+    "learner. labels: only the label is protected. silo:N: N organisations, each of which adds noise. "
     "local: the survey as it is written.",
 )
 @click.option(
     "--accuracy",
     "target",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="The wanted accuracy, for example 0.9: prints the weakest trust that reaches it.",
+    help="The wanted accuracy, for example 0.9; by default 5 points less than without protection. Prints the "
+    "weakest trust model that reaches it.",
 )
 @click.option(
     "--splits",
@@ -93,7 +95,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
     help="How often the rows are split.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the splits and the noise."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seeds the splits and the noise."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the comparison and a picture as an HTML page.")
@@ -111,13 +113,13 @@ def main(
     output: Path | None,
     multiline: bool,
 ) -> None:
-    """Compare trusts on the labelled ROWS (a .csv file) of SURVEY (a .toml file).
+    """Compare trust models on the labelled ROWS (a .csv file) of SURVEY (a .toml file).
 
-    For each trust and epsilon, models are trained on 80% of the rows and predict the rest, in several splits.
-    Who has to be trusted for an accuracy, and what it costs to trust nobody, is printed first.
+    For each trust model and epsilon, models are trained on 80% of the rows and predict the rest, in several
+    splits. The command recommends a trust model and an epsilon, and shows what it costs to trust nobody.
 
-    The rows must be public or made up, or you keep the output to yourself: no epsilon covers accuracies that
-    are measured on rows. docs/trust-models.md compares the promises.
+    Use public or made-up rows, or keep the output to yourself: no epsilon covers accuracies that are measured
+    on rows. docs/trust-models.md compares the promises.
     """
     require_no_input(output, [survey, rows])
     with print_errors():
@@ -149,6 +151,8 @@ def _format(comparison: Comparison, levels: NoiseLevels | None, target: float | 
     yield UNCOVERED
     yield ""
     yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
+    yield ""
+    yield from wrap_text(recommend(comparison, target))
     if target:
         yield from _format_statements(describe_target(comparison, target))
     elif comparison.ranked:
@@ -176,7 +180,7 @@ def _format_targets(comparison: Comparison) -> Iterator[str]:
     if not targets:
         return
     head = ["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
-    yield from ["", "The weakest trust that reaches an accuracy (--accuracy 0.9 states it in words):", ""]
+    yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
     yield from format_table([head, *tabulate_targets(comparison, targets)], ">" + "<" * (len(head) - 1))
     yield ""
     yield from wrap_text(explain_targets(comparison))

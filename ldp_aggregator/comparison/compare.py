@@ -1,4 +1,4 @@
-"""Compares trusts on labelled rows: each split trains once for every trust and epsilon, and tests the models.
+"""Compares trust models on labelled rows: each split trains and tests one for each of them and each epsilon.
 
 Splits, coding and test rows are those of :func:`ldp_aggregator.simulation.simulate.simulate`. Noise comes
 from a seeded generator, because nothing here may be published as private: not even with noise from the
@@ -7,9 +7,9 @@ operating system would an epsilon cover accuracies that are measured on the rows
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import astuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ldp_aggregator.comparison.trusts import LABELS, LOCAL, NONE, SILO, Trust
 from ldp_aggregator.comparison.unprotected import LEARNERS
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.simulation.cell_seed import seed_cell
 from ldp_aggregator.simulation.silos import simulate_silos
 from ldp_aggregator.simulation.trial import EncodedRows, predict_labels, run_trial
 
@@ -91,13 +92,13 @@ def _share_right(rows: EncodedRows, predicted: IntArray) -> float:
 
 
 def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) -> tuple[float, str]:
-    """Train once under a trust; return the accuracy on the test rows, and the learner."""
+    """Train once under a trust model; return the accuracy on the test rows, and the learner."""
     rows, epsilon = experiment.repeats[repeat], experiment.epsilons[place]
-    if trust.kind == LOCAL:  # with the seed of simulate, so that its accuracies are the same
-        source = FastStream(np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place)))
-        return run_trial(rows, ask_as_written(experiment.survey, epsilon), source).accuracy, "nb"
-    name = zlib.crc32(trust.text.encode())
-    seeds = np.random.SeedSequence(experiment.seed, spawn_key=(repeat, place, name))
+    if trust.kind == LOCAL:  # seeded as in simulate, so that the accuracies are the same
+        variant = ask_as_written(experiment.survey, epsilon)
+        source = FastStream(seed_cell(experiment.seed, repeat, *astuple(variant)))
+        return run_trial(rows, variant, source).accuracy, "nb"
+    seeds = seed_cell(experiment.seed, repeat, epsilon, trust.text)
     split, labels = rows.split, rows.table.labels
     if trust.kind == LABELS:
         response = RandomisedResponse(

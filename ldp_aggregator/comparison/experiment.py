@@ -1,4 +1,4 @@
-"""Prepares a comparison: checks the survey, the rows and the trusts before anything is trained."""
+"""Prepares a comparison: checks the survey, the rows and the trust models before anything is trained."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def prepare(
     Parameters
     ----------
     written : Survey or SiloSurvey
-        A survey of silos has no local trust, because people answer nothing.
+        A survey of silos cannot be compared as a local one, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
         See :func:`~ldp_aggregator.simulation.simulate.simulate`.
     trusts : sequence of Trust
@@ -115,13 +115,13 @@ def prepare(
     Raises
     ------
     SurveyError, RowError, SimulationError, CentralError, ComparisonError
-        If a row does not fit the survey, or a trust cannot serve it; nothing was trained.
+        If a row does not fit the survey, or a trust model cannot serve it; nothing was trained.
     """
     ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
     if not ascending or not trusts or splits < MIN_SPLITS:
         raise ComparisonError(
-            f"a comparison needs a trust, an epsilon and at least {MIN_SPLITS} splits: the intervals follow "
-            "from the differences between splits"
+            f"a comparison needs a trust model, an epsilon and at least {MIN_SPLITS} splits: the intervals "
+            "follow from the differences between splits"
         )
     survey = _ask_people(written, trusts) if isinstance(written, SiloSurvey) else written
     table = read_labelled_table(survey, rows)
@@ -150,7 +150,7 @@ def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
     if any(trust.kind == LOCAL for trust in trusts):
         raise ComparisonError(
             f"{LOCAL}: the survey {survey.id} is for organisations, so people answer nothing. Compare other "
-            f"trusts: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
+            f"trust models: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
         )
     return Survey(
         id=survey.id,
@@ -179,7 +179,7 @@ def _require_comparable(table: LabelledTable) -> None:
 def _require_possible(
     survey: Survey, people: int, rows_per_person: int, trusts: Sequence[Trust], epsilons: Sequence[Decimal]
 ) -> None:
-    """Raise an error if the survey or its rows cannot be used with a trust; silos have plans of their own."""
+    """Raise an error if a trust model cannot serve the survey or its rows; silos have separate plans."""
     for trust in trusts:
         if trust.silos > people:
             raise ComparisonError(

@@ -1,4 +1,4 @@
-"""Finds the weakest trust that reaches an accuracy: that in which people must trust the fewest others."""
+"""Finds the weakest trust model for an accuracy: the one in which people must trust the fewest others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Candidate:
-    """A trust with its accuracy at one epsilon."""
+    """A trust model with its accuracy at one epsilon."""
 
     trust: Trust
     accuracy: Mean
@@ -25,17 +25,17 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class NeededTrust:
-    """The weakest trust that reaches an accuracy at one epsilon.
+    """The weakest trust model that reaches an accuracy at one epsilon.
 
     Attributes
     ----------
     epsilon : float
     reaches : Candidate or None
-        The weakest compared trust whose whole 95% interval is at or above the accuracy.
+        The weakest compared trust model whose whole 95% interval is at or above the accuracy.
     may_reach : tuple of Candidate
-        Weaker trusts whose interval contains the accuracy.
+        Weaker trust models whose interval contains the accuracy.
     best : Candidate or None
-        The compared trust with the highest accuracy.
+        The compared trust model with the highest accuracy.
     """
 
     epsilon: float
@@ -45,7 +45,7 @@ class NeededTrust:
 
 
 def find_needed_trusts(comparison: Comparison, target: float) -> list[NeededTrust]:
-    """Return the trust that an accuracy needs, at each epsilon."""
+    """Return the weakest trust model that an accuracy needs, at each epsilon."""
     found = []
     for place, epsilon in enumerate(comparison.epsilons):
         candidates = [
@@ -77,7 +77,7 @@ def choose_targets(majority: float, ceiling: float) -> list[float]:
 
 
 def describe_cell(needed: NeededTrust) -> str:
-    """Return the trust in short, for example "silo:10 (local?)" if the weaker local survey may reach it too.
+    """Return a cell of the table, for example "silo:10 (local?)" if the weaker local survey may reach it too.
 
     "-" stands for none that is sure to reach the accuracy.
     """
@@ -87,7 +87,7 @@ def describe_cell(needed: NeededTrust) -> str:
 
 
 def tabulate_targets(comparison: Comparison, targets: Sequence[float]) -> list[list[str]]:
-    """Return one row for each accuracy: the weakest trust that reaches it, at each epsilon."""
+    """Return one row for each accuracy: the weakest trust model that reaches it, at each epsilon."""
     return [
         [f"{100 * target:.4g}%", *map(describe_cell, find_needed_trusts(comparison, target))]
         for target in targets

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ldp_aggregator.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_aggregator.comparison.people import NoiseLevels
 from ldp_aggregator.comparison.picture import draw_level_swatch, draw_picture, draw_swatch
+from ldp_aggregator.comparison.recommendation import recommend
 from ldp_aggregator.comparison.result import Comparison
 from ldp_aggregator.comparison.statements import (
     ADJACENCY_NOTE,
@@ -27,15 +28,15 @@ from ldp_aggregator.results.page.environment import load_template
 from ldp_aggregator.results.page.plain_table import PlainTable
 
 _TERMS = {
-    "Trust": "Who sees true answers. local: nobody, each device randomises one answer. silo:N: each of N "
-    "organisations sees its own rows, and sends counts with noise once. central: a curator sees all rows, "
-    "and publishes a model with noise. none: no protection.",
-    "Weakest trust": "That in which people must trust the fewest others: local before silo:N, more silos "
-    "before fewer, then central.",
+    "Trust model": "Who sees true answers. local: nobody, each device randomises one answer. silo:N: each "
+    "of N organisations sees its own rows, and sends counts with noise once. central: a curator sees all "
+    "rows, and publishes a model with noise. none: no protection.",
+    "Weakest trust model": "The one in which people must trust the fewest others: local before silo:N, more "
+    "silos before fewer, then central.",
     "95% interval": "It contains the mean over all splits of rows like these in 19 of 20 comparisons. It "
-    "allows for the rows that splits share. Each interval holds by itself.",
-    "The epsilon that a trust needs": "From it on, the accuracy is reached. It is interpolated between the "
-    "compared values in log epsilon. Beyond the smallest and the largest value nothing was measured.",
+    "allows for the rows that splits share. The intervals are not simultaneous.",
+    "The epsilon that a trust model needs": "The accuracy is reached from it on. It is interpolated between "
+    "the compared values in log epsilon. Beyond the smallest and the largest value nothing was measured.",
     "The people that local needs": "With as many people, the estimates of a local survey have the variance "
     "that they have at the larger epsilon. The number assumes that the same variance gives the same "
     "accuracy.",
@@ -62,6 +63,7 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
             survey=plan.id,
             digest=plan.digest,
             uncovered=UNCOVERED,
+            advice=recommend(comparison, target),
             setting=describe_setting(comparison),
             wanted=describe_target(comparison, target) if target else None,
             cost=describe_cost(comparison, levels),
@@ -92,7 +94,7 @@ def _build_targets(comparison: Comparison) -> PlainTable | None:
     if not targets or not comparison.ranked:
         return None
     return PlainTable(
-        caption="Weakest trust at each epsilon",
+        caption="Weakest trust model at each epsilon",
         head=["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)],
         rows=tabulate_targets(comparison, targets),
     )

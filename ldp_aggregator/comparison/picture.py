@@ -1,4 +1,4 @@
-"""Draws accuracy against epsilon as an inline SVG image: a line for each trust, with 95% intervals."""
+"""Draws accuracy against epsilon as an inline SVG image: a line for each trust model, with 95% intervals."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ldp_aggregator.comparison.trusts import LOCAL, NONE, Trust
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The accuracies of one trust.
+    """The accuracies of one trust model.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Comparison:
     trusts : tuple of Trust
         As they were asked for.
     curves : tuple of Curve
-        Of the trusts with a promise, in this order.
+        Of the trust models with a promise, in this order.
     ceilings : dict of str to (splits,) array
         The accuracies without protection, by learner.
     majorities : (splits,) array
@@ -92,11 +92,11 @@ class Comparison:
 
     @cached_property
     def ranked(self) -> Sequence[Curve]:
-        """The curves of trusts that protect whole rows, the weakest trust first."""
+        """The curves of trust models that protect whole rows, the weakest trust model first."""
         return sorted((each for each in self.curves if each.trust.is_ranked), key=lambda c: c.trust.rank)
 
     def find(self, kind: str) -> Curve | None:
-        """Return the first curve of a kind of trust."""
+        """Return the first curve of a kind of trust model."""
         return next((each for each in self.curves if each.trust.kind == kind), None)
 
     @property
@@ -105,7 +105,7 @@ class Comparison:
         return self.find(LOCAL)
 
     def list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one object for each trust and epsilon; without protection, one for each learner."""
+        """Yield one object for each trust model and epsilon; without protection, one for each learner."""
         curve_of = {curve.trust: curve for curve in self.curves}
         for trust in self.trusts:
             if trust.kind == NONE:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from ldp_aggregator.comparison.curves import Crossing, Mean, find_crossing
 from ldp_aggregator.comparison.needed_trust import NeededTrust, find_needed_trusts
@@ -18,15 +17,16 @@ UNCOVERED = (
     "This output is not covered by any epsilon: do not publish it unless the rows are public or made up."
 )
 LABELS_NOTE = (
-    "labels is another promise: only the label is protected, and somebody holds everybody's features. So it "
-    "is never named as the weakest trust. This project offers no such survey."
+    "labels is another promise: only the label is protected, and somebody holds everybody's features. It is "
+    "therefore never named as the weakest trust model. This project does not offer such a survey."
 )
 ADJACENCY_NOTE = (
-    "adjacency is what epsilon hides: with replace the content of a person's row, with replace-label only "
-    "their label. Curator and silos are compared at replace, because local surveys are. ldp-central keeps "
-    "this promise with --adjacency replace, and a survey of silos with half of this epsilon in its file."
+    "learner is the kind of model; nb is Naive Bayes. adjacency is what epsilon hides: replace hides the "
+    "content of a person's row, replace-label only their label. Curator and silos are compared at replace, "
+    "because a local survey hides as much. To keep this promise, train with ldp-central --adjacency replace, "
+    "or write half of this epsilon into a survey of silos."
 )
-_NOBODY = "no compared trust for certain"
+_NOBODY = "no compared trust model reliably"
 
 
 @dataclass(frozen=True)
@@ -54,40 +54,21 @@ def describe_mean(mean: Mean) -> str:
     return f"{100 * mean.value:.1f}% ({low:.1f} to {high:.1f})"
 
 
-# -- the trust that an accuracy needs -----------------------------------------------------------------
+# -- the trust model that an accuracy needs -----------------------------------------------------------
 
 
 def describe_target(comparison: Comparison, target: float) -> Statements:
-    """State the weakest trust that reaches an accuracy at each epsilon, and the epsilon each trust needs."""
+    """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
     wanted = f"{100 * target:.4g}%"
-    needed = find_needed_trusts(comparison, target)
-    sentences = [_summarise_needed(needed), *map(_describe_needed, needed)]
-    if comparison.ceiling.high < target:
-        best = describe_mean(comparison.ceiling)
-        sentences = [f"no trust reaches it: even without protection the accuracy is {best}"]
-    elif not comparison.ranked:
+    sentences = [_describe_needed(each) for each in find_needed_trusts(comparison, target)]
+    if not comparison.ranked:
         sentences = ["none of the compared ones protects whole rows"]
-    if comparison.majority.value >= target:
-        guess = describe_mean(comparison.majority)
-        sentences.insert(
-            0, f"even always guessing the most frequent class has {guess}: choose a higher accuracy"
-        )
     sentences += _describe_crossings(comparison, target, wanted)
-    return Statements(f"The weakest trust that reaches an accuracy of {wanted}", tuple(sentences))
-
-
-def _summarise_needed(needed: Sequence[NeededTrust]) -> str:
-    """Return "central at epsilon 0.1 to 1, local at epsilon 2 to 5"."""
-    parts = []
-    for name, group in groupby(needed, lambda each: each.reaches.trust.text if each.reaches else _NOBODY):
-        epsilons = [f"{each.epsilon:g}" for each in group]
-        span = epsilons[0] if len(epsilons) == 1 else f"{epsilons[0]} to {epsilons[-1]}"
-        parts.append(f"{name} at epsilon {span}")
-    return ", ".join(parts)
+    return Statements(f"The weakest trust model that reaches an accuracy of {wanted}", tuple(sentences))
 
 
 def _describe_needed(needed: NeededTrust) -> str:
-    """Return the weakest trust that reaches an accuracy at one epsilon, and those that may reach it."""
+    """Return the weakest trust model that reaches an accuracy at one epsilon, and those that may reach it."""
     possible = ", ".join(f"{each.trust.text} {describe_mean(each.accuracy)}" for each in needed.may_reach)
     text = _NOBODY
     if needed.reaches:
@@ -95,7 +76,7 @@ def _describe_needed(needed: NeededTrust) -> str:
         text = f"{trust.text}, where {trust.meaning}: {describe_mean(accuracy)}"
     elif needed.best and not possible:
         text = (
-            f"no compared trust; the most accurate is {needed.best.trust.text}, "
+            f"no compared trust model; the most accurate is {needed.best.trust.text}, "
             f"{describe_mean(needed.best.accuracy)}"
         )
     if possible:
@@ -131,8 +112,8 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
         # The splits are paired: the accuracies of one split are subtracted from each other.
         differences = local.accuracies - central.accuracies[place]
         crossing = find_crossing(comparison.epsilons, differences, comparison.test_share)
-        sentence = f"epsilon {epsilon:g}: local is {_describe_gap(gap)} than {name}"
-        if gap.value < 0:
+        sentence = f"epsilon {epsilon:g}: {_describe_gap(gap, name)}"
+        if gap.high < 0:
             sentence += f"; it needs an epsilon of {describe_epsilon(comparison, crossing)}"
             if math.isinf(crossing.value) and comparison.average(naive - central.accuracies[place]).high < 0:
                 sentence, is_beyond = f"{sentence}, probably more than any", True
@@ -149,14 +130,13 @@ def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Stateme
     return Statements(f"What it costs to trust nobody: local instead of {name}{people}", tuple(sentences))
 
 
-def _describe_gap(gap: Mean) -> str:
+def _describe_gap(gap: Mean, name: str) -> str:
     low, value, high = (round(100 * each, 1) + 0.0 for each in (gap.low, gap.value, gap.high))
     if gap.low <= 0 <= gap.high:
-        more = "more" if value >= 0 else "less"
-        return f"not clearly {more} accurate ({value:+.1f} points, {low:+.1f} to {high:+.1f})"
+        return f"local and {name} do not clearly differ ({value:+.1f} points, {low:+.1f} to {high:+.1f})"
     if value < 0:
-        return f"{-value:.1f} points less accurate ({-high:.1f} to {-low:.1f})"
-    return f"{value:.1f} points more accurate ({low:.1f} to {high:.1f})"
+        return f"local is {-value:.1f} points less accurate ({-high:.1f} to {-low:.1f}) than {name}"
+    return f"local is {value:.1f} points more accurate ({low:.1f} to {high:.1f}) than {name}"
 
 
 # -- ranges ------------------------------------------------------------------------------------------
@@ -193,4 +173,4 @@ def _describe_range(crossing: Crossing, write: Callable[[float], str], or_less: 
 
     value, low, high = map(bound, (crossing.value, crossing.low, crossing.high))
     is_open = crossing.low == crossing.high and crossing.low in (0, math.inf)
-    return f"{value} (whole interval)" if is_open else f"{value} ({low} to {high})"
+    return value if is_open else f"{value} ({low} to {high})"

@@ -10,18 +10,18 @@ NO_PROMISE = "none"
 
 
 def explain_targets(comparison: Comparison) -> str:
-    """Return what the cells of the table of the weakest trusts mean."""
+    """Return the legend of the table of the weakest trust models."""
     trusts = "; ".join(f"{each.trust.text}, {each.trust.meaning}" for each in comparison.ranked)
     return (
-        f"The trusts, from the weakest: {trusts}. The named one reaches the accuracy with its whole 95% "
-        "interval; - means that none does. Weaker ones whose interval contains the accuracy have a question "
-        "mark."
+        f"The trust models, the weakest first: {trusts}. Each cell names the weakest one that reaches the "
+        "accuracy with its whole 95% interval; - means that none does. A question mark follows weaker ones "
+        "whose interval contains the accuracy."
     )
 
 
 def list_accuracies(comparison: Comparison, sign: str = "+-") -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows: trust, learner, adjacency, and the accuracy in % at each epsilon."""
-    head = ["trust", "learner", "adjacency", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
+    """Return the head and the rows: trust model, learner, adjacency, and accuracies in % by epsilon."""
+    head = ["trust model", "learner", "adjacency", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
     rows = []
     curve_of = {curve.trust: curve for curve in comparison.curves}
     for trust in comparison.trusts:

@@ -1,4 +1,4 @@
-"""The trusts that a comparison runs: who sees true answers, and what epsilon is about."""
+"""The trust models that a comparison runs: who sees true answers, and what epsilon is about."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """One trust.
+    """One trust model.
 
     Attributes
     ----------
     text : str
-        The trust as it is named by :func:`parse_trust`, for example "silo:10".
+        Its name for :func:`parse_trust`, for example "silo:10".
     kind : str
         "none", "central", "labels", "silo" or "local".
     learner : str
@@ -52,12 +52,12 @@ class Trust:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether it protects whole rows or nothing; only such trusts can be weaker than another."""
+        """Whether it protects whole rows or nothing; only such trust models can be weaker than another."""
         return self.kind in _RANKS
 
     @property
     def rank(self) -> tuple[int, int]:
-        """A key that sorts ranked trusts, the weakest first: that in which the fewest see the fewest rows."""
+        """A key that sorts ranked trust models, the weakest first: there the fewest see the fewest rows."""
         return _RANKS[self.kind], -self.silos
 
     @property
@@ -73,12 +73,12 @@ class Trust:
 
 
 def parse_trust(text: str) -> Trust:
-    """Return the trust that a text names: none, central, central:LEARNER, labels, silo:N or local.
+    """Return the trust model that a text names: none, central, central:LEARNER, labels, silo:N or local.
 
     Raises
     ------
     ComparisonError
-        If there is no such trust.
+        If there is no such trust model.
     """
     if text in (NONE, LABELS, LOCAL):
         return Trust(text=text, kind=text)
@@ -89,6 +89,6 @@ def parse_trust(text: str) -> Trust:
         return Trust(text=text, kind=SILO, silos=int(match[1]))
     learners = ", ".join(f"{CENTRAL}:{each}" for each in LEARNERS[1:])
     raise ComparisonError(
-        f"{text!r} is no trust: choose among none, central, {learners}, labels, silo:N with N from 1 to "
-        f"{MAX_SILOS:,}, and local, for example {EXAMPLE}"
+        f"{text!r} is not a trust model: choose among none, central, {learners}, labels, silo:N with N from "
+        f"1 to {MAX_SILOS:,}, and local, for example {EXAMPLE}"
     )

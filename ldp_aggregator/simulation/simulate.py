@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.models.prediction_quality import PredictionQuality
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
+from ldp_aggregator.simulation.cell_seed import seed_cell
 from ldp_aggregator.simulation.labelled_table import read_labelled_table, split_rows
 from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, run_trial
 from ldp_aggregator.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
@@ -205,7 +206,7 @@ def simulate(
         uses the default questions and estimator.
     repeats : int
     seed : int
-        Equal seeds give equal results; splits do not depend on the grid.
+        Equal seeds give equal results. A row of the result does not depend on the rest of the grid.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
@@ -241,7 +242,7 @@ def simulate(
         if not index or variant.encoding != variants[index - 1].encoding:
             encoded = encode_repeats(table, splits, variant)
         # Run one trial per repeat, and average over the repeats.
-        results += _simulate_variant(variant, index, encoded, seed, progress or int)
+        results += _simulate_variant(variant, encoded, seed, progress or int)
     return Simulation(
         rows=tuple(results),
         majority=math.fsum(each.majority for each in encoded) / repeats,
@@ -252,7 +253,6 @@ def simulate(
 
 def _simulate_variant(
     variant: Variant,
-    index: int,
     encoded: Sequence[EncodedRows],
     seed: int,
     progress: Callable[[int], object],
@@ -263,8 +263,7 @@ def _simulate_variant(
     fitted = 0
     for repeat, rows in enumerate(encoded):
         # Compile the plan, simulate reports, estimate and train.
-        rng = FastStream(np.random.SeedSequence(seed, spawn_key=(repeat, index)))
-        trial = run_trial(rows, variant, rng)
+        trial = run_trial(rows, variant, FastStream(seed_cell(seed, repeat, *astuple(variant))))
         # Test on the rows that did not report.
         plain.append(trial.quality)
         if trial.row_model:

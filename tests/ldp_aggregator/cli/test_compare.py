@@ -49,7 +49,8 @@ def test_the_output_begins_with_the_missing_protection_then_words_then_the_table
         text.index(each)
         for each in (
             "central-tea: Each of 3 splits trains on 320 rows",
-            "The weakest trust that reaches an accuracy of 80%:",
+            "Recommended: ",
+            "The weakest trust model that reaches an accuracy of 80%:",
             "the epsilon from which on 80% is reached: local ",
             "What it costs to trust nobody: local instead of central (320 people):",
             "Accuracy in %, +- half of its 95% interval",
@@ -58,7 +59,7 @@ def test_the_output_begins_with_the_missing_protection_then_words_then_the_table
         )
     ]
     assert places == sorted(places)
-    start = next(place for place, line in enumerate(lines) if line.startswith("trust  "))
+    start = next(place for place, line in enumerate(lines) if line.startswith("trust model "))
     table = [line.split()[0] for line in lines[start + 1 : start + 8]]
     assert table == ["none"] * 3 + ["central", "labels", "silo:4", "local"]
 
@@ -67,9 +68,9 @@ def test_without_an_accuracy_the_weakest_trust_for_round_accuracies_is_listed(
     run: Callable[..., Result],
 ) -> None:
     result = run("--trust", "central,local")
-    assert "The weakest trust that reaches an accuracy (--accuracy 0.9 states it in words):" in result.stdout
+    assert "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):" in result.stdout
     assert "accuracy  eps 1" in result.stdout
-    meaning = "from the weakest: local, nobody sees any row; central, one curator sees all rows."
+    meaning = "the weakest first: local, nobody sees any row; central, one curator sees all rows."
     assert meaning in " ".join(result.stdout.split())
     assert "labels" not in result.stdout
 
@@ -99,11 +100,11 @@ def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "code", "why"),
     [
-        ([], {"epsilon": "0"}, 2, "epsilon: needs a number above 0"),
-        ([], {"epsilon": "1,x"}, 2, "epsilon: needs a number above 0"),
-        ([], {"epsilon": "1,,2"}, 2, "epsilon: needs a number above 0"),
-        ([], {"epsilon": "33"}, 2, "epsilon: needs a number above 0 and at most 32"),
-        (["--trust", "local,everybody"], {}, 2, "'everybody' is no trust"),
+        ([], {"epsilon": "0"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "1,x"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "1,,2"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "33"}, 2, "'--epsilon': needs a number above 0 and at most 32; separate several by"),
+        (["--trust", "local,everybody"], {}, 2, "'everybody' is not a trust model"),
         (["--trust", "silo:321"], {}, 1, "there are only 320 training rows"),
         (["--accuracy", "90"], {}, 2, "90.0 is not in the range 0<x<1"),
         ([], {"splits": 1}, 2, "1 is not in the range x>=2"),

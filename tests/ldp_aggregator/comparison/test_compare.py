@@ -84,10 +84,12 @@ def test_the_local_survey_has_the_accuracy_that_the_simulator_measures() -> None
 
 
 @pytest.mark.slow
-def test_accuracies_do_not_depend_on_the_other_trusts() -> None:
-    alone = compare(prepare_small("silo:3"))
-    beside = compare(prepare_small("local", "silo:3", "central:tree"))
-    assert (alone.curves[0].accuracies == beside.curves[1].accuracies).all()
+def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons() -> None:
+    trusts = ("central:nb", "labels", "silo:3", "local", "central:tree")
+    together = compare(prepare_small(*trusts, epsilons=("5", ".1", "1", ".5", "2"), splits=2))
+    for beside in together.curves:
+        alone = compare(prepare_small(beside.trust.text, epsilons=("1.0",), splits=2))
+        assert (alone.curves[0].accuracies[0] == beside.accuracies[2]).all(), beside.trust.text
 
 
 @pytest.mark.slow
@@ -236,12 +238,12 @@ def test_epsilons_are_sorted_and_equal_ones_run_once() -> None:
 @pytest.mark.parametrize(
     ("trust", "why"),
     [
-        ("silo:0", "'silo:0' is no trust"),
+        ("silo:0", "'silo:0' is not a trust model"),
         ("silo:10001", "N from 1 to 10,000"),
-        ("silo", "'silo' is no trust"),
+        ("silo", "'silo' is not a trust model"),
         ("central:svm", "central:nb, central:linear, central:tree"),
-        ("", "'' is no trust"),
-        ("Local", "'Local' is no trust"),
+        ("", "'' is not a trust model"),
+        ("Local", "'Local' is not a trust model"),
     ],
 )
 def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
@@ -254,7 +256,7 @@ def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
     [
         ({"epsilons": ("0",)}, "above 0"),
         ({"epsilons": ("nan",)}, "above 0"),
-        ({"epsilons": ()}, "needs a trust, an epsilon"),
+        ({"epsilons": ()}, "needs a trust model, an epsilon"),
         ({"splits": 1}, "at least 2 splits"),
         ({"trusts": ("silo:321",)}, "silo:321: there are only 320 training rows"),
         ({"trusts": ("central",), "epsilons": ("0.000001",)}, "epsilon is below"),

@@ -21,17 +21,22 @@ COMPARISON = make_comparison(CURVES, deviation=0.01)
 DATA = render_comparison(COMPARISON, None, 0.9)
 
 
-def test_the_words_are_before_the_table_and_the_table_is_before_the_picture() -> None:
+def test_the_picture_is_first_and_the_words_are_before_the_tables() -> None:
     ids = [each.attributes["id"] for each in parse_page(DATA).find("section") if "id" in each.attributes]
-    assert ids == ["wanted", "cost", "targets", "accuracies", "picture", "reading"]
+    assert ids == ["picture", "wanted", "cost", "targets", "accuracies", "reading"]
     page = parse_page(render_comparison(COMPARISON, None, None))
     ids = [each.attributes["id"] for each in page.find("section") if "id" in each.attributes]
-    assert ids == ["targets", "cost", "accuracies", "picture", "reading"]
+    assert ids == ["picture", "targets", "cost", "accuracies", "reading"]
 
 
 def test_the_page_begins_with_what_no_epsilon_covers() -> None:
     [main] = parse_page(DATA).find("main")
     assert main.text.startswith("This output is not covered by any epsilon")
+
+
+def test_the_page_recommends_before_the_picture() -> None:
+    text = parse_page(DATA).find("main")[0].text
+    assert 0 < text.index("Recommended: silo:10 at epsilon 1") < text.index("Accuracy against epsilon")
 
 
 def test_each_row_of_the_table_has_its_adjacency() -> None:

@@ -20,7 +20,7 @@ def close_clients() -> None:
         with sender._changed:
             sender._mode = (
                 SendingMode.LAST_REPORT_TRIED
-            )  # it looks as if the last attempt before an exit was made
+            )  # as after the attempt of an exit
             sender._changed.notify_all()
     for thread in client_threads():
         thread.join(_PATIENCE)

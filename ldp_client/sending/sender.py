@@ -243,6 +243,9 @@ class Sender:
             return
         log_report(survey, "an attempt begins")
         response = post_report(transport, survey, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
+        with self._changed:
+            self._schedule.end_attempt()
+            record_latest_attempt(self._journal.key, self._schedule.latest_attempt)
         if response and is_debugging():
             log_report(survey, describe_response(response))
         outcome = parse_outcome(response) if response else None

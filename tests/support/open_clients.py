@@ -18,9 +18,7 @@ def close_clients() -> None:
     """
     for sender in list(_senders.values()):
         with sender._changed:
-            sender._mode = (
-                SendingMode.LAST_REPORT_TRIED
-            )  # as after the attempt of an exit
+            sender._mode = SendingMode.LAST_REPORT_TRIED  # as after the attempt of an exit
             sender._changed.notify_all()
     for thread in client_threads():
         thread.join(_PATIENCE)

@@ -106,10 +106,10 @@ def test_report_that_an_exit_sends_depends_on_the_draw_and_not_on_the_answers(
 
 
 A_SLOW_RESPONSE = """
-first, second = answer("sleep", spread=0), answer("diet", spread=0.5)
+first, second = (answer(name, spread=0.5) for name in ("sleep", "diet"))
 while first._sender._schedule.latest_attempt[0] is None:
     time.sleep(0.01)
-time.sleep(1)  # longer than the spread of the second report, which falls due
+time.sleep(1)  # longer than the spread of the other report, which falls due
 
 def release():
     while first._sender._mode.name == "SCHEDULED":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from importlib.resources import files
+from random import SystemRandom
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,6 +23,7 @@ _MARGIN_SECONDS = 0.1
 _GROWTH_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "finish_growth.lua").read_text()
 _THOUSANDS_PER_CALL = 10
 _ID_KEYS = "ldp:{*}:ids"
+_draw_uniform = SystemRandom().random
 _REWRITE_KEY = "ldp:rewriting"
 """Key of the lock that a collector takes before it requests a rewrite; it expires."""
 
@@ -44,9 +46,9 @@ class AofRewriter:
         self._task = BackgroundTask(self._rewrite)
 
     def request(self) -> None:
-        """Schedule a rewrite within the interval."""
+        """Schedule a rewrite within the interval, at a random time: the new file shows when it was written."""
         if self._seconds:
-            self._task.request(self._seconds)
+            self._task.request(self._seconds * _draw_uniform())
 
     def close(self) -> None:
         """Start a rewrite now, if one was pending.

@@ -258,11 +258,13 @@ def _restore_clients() -> Iterator[list[Client]]:
 
 
 def _withdraw_reports_of_the_test(client: Client) -> None:
-    """Withdraw what still waits in a journal of the client's own: it would be sent after the test."""
-    if client._own_journal and client._sender:
+    """Withdraw what the test made in a journal that is kept, and that still waits: it would be sent later."""
+    sender = client._sender
+    if client._own_journal and sender:
         with suppress(JournalError):
-            for survey in set(client._own_journal.queued_surveys()) - client._sender._paused:
-                client._own_journal.withdraw(survey)
+            for survey in set(sender._journal.queued_surveys()) - sender._paused:
+                if survey.key in sender._new_report_spreads:  # made by this process
+                    sender._journal.withdraw(survey)
 
 
 def _find_clients_with_defaults() -> list[Client]:

@@ -62,7 +62,7 @@ class RedisStore:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         self._is_cluster = url.startswith(_CLUSTER_SCHEME)
-        self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # hash of its plan, and its counters
+        self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
         try:
             if self._is_cluster:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
@@ -250,7 +250,7 @@ class RedisStore:
         return {self._marker_key(survey, each) for each in (counters if self._is_cluster else [""])}
 
     def _marker_key(self, survey: str, counter: str) -> str:
-        """Return the key of a hash that has the hash of the survey's plan while the server has its data.
+        """Return the key of a table that has the hash of the survey's plan while the server has its data.
 
         In a cluster each counter needs its own, because a script sees only keys of one slot.
         """

@@ -102,6 +102,8 @@ class AofRewriter:
         """Request another rewrite if the last one failed; return the seconds until the next check."""
         try:
             reply = self._redis.info("persistence", **self._all_nodes())
+        except redis.ResponseError:  # this user may not read it
+            return None
         except FAILURES:
             return _RETRY_SECONDS
         servers = list(reply.values()) if self._is_cluster else [reply]

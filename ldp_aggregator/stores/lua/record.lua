@@ -1,6 +1,6 @@
 -- Counts a batch of reports of one question, completely or not at all.
 -- KEYS: ids (hash id -> mark), sums (a string of 64-bit integers, big-endian: n, then the cells);
---       optionally a hash that has the hash of the survey's plan, unless the server has lost its data
+--       optionally a table of surveys and hashes of their plans, which lacks the survey if its data are lost
 -- ARGV: the reports, each 16 bytes of id and 8 of mark, in one string; the number of cells d;
 --       the changes, "cell amount cell amount ..." in decimal; with a third key the survey and the hash of its
 --       plan

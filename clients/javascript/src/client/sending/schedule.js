@@ -103,8 +103,8 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
   }
 
   /**
-   * Record that an attempt has ended. Draw new times: for its report, for those of a collector that failed, and for those that
-   * fell due meanwhile, because they must not follow it at once.
+   * Record that an attempt has ended. Draw new times for its report, for those of a collector that failed, and
+   * for those that fell due meanwhile, because they must not follow it at once.
    *
    * @param {WaitingReport} attempted
    * @param {boolean} [isShared]

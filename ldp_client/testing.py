@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -31,7 +31,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.randomise import read_report
 from encoders.survey.signature import signature_text
 from ldp_client.client import Client, _clients
-from ldp_client.errors import TransportError
+from ldp_client.errors import JournalError, TransportError
 from ldp_client.opt_out import OPT_OUT_VARIABLES, REHEARSAL_VARIABLE
 from ldp_client.sending.process_exit import stop_senders
 from ldp_client.transport import HttpTransport, Response, Transport
@@ -245,6 +245,8 @@ def _restore_clients() -> Iterator[list[Client]]:
     try:
         yield defaults
     finally:
+        for client in defaults:
+            _withdraw_reports_of_the_test(client)
         for client, (state, plan) in before.items():
             vars(client).update(state)
             client._participation._plan = plan
@@ -253,6 +255,16 @@ def _restore_clients() -> Iterator[list[Client]]:
                 client._reset()
         for sender in senders:
             sender.resume()
+
+
+def _withdraw_reports_of_the_test(client: Client) -> None:
+    """Withdraw what the test made in a journal that is kept, and that still waits: it would be sent later."""
+    sender = client._sender
+    if client._own_journal and sender:
+        with suppress(JournalError):
+            for survey in set(sender._journal.queued_surveys()) - sender._paused:
+                if survey.key in sender._new_report_spreads:  # made by this process
+                    sender._journal.withdraw(survey)
 
 
 def _find_clients_with_defaults() -> list[Client]:

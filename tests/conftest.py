@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import ldp_client
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -20,6 +22,19 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THR
     os.environ.setdefault(_variable, "1")
 
 pytest_plugins = ["ldp_client.testing"]
+
+
+@pytest.fixture(autouse=True)
+def close_clients_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close the clients of each test, whose threads would send and log during later tests.
+
+    `monkeypatch` is used so that it is undone later: until a client is closed, it sees what its test changed.
+    """
+    from tests.support.open_clients import close_clients
+
+    monkeypatch.setattr(ldp_client, "_client", None)
+    yield
+    close_clients()
 
 
 @pytest.fixture(scope="session")

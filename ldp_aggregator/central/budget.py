@@ -9,7 +9,7 @@ from fractions import Fraction
 from ldp_aggregator.central.coded_rows import CentralError
 
 ADD_REMOVE, REPLACE = "add-remove", "replace"
-MAX_EPSILON = 700
+MAX_EPSILON = 1000
 MIN_ROW_EPSILON = Fraction(1, 10**6)
 _PARTS = 1 << 10
 _MAX_EXPONENT = 700

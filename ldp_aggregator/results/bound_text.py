@@ -26,7 +26,7 @@ def percent_at_most(share: float) -> str:
     return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
 
 
-def factor_at_most(factor: float) -> str:
+def factor_at_most(factor: float | Decimal) -> str:
     """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
     rounded = _ROUND_UP.plus(Decimal(factor))
     return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from typing import Any
 
@@ -38,6 +37,8 @@ NEIGHBOURS = {
 _SHORT = Context(prec=4, rounding=ROUND_CEILING)
 _LONG = Context(prec=60, rounding=ROUND_CEILING)
 _LEAST_PLAIN = -7
+_MAX_FACTOR = Decimal("1e300")
+"""Above this a double overflows, and beliefs are certain."""
 
 
 def format_amount(text: str) -> str:
@@ -101,7 +102,8 @@ class CentralDescription:
     def describe_privacy(self) -> Iterator[str]:
         """Yield sentences about the promise."""
         adjacency = self.privacy["adjacency"]
-        factor = math.exp(float(parse_amount(self.privacy["epsilon"])))
+        epsilon = parse_amount(self.privacy["epsilon"])
+        factor = (Decimal(epsilon.numerator) / epsilon.denominator).exp()  # doubles end at e^709
         yield (
             "A trusted curator had the rows of all people. The released model is "
             f"({self.epsilon}, {format_amount(self.privacy['delta'])})-differentially private: for two data "
@@ -113,7 +115,8 @@ class CentralDescription:
                 "A person's rows are added or removed as a whole. A change of their content is a removal and "
                 "an addition, so it is protected with twice this epsilon."
             )
-        examples = (f"{before} becomes at most {after}" for before, after in describe_beliefs(factor))
+        beliefs = describe_beliefs(float(min(factor, _MAX_FACTOR)))
+        examples = (f"{before} becomes at most {after}" for before, after in beliefs)
         yield f"A belief about which of two such data sets it was of {'; of '.join(examples)}."
         yield (
             "This is not local differential privacy: the curator saw every answer, and must protect the rows "

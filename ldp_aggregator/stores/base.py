@@ -136,6 +136,8 @@ class Store(Protocol):
     def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this survey.
 
+        A survey with another plan than now is missing, too.
+
         Parameters
         ----------
         survey : str

@@ -28,7 +28,7 @@ from ldp_aggregator.stores.base import (
 )
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
-from ldp_aggregator.stores.redis_counters import counter_keys, script_arguments, unpack_total
+from ldp_aggregator.stores.redis_counters import counter_keys, hash_plan, script_arguments, unpack_total
 from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 
@@ -62,7 +62,7 @@ class RedisStore:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         self._is_cluster = url.startswith(_CLUSTER_SCHEME)
-        self._required: dict[str, Sequence[str]] = {}
+        self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
         try:
             if self._is_cluster:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
@@ -87,11 +87,10 @@ class RedisStore:
                 and self._redis.hget(_PLANS_KEY, survey) != plan
             ):
                 raise changed_plan_error(survey)
-            if self._is_cluster:
-                pipeline = self._redis.pipeline(transaction=False)
-                for counter in counters:
-                    pipeline.hset(self._marker_key(survey, counter), survey, 1)
-                pipeline.execute()
+            pipeline = self._redis.pipeline(transaction=False)
+            for key in self._marker_keys(survey, counters):
+                pipeline.hset(key, survey, hash_plan(plan))
+            pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
@@ -99,8 +98,9 @@ class RedisStore:
             return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
 
     def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
-        """Look for the survey in the script that counts; see :meth:`Store.require_survey`."""
-        self._required[survey] = counters
+        """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
+        with store_errors():
+            self._required[survey] = hash_plan(self._redis.hget(_PLANS_KEY, survey)), counters
 
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
@@ -138,7 +138,7 @@ class RedisStore:
                 nodes.append(self._target_of_key(keys[0]))
                 if batch.survey in self._required:
                     keys.append(self._marker_key(batch.survey, batch.counter))
-                    arguments.append(batch.survey)
+                    arguments += [batch.survey, self._required[batch.survey][0]]
                 pipeline.execute_command("EVAL", _RECORD_SCRIPT, len(keys), *keys, *arguments, **nodes[-1])
             queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
@@ -230,22 +230,29 @@ class RedisStore:
             return
         pipeline = self._redis.pipeline(transaction=False)
         places = [
-            (survey, key)
-            for survey, counters in self._required.items()
-            for key in {_PLANS_KEY, *(self._marker_key(survey, each) for each in counters)}
+            (survey, plan_hash, key)
+            for survey, (plan_hash, counters) in self._required.items()
+            for key in {_PLANS_KEY, *self._marker_keys(survey, counters)}
         ]
-        for survey, key in places:
-            pipeline.hexists(key, survey)
+        for survey, _, key in places:
+            pipeline.hget(key, survey)
         found = zip(places, pipeline.execute(), strict=True)
-        if missing := {survey for (survey, _), exists in found if not exists}:
+        if missing := {
+            survey
+            for (survey, plan_hash, key), value in found
+            if plan_hash != (hash_plan(value) if key == _PLANS_KEY else value)
+        }:
             raise MissingSurveyError(missing)
 
+    def _marker_keys(self, survey: str, counters: Sequence[str]) -> set[str]:
+        return {self._marker_key(survey, each) for each in (counters if self._is_cluster else [""])}
+
     def _marker_key(self, survey: str, counter: str) -> str:
-        """Return the key of a hash that has the survey while the server has the data of the counter.
+        """Return the key of a table that has the hash of the survey's plan while the server has its data.
 
         In a cluster each counter needs its own, because a script sees only keys of one slot.
         """
-        return f"ldp:{{{survey}:{counter}}}:published" if self._is_cluster else _PLANS_KEY
+        return f"ldp:{{{survey}:{counter}}}:published" if self._is_cluster else "ldp:published"
 
     def _require_password(self, policy: StorePolicy) -> None:
         parts = urlsplit(self._url)

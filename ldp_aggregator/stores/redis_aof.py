@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from importlib.resources import files
+from random import SystemRandom
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,6 +23,7 @@ _MARGIN_SECONDS = 0.1
 _GROWTH_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "finish_growth.lua").read_text()
 _THOUSANDS_PER_CALL = 10
 _ID_KEYS = "ldp:{*}:ids"
+_draw_uniform = SystemRandom().random
 _REWRITE_KEY = "ldp:rewriting"
 """Key of the lock that a collector takes before it requests a rewrite; it expires."""
 
@@ -42,11 +44,12 @@ class AofRewriter:
         self._is_cluster = is_cluster
         self._seconds = seconds
         self._task = BackgroundTask(self._rewrite)
+        self._check = BackgroundTask(self._check_rewrite)
 
     def request(self) -> None:
-        """Schedule a rewrite within the interval."""
+        """Schedule a rewrite at a random time within the interval: the new file shows when it was written."""
         if self._seconds:
-            self._task.request(self._seconds)
+            self._task.request(self._seconds * _draw_uniform())
 
     def close(self) -> None:
         """Start a rewrite now, if one was pending.
@@ -54,6 +57,7 @@ class AofRewriter:
         Redis refuses during another rewrite; the last reports then stay in order of arrival until a
         collector runs again.
         """
+        self._check.cancel()
         if self._task.cancel():
             with suppress(*FAILURES):
                 self._rewrite_now()
@@ -61,8 +65,7 @@ class AofRewriter:
     def _rewrite_now(self) -> None:
         with suppress(*FAILURES):  # without it, the file is written all the same
             self._finish_growth()
-        nodes = {"target_nodes": self._redis.get_primaries()} if self._is_cluster else {}
-        self._redis.execute_command("BGREWRITEAOF", **nodes)
+        self._redis.execute_command("BGREWRITEAOF", **self._all_nodes())
 
     def _finish_growth(self) -> None:
         """Make Redis finish the growth of the hashes of ids.
@@ -86,6 +89,7 @@ class AofRewriter:
                 remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
                 return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
             self._rewrite_now()
+            self._check.request(_RETRY_SECONDS)
         except redis.ResponseError as error:
             with suppress(*FAILURES):
                 self._redis.delete(_REWRITE_KEY)
@@ -93,6 +97,24 @@ class AofRewriter:
         except FAILURES:
             return _RETRY_SECONDS
         return None
+
+    def _check_rewrite(self) -> float | None:
+        """Request another rewrite if the last one failed; return the seconds until the next check."""
+        try:
+            reply = self._redis.info("persistence", **self._all_nodes())
+        except redis.ResponseError:  # this user may not read it
+            return None
+        except FAILURES:
+            return _RETRY_SECONDS
+        servers = list(reply.values()) if self._is_cluster else [reply]
+        if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
+            return _RETRY_SECONDS
+        if any(each["aof_last_bgrewrite_status"] != "ok" for each in servers):
+            self._task.request(_RETRY_SECONDS)
+        return None
+
+    def _all_nodes(self) -> dict[str, Any]:
+        return {"target_nodes": self._redis.get_primaries()} if self._is_cluster else {}
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from ldp_aggregator.stores.base import Batch, Total, merge_batches
@@ -19,6 +21,11 @@ def script_arguments(batch: Batch) -> list[bytes | int | str]:
     changed = np.flatnonzero(batch.tally)
     pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
     return [entries, len(batch.tally), " ".join(map(str, pairs.tolist()))]
+
+
+def hash_plan(plan: bytes | None) -> bytes:
+    """Return a short name of a survey's plan; empty if the survey has none."""
+    return hashlib.sha256(plan).hexdigest().encode() if plan else b""
 
 
 def unpack_total(sums: bytes) -> Total:

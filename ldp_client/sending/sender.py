@@ -243,6 +243,7 @@ class Sender:
             return
         log_report(survey, "an attempt begins")
         response = post_report(transport, survey, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
+        record_latest_attempt(self._journal.key, self._schedule.end_attempt())
         if response and is_debugging():
             log_report(survey, describe_response(response))
         outcome = parse_outcome(response) if response else None
@@ -272,7 +273,6 @@ class Sender:
             self._schedule.begin_attempt(survey)
             if self._mode is SendingMode.LAST_REPORT:  # the exit must not send another one right after it
                 self._mode = SendingMode.LAST_REPORT_TRIED
-            record_latest_attempt(self._journal.key, self._schedule.latest_attempt)
             return client, client.transport if client else self._clients.last_transport
 
     def _handle_failure(self, survey: SurveyIdentity, response: Response | None) -> None:

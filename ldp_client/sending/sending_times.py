@@ -169,6 +169,11 @@ class SendingSchedule:
         report.is_tried, report.is_urgent = True, report.stays_urgent
         self.latest_attempt = (survey, self._clock())
 
+    def end_attempt(self) -> tuple[SurveyIdentity | None, float]:
+        """Record that the latest attempt ends, whose response no report may follow at once; return it."""
+        self.latest_attempt = (self.latest_attempt[0], self._clock())
+        return self.latest_attempt
+
     def collector_failed(self, survey: SurveyIdentity, response: Response | None) -> None:
         """Draw new times for all reports of a collector that did not respond, or cannot serve any."""
         now, failed = self._clock(), self._reports[survey]

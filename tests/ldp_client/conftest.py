@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan, read_survey
-from ldp_client import Client, Response, TransportError
+from ldp_client import Client, Response, State, TransportError
 from ldp_client.journal import file
+from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 
 URL = "http://collector.test/v1/surveys/sleep"
@@ -51,6 +52,11 @@ class FakeTransport:
     @property
     def bodies(self) -> list[bytes | None]:
         return [body for method, _, body in self.requests if method == "POST"]
+
+
+def wait_for_attempt(client: Client) -> None:
+    """Wait until the first attempt to send the client's report has failed, or has ended its waiting."""
+    wait_for(lambda: (receipt := client.status()).reason or receipt.state is not State.QUEUED)
 
 
 @pytest.fixture

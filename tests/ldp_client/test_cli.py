@@ -10,7 +10,7 @@ import pytest
 from encoders.survey import Plan
 from ldp_client import Response, State, TransportError
 from ldp_client.cli import main
-from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport, wait_for_attempt
 
 DOWN = TransportError("no network")
 CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
@@ -60,7 +60,7 @@ def test_preview_shows_the_bytes_of_the_queued_report(run: Callable[..., str], c
     transport = FakeTransport(DOWN)
     one = client(transport)
     one.report(ROW, "no")
-    one.flush(0.05)
+    wait_for_attempt(one)
     shown = run("preview", "sleep")
     assert transport.bodies[0] is not None
     assert transport.bodies[0].hex() in "".join(shown.split())

@@ -16,7 +16,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Plan, read_survey
 from encoders.survey.invitation import draw_invitation
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 
@@ -66,6 +66,7 @@ class Device:
         client.grant()
         client.report(*ROWS[State.QUEUED])
         client.flush(0.2)
+        wait_for_attempt(client)
         return client
 
     @property
@@ -96,7 +97,7 @@ def queued(device: Device) -> State:
 
 
 def sent(device: Device) -> State:
-    return device.answer(DOWN, RECORDED).status().state
+    return device.answer(DOWN, RECORDED).flush().state
 
 
 def duplicate(device: Device) -> State:

@@ -14,7 +14,7 @@ from ldp_client import (
     State,
     TransportError,
 )
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 
 
@@ -61,6 +61,7 @@ def test_undelivered_report_is_sent_by_the_next_run(client: Build) -> None:
     down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
+    wait_for_attempt(first)
     assert first.flush(0.05).state is State.QUEUED
     first.close()
     second = client(up)

@@ -12,7 +12,7 @@ from encoders.survey.signature import signature_text
 from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
 from ldp_client.sending.process_exit import get_sender
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
 from tests.support.surveys import SLEEP
 
 DOWN = TransportError("no network")
@@ -50,7 +50,7 @@ def test_withdrawing_deletes_the_queued_report_permanently(client: Build, tmp_pa
     down = FakeTransport(DOWN)
     one = client(down)
     one.report(ROW, "no")
-    one.flush(0.05)
+    wait_for_attempt(one)
     (body,) = set(down.bodies)
     assert body is not None
     assert body in (tmp_path / "journal.db").read_bytes()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections import OrderedDict
 from itertools import count
 from pathlib import Path
@@ -27,6 +26,7 @@ from ldp_client.cli import main
 from ldp_client.testing import Recorder
 from ldp_client.transport import Transport
 from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.support.open_clients import client_threads
 
 WRONG_ROW = {"age": "older", "hours": 7.5}
 
@@ -58,7 +58,6 @@ def test_a_rehearsal_goes_through_every_state_and_can_be_repeated(
     plan: Plan, transport: FakeTransport, tmp_path: Path
 ) -> None:
     outcomes: list[Receipt] = []
-    others = set(threading.enumerate())  # a client of an earlier test may still end
     with Client(URL, rehearsal=True, transport=transport, spread=0, on_outcome=outcomes.append) as one:
         receipts = [one.status(), one.report(ROW, "no"), one.grant()]
         for _ in range(3):
@@ -81,7 +80,7 @@ def test_a_rehearsal_goes_through_every_state_and_can_be_repeated(
         assert str(receipt).startswith("rehearsal: ")
     assert [method for method, _, _ in transport.requests] == ["GET"]
     assert files_in(tmp_path) == {}
-    assert not any(thread.name == "ldp-client" for thread in set(threading.enumerate()) - others)
+    assert not client_threads()
 
 
 def test_a_rehearsal_makes_the_bytes_of_a_valid_report(transport: FakeTransport, plan: Plan) -> None:

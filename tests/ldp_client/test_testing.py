@@ -20,7 +20,7 @@ import ldp_client
 from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import BEHAVIOURS, Recorder, recording
-from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 
@@ -273,7 +273,7 @@ def test_the_example_of_the_documentation_passes(
         ("busy", 5, State.QUEUED, "too-many-requests"),
         ("closed", 5, State.QUEUED, "closed-once"),
         ("rejected", 5, State.REJECTED, "bad-payload"),
-        ("plan-changed", 1, State.QUEUED, "wrong-plan"),
+        ("plan-changed", 0.3, State.QUEUED, "wrong-plan"),
         ("slow", 0.3, State.QUEUED, "no-answer-yet"),
     ],
 )
@@ -282,8 +282,10 @@ def test_recorder_responds_like_a_collector_in_trouble(
 ) -> None:
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
-        ldp_recorder.respond(behaviour)
+        ldp_recorder.respond(behaviour, seconds=60)
         client.report(ROW, "no")
+        if behaviour != "slow":
+            wait_for_attempt(client)
         receipt = client.flush(seconds)
         ldp_recorder.offline = True  # nothing more is sent when the client is closed
     assert (receipt.state, receipt.reason) == (state, reason)

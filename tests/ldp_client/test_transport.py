@@ -86,15 +86,15 @@ def test_connection_without_a_server_is_a_transport_error() -> None:
 
 @contextmanager
 def _dripping(start: bytes) -> Iterator[int]:
-    """Accept one connection and send it some bytes at once, then one at a time for ever."""
-    done = threading.Event()
+    """Accept one connection and send it some bytes at once, then one at a time for half a minute."""
+    done, end = threading.Event(), time.monotonic() + 30.0
 
     def drip() -> None:
         with suppress(OSError):
             connection, _ = listener.accept()
             with connection:
                 connection.sendall(start)
-                while not done.wait(0.02):
+                while time.monotonic() < end and not done.wait(0.02):
                     connection.sendall(b"x")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -121,9 +121,10 @@ def _dripping(start: bytes) -> Iterator[int]:
 def test_a_server_that_drips_is_cut_off_in_time(scheme: str, start: bytes) -> None:
     with _dripping(start) as port:
         began = time.monotonic()
-        with pytest.raises(TransportError):
+        with pytest.raises(TransportError) as raised:
             HttpTransport().request("GET", f"{scheme}://127.0.0.1:{port}/", None, 0.15)
-        assert 0.12 < time.monotonic() - began < 1.5
+        assert time.monotonic() - began > 0.12
+        assert isinstance(raised.value.__cause__, TimeoutError)  # the server has not ended the connection
 
 
 def test_a_request_starts_no_thread(
@@ -158,19 +159,25 @@ def _unaccepting() -> Iterator[tuple[str, int]]:
 def test_a_host_s_addresses_share_one_deadline(
     server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port = int(server[0].rpartition(":")[2])
+    port, timeouts, set_timeout = int(server[0].rpartition(":")[2]), list[float](), socket.socket.settimeout
+
+    def record_timeout(line: socket.socket, seconds: float | None) -> None:
+        timeouts.append(seconds or 0.0)
+        set_timeout(line, seconds)
+
+    monkeypatch.setattr(socket.socket, "settimeout", record_timeout)
     with _unaccepting() as nowhere:
         for places, answered in (([nowhere, ("127.0.0.1", port)], True), ([nowhere] * 4, False)):
             found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", place) for place in places]
             found.insert(0, (socket.AF_INET, -1, 0, "", nowhere))  # of a kind that this machine lacks
             monkeypatch.setattr(socket, "getaddrinfo", lambda *_, found=found, **__: found)
-            began = time.monotonic()
+            timeouts.clear()
             if answered:
-                assert HttpTransport().request("POST", "http://collector.test/", b"", 1.0).status == 503
+                assert HttpTransport().request("POST", "http://collector.test/", b"", 2.0).status == 503
             else:
                 with pytest.raises(TransportError):
                     HttpTransport().request("POST", "http://collector.test/", b"", 0.5)
-            assert time.monotonic() - began < 1.5
+                assert sum(timeouts) < 0.6  # each attempt lasts for as long as it may
 
 
 def test_retry_after_date_is_compared_with_the_server_s_clock(

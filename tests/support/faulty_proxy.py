@@ -28,12 +28,15 @@ class Proxy:
         How the next requests fail: one of `FAULTS`, or an empty string.
     delay : float
         Seconds before a response is relayed.
+    before_response : callable
+        Called before a response is relayed.
     """
 
     def __init__(self, collector: tuple[str, int]) -> None:
         self._collector = collector
         self.fault = ""
         self.delay = 0.0
+        self.before_response: Callable[[], object] = lambda: None
         self.bodies: list[tuple[bytes, bool]] = []
         self._done = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -122,6 +125,7 @@ class Proxy:
 
     def _relay(self, line: socket.socket, response: bytes, fault: str) -> None:
         self._done.wait(self.delay)
+        self.before_response()
         if fault == "drips":
             for place in range(len(response)):
                 line.sendall(response[place : place + 1])

@@ -1,14 +1,15 @@
 -- Counts a batch of reports of one question, completely or not at all.
 -- KEYS: ids (hash id -> mark), sums (a string of 64-bit integers, big-endian: n, then the cells);
---       optionally a hash that has the survey unless the server has lost its data
+--       optionally a table of surveys and hashes of their plans, which lacks the survey if its data are lost
 -- ARGV: the reports, each 16 bytes of id and 8 of mark, in one string; the number of cells d;
---       the changes, "cell amount cell amount ..." in decimal; with a third key the survey
+--       the changes, "cell amount cell amount ..." in decimal; with a third key the survey and the hash of its
+--       plan
 -- Returns: known ids and their marks, flat; empty if the batch was counted.
 local AT_ONCE = 1000 -- below Lua's limit on the arguments of a call
 local entries, d = ARGV[1], tonumber(ARGV[2])
 local reports = #entries / 24
 
-if KEYS[3] and redis.call('HEXISTS', KEYS[3], ARGV[4]) == 0 then
+if KEYS[3] and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
   return redis.error_reply('LDP missing ' .. ARGV[4])
 end
 

@@ -44,10 +44,10 @@ class Running(KillableCollector):
 
     def post(self, plan: Plan) -> int:
         body = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
-        return self._request("/v1/surveys/sleep/reports", body)[0]
+        return self.request("/v1/surveys/sleep/reports", body)[0]
 
     def ready(self) -> tuple[int, dict[str, object]]:
-        status, body = self._request("/readyz")
+        status, body = self.request("/readyz")
         return status, json.loads(body)
 
     def reload(self, event: str) -> dict[str, object]:
@@ -57,7 +57,7 @@ class Running(KillableCollector):
         wait_for(lambda: len(self.events(event)) > before)
         return self.events(event)[-1]
 
-    def _request(self, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    def request(self, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         request = urllib.request.Request(self.base + path, body, {"Content-Type": MEDIA_TYPE} if body else {})
         try:
             with urllib.request.urlopen(request, timeout=30) as response:

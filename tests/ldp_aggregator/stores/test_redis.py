@@ -316,6 +316,62 @@ def test_a_file_written_while_the_hash_table_grows_shows_no_order(tmp_path: Path
         server.stop()
 
 
+def test_a_snapshot_shows_no_order_of_reports(tmp_path: Path) -> None:
+    server = LocalRedis(tmp_path)
+    server.start()
+    try:
+        store = RedisStore(server.url)
+        names = [random.Random(turn).randbytes(16) for turn in range(600)]
+        for name in names:
+            record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
+        with redis.Redis.from_url(server.url) as client:
+            client.save()
+        assert_no_order((tmp_path / "dump.rdb").read_bytes(), names)
+        store.close()
+    finally:
+        server.stop()
+
+
+def test_the_time_of_a_rewrite_is_drawn_within_the_interval(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the file contains this time, and would otherwise show the arrival of the first report
+    monkeypatch.setattr("ldp_aggregator.stores.redis_aof._draw_uniform", lambda: 0.001)
+    store = RedisStore(f"{url}?rewrite_seconds=1000")
+    store.check_durability(StorePolicy())
+    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+    with redis.Redis.from_url(url) as client:
+        wait_for(lambda: "cmdstat_bgrewriteaof" in client.info("commandstats"))
+    store.close()
+
+
+def test_a_rewrite_that_fails_is_requested_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldp_aggregator.stores.redis_aof._RETRY_SECONDS", 0.05)
+    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "10000000")  # microseconds per key
+    server.start()
+    try:
+        store = RedisStore(f"{server.url}?rewrite_seconds=1")
+        store.check_durability(StorePolicy())
+        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
+        with redis.Redis.from_url(server.url) as client:
+            os.kill(rewriting_process(client), signal.SIGKILL)
+            client.config_set("rdb-key-save-delay", 0)
+            wait_for(lambda: client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] >= 2)
+            wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
+        store.close()
+    finally:
+        server.stop()
+
+
+def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(cluster_nodes: Sequence[ClusterNode]) -> None:
+    store = RedisStore(cluster_nodes[0].url)
+    rewriter = store._rewriter
+    rewriter._rewrite_now()
+    wait_for(lambda: rewriter._check_rewrite() is None)
+    assert not any(rewrites_file(node.client) for node in cluster_nodes)
+    store.close()
+
+
 def test_two_collectors_rewrite_the_file_once_per_interval(url: str) -> None:
     stores = [RedisStore(f"{url}?rewrite_seconds=1") for _ in range(2)]
     with redis.Redis.from_url(url) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +18,17 @@ from ldp_client import (
     TransportError,
 )
 from ldp_client.policy import ClientPolicy
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
+from tests.support.open_clients import client_threads
 from tests.support.servers import wait_for
 
 
 def test_closing_interrupts_a_long_wait(client: Build) -> None:
     one = client(FakeTransport(Response(503, b"", 300.0)))
     one.report(ROW, "no")
-    time.sleep(0.05)
-    start = time.monotonic()
-    one.close()
-    assert time.monotonic() - start < 1.0
+    wait_for_attempt(one)
+    one.close(30)
+    assert not client_threads()
 
 
 def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> None:
@@ -36,7 +37,7 @@ def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> Non
     one.report(ROW, "no")
     time.sleep(0.1)
     assert transport.bodies == []
-    one.close()
+    one.close(30)
     assert len(transport.bodies) == 1
 
 
@@ -44,8 +45,9 @@ def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
     transport = FakeTransport(Response(503, b"", 30.0), RECORDED)
     one = client(transport)
     one.report(ROW, "no")
-    assert one.flush(0.2).state is State.QUEUED
-    assert one.flush(0.2).state is State.QUEUED
+    wait_for_attempt(one)
+    for _ in range(2):
+        assert one.flush(0.2).state is State.QUEUED
     assert len(transport.bodies) == 1
 
 
@@ -58,6 +60,7 @@ def test_failing_survey_does_not_delay_another(client: Build, plan: Plan) -> Non
     transport = TwoSurveys(RECORDED)
     gone = client(transport)
     gone.report(ROW, "no")
+    wait_for_attempt(gone)
     assert gone.flush(0.05).state is State.QUEUED
     diet_plan = replace(plan, id="diet", family="diet")
     url = "http://collector.test/v1/surveys/diet"
@@ -82,7 +85,7 @@ def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(
     down = FakeTransport(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
     keeper.report(ROW, "no")
-    keeper.flush(0.2)
+    wait_for_attempt(keeper)
     keeper.close()
     assert down.bodies
     assert client(FakeTransport(RECORDED), granted=False).flush(5.0).state is State.SENT
@@ -106,6 +109,7 @@ def test_a_report_that_still_waits_has_a_reason(
 ) -> None:
     one = client(FakeTransport(response))
     one.report(ROW, "no")
+    wait_for_attempt(one)
     for receipt in (one.flush(0.1), one.status()):
         assert (receipt.state, receipt.reason) == (State.QUEUED, reason)
         assert words in receipt.why
@@ -124,7 +128,7 @@ def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build,
     transport = FakeTransport(Response(503, b'{"reason":"store-unavailable"}', 30.0))
     one = client(transport)
     one.report(ROW, "no")
-    one.flush(0.1)
+    wait_for_attempt(one)
     diet_plan = replace(plan, id="diet", family="diet")
     url = "http://collector.test/v1/surveys/diet"
     with Client(diet_plan, url, journal=one._journal, transport=transport) as second:
@@ -135,9 +139,11 @@ def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build,
 
 
 def test_a_flush_without_an_attempt_has_a_reason(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    responds = threading.Event()
+
     class Slow(FakeTransport):
         def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-            time.sleep(0.3)
+            assert responds.wait(30)
             return super().request(method, url, body, timeout)
 
     one = client(Slow(TransportError("late")), spread=1e9)
@@ -146,6 +152,7 @@ def test_a_flush_without_an_attempt_has_a_reason(client: Build, monkeypatch: pyt
     receipt = one.flush(0.05)
     assert (receipt.state, receipt.reason) == (State.QUEUED, "no-answer-yet")
     assert receipt.why
+    responds.set()
     two = client(FakeTransport(RECORDED), journal=":memory:", spread=1e9)
     two.report(ROW, "no")
     monkeypatch.setenv("DO_NOT_TRACK", "1")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -89,11 +92,14 @@ def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRo
 
 
 def test_the_same_command_sends_a_message_that_waits(
-    run: Run, collector: Collector, write_rows: WriteRows
+    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("grant", URL)
     collector.respond(DOWN)
-    code, out, shown = run("report", URL, write_rows(50), "--timeout", "0.01")
+    clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=lambda _: None, time=time.time)
+    with monkeypatch.context() as patch:
+        patch.setattr("ldp_client.silo.sending.time", clock)  # an attempt takes a second
+        code, out, shown = run("report", URL, write_rows(50), "--timeout", "2")
     assert code == 3
     assert "epoch 1: waits to be sent (collector-unreachable: the collector did not respond" in out
     assert out.endswith("the message waits in the journal: the same command sends the same bytes\n")

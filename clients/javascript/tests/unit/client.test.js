@@ -1,6 +1,7 @@
 /** Rules of the client that no browser is needed for: options, journal, family, budget, transport. */
 
 import assert from "node:assert/strict";
+import { Socket } from "node:net";
 import { afterEach, test } from "node:test";
 
 import { Client } from "../../src/index.js";
@@ -43,6 +44,26 @@ for (const [reason, survey, options] of MISTAKES) {
     assert.throws(() => new Client(survey, options), { reason });
   });
 }
+
+test("a client with the recorder connects to nothing", async (context) => {
+  const connect = context.mock.method(Socket.prototype, "connect");
+  const recorder = new Recorder(PLAN);
+  for (const behaviour of /** @type {const} */ (["normal", "busy", "closed", "rejected", "sign-in page"])) {
+    recorder.respond("normal");
+    const { client } = makeClient({ recorder, spread: 0 });
+    await client.grant();
+    recorder.respond(behaviour);
+    await client.report(ROW, LABEL);
+    await client.flush(0.01);
+    recorder.isOffline = true;
+    await client.close();
+    recorder.isOffline = false;
+  }
+  assert.ok(recorder.bodies.length >= 4);
+  assert.equal(connect.mock.callCount(), 0);
+  await fetch("http://127.0.0.1:65534/").catch(() => {});
+  assert.equal(connect.mock.callCount(), 1, "the mock sees connections");
+});
 
 test("an unknown option is named", () => {
   const options = /** @type {any} */ ({ person: null, max_total_epsilon: 1 });

@@ -186,13 +186,16 @@ test("a report is not due during its attempt", () => {
   assert.equal(secondsLeft(schedule, ONE, set.time), 0.25);
 });
 
-test("at the end of the page one untried report is sent, and none after another one", () => {
+test("at the end of the page one untried report is sent, and none during or right after another one", () => {
   const { schedule, set } = setSchedule();
   add(schedule, ONE, HOUR);
   add(schedule, TWO, HOUR);
   const report = schedule.nextBeforeEnd();
   assert.ok(report);
   schedule.begin(report);
+  set.time += HOUR;
+  assert.equal(schedule.nextBeforeEnd(), undefined);
+  schedule.remove(report);
   assert.equal(schedule.nextBeforeEnd(), undefined);
   set.time += HOUR;
   assert.ok(schedule.nextBeforeEnd());

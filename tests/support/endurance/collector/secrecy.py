@@ -277,6 +277,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:texts",
         "ldp:windows",
         f"ldp:rejections:{plan.id}",
+        "ldp:published",
         "ldp:ready",
         "ldp:rewriting",
     }, keys

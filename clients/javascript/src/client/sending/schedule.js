@@ -71,7 +71,7 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
    * @type {Map<string, Failure & { count: number, end: number, roundedEnd: number }>}
    */
   const failures = new Map();
-  /** The time of the latest attempt. */
+  /** The end of the latest attempt; infinite while it lasts. */
   let latest = -Infinity;
 
   /** @param {SurveyIdentity} entry */
@@ -105,13 +105,14 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
   }
 
   /**
-   * Draw new times after an attempt: for its report, for those of a collector that failed, and for those that
-   * fell due meanwhile, because they must not follow it at once.
+   * Record that an attempt has ended. Draw new times for its report, for those of a collector that failed, and
+   * for those that fell due meanwhile, because they must not follow it at once.
    *
    * @param {WaitingReport} attempted
    * @param {boolean} [isShared]
    */
   function redraw(attempted, isShared) {
+    latest = clock();
     for (const report of reports.values()) {
       const isConcerned = isShared && report.entry.origin === attempted.entry.origin;
       if (report === attempted || report.due <= clock() || isConcerned) draw(report);
@@ -179,7 +180,7 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
     begin(report) {
       report.isTried = true;
       report.due = Infinity;
-      latest = clock();
+      latest = Infinity;
     },
 
     /**

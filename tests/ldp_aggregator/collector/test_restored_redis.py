@@ -1,0 +1,117 @@
+"""A running collector whose Redis restarts with another file: emptied, another survey's, or an older copy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.stores import open_store
+from ldp_aggregator.stores.base import count_reports
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.test_lost_store import Running
+from tests.support.servers import LocalRedis, wait_for
+
+pytestmark = pytest.mark.slow
+
+
+class Trial:
+    """A collector that has counted reports in a Redis whose file can be replaced."""
+
+    def __init__(self, survey: Path, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        self.redis = LocalRedis(folder)
+        self.redis.start()
+        self.collector = Running(survey, self.redis.url)
+        self.collector.start()
+
+    @property
+    def files(self) -> Path:
+        return self.folder / "appendonlydir"
+
+    def post(self, count: int) -> list[int]:
+        return [self.collector.post(self.plan) for _ in range(count)]
+
+    def restart_redis(self, files: Path | None) -> None:
+        """Kill Redis, and start it with copies of other files, or with none."""
+        self.redis.kill()
+        shutil.rmtree(self.files)
+        if files:
+            shutil.copytree(files, self.files)
+        self.redis.start()
+
+    def count(self) -> int:
+        store = open_store(self.redis.url)
+        try:
+            return count_reports(store.totals(self.plan.id))
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def trial(survey: Path, tmp_path: Path, plan: Plan) -> Iterator[Trial]:
+    made = Trial(survey, tmp_path, plan)
+    try:
+        yield made
+    finally:
+        made.collector.stop()
+        made.redis.stop()
+
+
+def files_of_another_redis(folder: Path, survey: str) -> Path:
+    """Return the files of a Redis that holds another survey."""
+    folder.mkdir()
+    other = LocalRedis(folder)
+    other.start()
+    try:
+        store, plan = open_store(other.url), read_survey(survey).compile()
+        store.publish(plan.id, plan.json)
+        store.close()
+    finally:
+        other.kill()
+    return folder / "appendonlydir"
+
+
+OTHERS = {
+    "no file": None,
+    "another survey": SURVEY.replace('id = "sleep"', 'id = "diet"'),
+    "another plan of the same survey": SURVEY.replace("epsilon = 1.0", "epsilon = 2.0"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(
+    trial: Trial, tmp_path: Path, other: str
+) -> None:
+    survey, copy = OTHERS[other], tmp_path / "copy"
+    assert trial.post(3) == [200] * 3
+    shutil.copytree(trial.files, copy)
+    trial.restart_redis(survey and files_of_another_redis(tmp_path / "other", survey))
+    assert set(trial.post(10)) == {503}
+    wait_for(lambda: trial.collector.ready()[0] == 503)
+    wait_for(lambda: trial.collector.ready()[1]["detail"] == "the store cannot be used now: survey-missing")
+    assert trial.count() == 0
+    trial.restart_redis(copy)
+    wait_for(lambda: trial.collector.ready()[0] == 200)
+    assert trial.post(2) == [200] * 2
+    assert trial.count() == 5
+
+
+def test_after_an_older_copy_no_report_is_counted_twice(trial: Trial, tmp_path: Path) -> None:
+    def send(report: bytes) -> str:
+        status, body = trial.collector.request("/v1/surveys/sleep/reports", report)
+        assert status == 200
+        return str(json.loads(body)["status"])
+
+    first, second = (make_report(trial.plan, {"age": "old", "hours": 7.5}, "yes") for _ in range(2))
+    assert send(first) == "recorded"
+    shutil.copytree(trial.files, tmp_path / "copy")
+    assert send(second) == "recorded"
+    trial.restart_redis(tmp_path / "copy")
+    assert [send(report) for report in (first, second, second)] == ["duplicate", "recorded", "duplicate"]
+    assert trial.count() == 2

@@ -1,0 +1,32 @@
+"""Ends what the clients of a test still do in the background."""
+
+from __future__ import annotations
+
+import threading
+
+from ldp_client.client import _clients
+from ldp_client.sending.process_exit import _senders
+from ldp_client.sending.sending_mode import SendingMode
+
+_PATIENCE = 30.0
+
+
+def close_clients() -> None:
+    """End the threads of all clients in this process without another attempt to send, and close the clients.
+
+    An attempt that has begun may end.
+    """
+    for sender in list(_senders.values()):
+        with sender._changed:
+            sender._mode = SendingMode.LAST_REPORT_TRIED  # as after the attempt of an exit
+            sender._changed.notify_all()
+    for thread in client_threads():
+        thread.join(_PATIENCE)
+    assert not client_threads(), f"a client's thread did not end within {_PATIENCE:.0f} s"
+    for client in list(_clients):
+        client._close("the test that made this client has ended")
+
+
+def client_threads() -> list[threading.Thread]:
+    """Return the threads of clients: those that send, and those that wait for an event loop."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("ldp-client")]

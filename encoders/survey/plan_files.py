@@ -15,7 +15,6 @@ from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import TOML_ONLY, read_survey
 
-
 CompiledT = TypeVar("CompiledT")
 
 

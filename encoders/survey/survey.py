@@ -51,7 +51,7 @@ class Survey:
     texts : SurveyTexts or None
         What people read when they are asked.
     kind : str
-        "local", or "central" for a curator: then the survey cannot be compiled, and its epsilon means nothing.
+        "local", or "central" for a curator. A survey of a curator is not compiled, and its epsilon not used.
     """
 
     id: str
@@ -97,8 +97,8 @@ class Survey:
         Raises
         ------
         SurveyError, PrivacyError
-            If no mechanism fits a question, no question estimates the prior of the label, or the survey is for
-            a curator.
+            If no mechanism fits a question, or no question estimates the prior of the label, or the survey
+            is for a curator.
         """
         if self.kind != LOCAL:
             raise SurveyError(REFUSALS[self.kind], "survey.kind")

@@ -55,6 +55,6 @@ def find_central_warnings(survey: Survey) -> Iterator[SurveyWarning]:
 def _describe_values(entry: Feature) -> str:
     if isinstance(entry, CategoricalFeature):
         return ", ".join(entry.values)
-    bins = f"{len(entry.edges) - 1} bins" if isinstance(entry, BinnedFeature) else "number"
-    low, high = (entry.edges[0], entry.edges[-1]) if isinstance(entry, BinnedFeature) else (entry.low, entry.high)
-    return f"{bins} from {low} to {high}"
+    if isinstance(entry, BinnedFeature):
+        return f"{len(entry.edges) - 1} bins from {entry.edges[0]} to {entry.edges[-1]}"
+    return f"number from {entry.low} to {entry.high}"

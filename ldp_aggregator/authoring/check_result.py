@@ -26,12 +26,12 @@ def describe_any_plan(plan: Plan | SiloPlan | Survey, file: str, text: str) -> d
     if isinstance(plan, Plan):
         return describe_plan(plan, file, text)
     if isinstance(plan, Survey):
+        warnings, survey = list(find_central_warnings(plan)), describe_central_survey(plan)
         texts = _describe_texts(replace(plan, kind=LOCAL).compile())
-        problems = _warnings(find_central_warnings(plan), file, text)
-        return {"valid": True, "problems": problems, "survey": describe_central_survey(plan) | {"texts": texts}}
-    problems = _warnings(find_silo_warnings(plan), file, text)
-    survey = {**describe_silo_plan(plan), "texts": _describe_texts(plan)}
-    return {"valid": True, "problems": problems, "survey": survey}
+    else:
+        warnings, survey = find_silo_warnings(plan), describe_silo_plan(plan)
+        texts = _describe_texts(plan)
+    return {"valid": True, "problems": _warnings(warnings, file, text), "survey": survey | {"texts": texts}}
 
 
 def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:

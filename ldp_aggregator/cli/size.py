@@ -23,7 +23,7 @@ from ldp_aggregator.sizing.label_shares import LabelSharesError, parse_label_sha
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
 from ldp_aggregator.sizing.sample_size import MAX_USERS
 from ldp_aggregator.sizing.silo_summary import format_silo_sizes
-from ldp_aggregator.sizing.silos import SiloSize, compare_silo_sizes, find_rows_for_margin
+from ldp_aggregator.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_aggregator.sizing.size import (
     FEATURE_STRENGTHS,
     LabelShares,
@@ -121,18 +121,15 @@ def size(
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users (or --rows), --margin and --accuracy")
-    text = read_survey_text(survey)
-    written = read_any_survey(text)
+    written = read_any_survey(read_survey_text(survey))
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
-        found = _size_silos(written, rows, silos, margin, _parse_epsilons(epsilons), shares_text)
-        as_text = json.dumps([each.as_dict() for each in found]) if as_json else format_silo_sizes(found)
-        click.echo(as_text)
+        _print_silos(written, rows, silos, margin, _parse_epsilons(epsilons), shares_text, as_json)
         return
     if rows or silos:
         raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
-    parsed = read_survey(text)
+    parsed = read_survey(read_survey_text(survey))
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in _parse_epsilons(epsilons)] or [parsed]
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
@@ -176,21 +173,25 @@ def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -
         raise click.UsageError(f"--label-shares: {error}") from error
 
 
-def _size_silos(
+def _print_silos(
     survey: SiloSurvey,
     rows: int | None,
     silos: int | None,
     margin: float | None,
     epsilons: list[Decimal],
     shares_text: str | None,
-) -> list[SiloSize]:
+    as_json: bool,
+) -> None:
     shares = _parse_shares(shares_text, survey.label.values, None)
     surveys = [replace(survey, epsilon=each) for each in epsilons] or [survey]
     if margin is None:
-        return [size for each in surveys for size in compare_silo_sizes(each, rows, silos, shares)]
-    if silos is None:
+        sizes = [size for each in surveys for size in compare_silo_sizes(each, rows, silos, shares)]
+    elif silos is None:
         raise click.UsageError("--margin needs --silos: the noise grows with the number of messages")
-    return [find_rows_for_margin(each, margin, silos, shares) for each in surveys]
+    else:
+        sizes = [find_rows_for_margin(each, margin, silos, shares) for each in surveys]
+    text = json.dumps([each.as_dict() for each in sizes]) if as_json else format_silo_sizes(sizes)
+    click.echo(text)
 
 
 def _compute_sizes(

@@ -33,7 +33,7 @@ from tests.support.silo_surveys import count_rows, read_silo_survey
 from tests.support.statistical_checks import ALARM
 
 SURVEY = read_silo_survey()
-SAMPLES = 1000
+SAMPLES = 300
 CASES = {
     "one silo": (SURVEY, 3_000, 1, None),
     "many silos": (SURVEY, 6_000, 12, None),

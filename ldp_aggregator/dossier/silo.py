@@ -149,7 +149,6 @@ def _build_view(source: SiloSource) -> dict[str, Any]:
             assumed(text) if text.startswith("Assumed") else conditional(text, source.size_command)
             for text in (*([GRADES_EXPLANATION] if size else []), *map(_mark, explain_silo_size(first)))
         ],
-        "message": _build_message(source),
         "count_error": f"{max(each['standard_error'] for each in describe_tables(plan)):,.1f}",
     }
 
@@ -185,20 +184,6 @@ def _build_precision(source: SiloSource) -> Table:
         rows=rows,
         basis=Basis.CONDITIONAL,
         command=source.size_command,
-    )
-
-
-def _build_message(source: SiloSource) -> Table:
-    return Table(
-        caption="The tables of a message",
-        head=("Feature", "Cells", "Standard error of a count, in rows"),
-        rows=[
-            (each["feature"], f"{each['cells']:,}", f"{each['standard_error']:,.1f}")
-            for each in describe_tables(source.plan)
-        ],
-        basis=Basis.COMPUTED,
-        command=source.check_command,
-        numeric={1, 2},
     )
 
 

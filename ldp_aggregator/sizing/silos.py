@@ -6,8 +6,9 @@ each row is counted many times, with as many times as much noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from math import ceil
 from typing import Any, cast
 
@@ -106,33 +107,23 @@ def find_rows_for_margin(
 def find_silo_remedies(size: SiloSize) -> Iterator[tuple[str, str]]:
     """Yield the smallest change of each kind after which no feature is noise: its name, and what to write."""
     survey, rows, silos = size.survey, size.rows, size.silos
-    names = [each.name for each in sorted(size.margins[1:], key=lambda each: each.excess)]
 
-    def excess(rows: int = rows, silos: int = silos, **changes: Any) -> float:
-        margins = _compute_margins(replace(survey, **changes), rows, silos, to_prior(size.label_shares))
+    def excess(rows: int = rows, silos: int = silos, epsilon: Decimal = survey.epsilon) -> float:
+        changed = replace(survey, epsilon=epsilon)
+        margins = _compute_margins(changed, rows, silos, to_prior(size.label_shares))
         return max(margin.excess for margin in margins[1:])
-
-    def keep(count: int) -> float:
-        kept = names[:count]
-        return excess(features=tuple(each for each in survey.features if each.name in kept))
-
-    def lower(number: int, least: int, change: Callable[[int], float]) -> Iterator[int]:
-        """Yield the largest number below `number` that is enough, if there is one."""
-        fewer = find_smallest(1, number - least, lambda fewer: change(number - fewer) <= 1)
-        if fewer is not None:
-            yield number - fewer
 
     more = find_min_users(excess)
     limit = "" if more <= silos * survey.rows else "; also write a larger rows in [survey]"
     yield "more rows", f"{more:,} instead of {rows:,}{limit}"
-    for count in lower(silos, ceil(rows / survey.rows), lambda count: excess(silos=count)):
-        yield "fewer silos", f"{count:,} instead of {silos:,}"
+    fewest = ceil(rows / survey.rows)
+    fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)
+    if fewer is not None:
+        yield "fewer silos", f"{silos - fewer:,} instead of {silos:,}"
     low, high = (int(each / EPSILON_STEP) for each in (survey.epsilon, DEFAULT_MAX_EPSILON))
     step = find_smallest(low + 1, high, lambda step: excess(epsilon=step * EPSILON_STEP) <= 1)
     if step is not None:
         yield "a larger epsilon", f"{step * EPSILON_STEP:f} instead of {survey.epsilon:f}"
-    for count in lower(len(names), 1, keep):
-        yield "fewer features", f"{count} instead of {len(names)}: {', '.join(names[:count])}"
 
 
 def _compute_margins(

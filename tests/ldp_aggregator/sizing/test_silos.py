@@ -140,8 +140,8 @@ def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
     size = size_silos(SURVEY, 400, 60)
     assert size.noise
     remedies = {name: text.replace(",", "").split()[0] for name, text in find_silo_remedies(size)}
-    assert remedies.keys() == {"more rows", "fewer silos", "fewer features"}
-    rows, silos, kept = (int(each) for each in remedies.values())
+    assert remedies.keys() == {"more rows", "fewer silos"}
+    rows, silos = (int(each) for each in remedies.values())
     assert not size_silos(SURVEY, rows, 60).noise
     assert size_silos(SURVEY, round(0.98 * rows), 60).noise
     assert not size_silos(SURVEY, 400, silos).noise
@@ -149,7 +149,6 @@ def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
     low = replace(SURVEY, epsilon=Decimal("0.2"))
     text = dict(find_silo_remedies(size_silos(low, 400, 10)))["a larger epsilon"]
     assert not size_silos(replace(low, epsilon=Decimal(text.split()[0])), 400, 10).noise
-    assert 1 <= kept < 4
 
 
 def test_rows_are_found_for_a_margin() -> None:

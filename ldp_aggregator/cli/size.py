@@ -120,7 +120,7 @@ def size(
     For a survey of silos, margins follow from the noise, with --rows and --silos instead of --users.
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
-        raise click.UsageError("give one of --users (or --rows), --margin and --accuracy")
+        raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
     written = read_any_survey(read_survey_text(survey))
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot:

@@ -12,7 +12,7 @@ from encoders import __version__
 from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey.survey import Survey
-from encoders.survey.toml_reader import read_survey
+from encoders.survey.toml_reader import read_curator_survey
 from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
 from ldp_audit.outcomes import MeasuredLeak, format_leaks
 
@@ -62,7 +62,7 @@ def audit_central(context: click.Context, survey: Path, epsilon: float, trials: 
 
 def _read(path: Path) -> Survey:
     try:
-        return read_survey(path.read_bytes().decode("utf-8-sig"))
+        return read_curator_survey(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise LdpError(f"{path}: is not UTF-8 text") from error
     except LdpError as error:

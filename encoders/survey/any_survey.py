@@ -1,24 +1,26 @@
-"""Reads surveys and plans of either kind, of people or of silos: for collectors, trainers and authors."""
+"""Reads surveys of all kinds, and plans of people or of silos: for collectors, trainers and authors."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import SILO
+from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.plan_files import load_file, named_lines
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
-from encoders.survey.toml_reader import check_tables, is_silo_document, parse_survey_file
+from encoders.survey.table_entries import survey_kind
+from encoders.survey.toml_reader import check_tables, parse_survey_file
 
 
 def read_any_survey(text: str) -> Survey | SiloSurvey:
-    """Read an authored survey of either kind; see :func:`~encoders.survey.toml_reader.read_survey`."""
+    """Read an authored survey of any kind; see :func:`~encoders.survey.toml_reader.read_survey`."""
     document = parse_survey_file(text)
-    if is_silo_document(document):
+    if survey_kind(document) == SILO:
         return check_tables(read_silo_tables(document), text)
     return check_tables(read_tables(document), text)
 
@@ -37,6 +39,20 @@ def read_any_plan(data: bytes) -> Plan | SiloPlan:
 def load_any_plan_file(path: Path) -> Plan | SiloPlan:
     """Load a plan of either kind; see :func:`~encoders.survey.plan_files.load_plan_file`."""
     return load_file(path, _compile_text, read_any_plan)
+
+
+def load_checked_file(path: Path) -> Plan | SiloPlan | Survey:
+    """Load a plan as :func:`load_any_plan_file`, or the survey of a curator, which has no plan."""
+    return load_file(path, _check_text, read_any_plan)
+
+
+def _check_text(text: str) -> Plan | SiloPlan | Survey:
+    survey = read_any_survey(text)
+    if not (isinstance(survey, Survey) and survey.kind == CENTRAL):
+        return _compile_text(text)
+    with named_lines(text, survey.features):
+        replace(survey, kind=LOCAL).compile()  # finds mistakes
+    return survey
 
 
 def _compile_text(text: str) -> Plan | SiloPlan:

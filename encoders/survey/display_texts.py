@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.survey.plan import Plan
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.texts import values_with_texts
 
 
@@ -57,7 +57,7 @@ class DisplayTexts:
     features: Mapping[str, EntryTexts]
 
 
-def display_texts(plan: Plan, language: str = "") -> DisplayTexts:
+def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
     """Return the texts of a plan in a language.
 
     A text that the language lacks is taken from its base language, or from the survey's first language; if

@@ -25,13 +25,20 @@ MAX_WEIGHT = 10**6
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
 """Who may answer: anybody, or people with an invitation."""
-SILO = "silo"
-"""The kind of a survey that organisations with many rows answer; a survey of people has no kind."""
+LOCAL, SILO, CENTRAL = "local", "silo", "central"
+"""The kinds of surveys: people answer, organisations with many rows answer, or a curator trains on rows."""
 SILO_REFUSAL = (
     "this survey is for organisations that each send one message of counts, not for answers of people: "
     "`ldp-survey check` prints its noise, `ldp-collector serve` collects its messages, `ldp-silo report` "
     "sends one, `ldp-audit silo` audits them, and `ldp-train` computes estimates"
 )
+CENTRAL_REFUSAL = (
+    "this survey is for a curator who holds the rows, so nothing is compiled, sent or collected: `ldp-survey "
+    "check` prints what it needs, `ldp-central train` trains on the rows, `ldp-compare` measures accuracies "
+    "on made-up rows, and `ldp-audit central` audits trainings"
+)
+REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
+"""What to do with a survey of each kind that people do not answer."""
 MAX_TEXT = 200
 _TEXT = f"printable, in Unicode's normal form NFC, and of 1 to {MAX_TEXT} characters"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")

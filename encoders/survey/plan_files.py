@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
 from encoders.survey.compiled_plan import PlanT
@@ -13,6 +14,8 @@ from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import TOML_ONLY, read_survey
+
+CompiledT = TypeVar("CompiledT")
 
 
 def load_plan_file(path: Path) -> Plan:
@@ -27,7 +30,9 @@ def load_plan_file(path: Path) -> Plan:
     return load_file(path, _compile, Plan.from_json)
 
 
-def load_file(path: Path, compile_text: Callable[[str], PlanT], read_plan: Callable[[bytes], PlanT]) -> PlanT:
+def load_file(
+    path: Path, compile_text: Callable[[str], CompiledT], read_plan: Callable[[bytes], PlanT]
+) -> CompiledT | PlanT:
     """Load a plan: compile an authored text, or read a compiled plan, with its texts if found."""
     with _named_errors(path):
         text = _read(path)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from encoders.survey.features import Feature, Label
-from encoders.survey.plan_checks import OPEN
+from encoders.survey.plan_checks import OPEN, SILO
 from encoders.survey.schema_tables import SchemaReader
 from encoders.survey.silo_plan import MAX_ROWS, SiloPlan
 from encoders.survey.table_entries import HINTS, Mistake, Table
@@ -46,6 +46,8 @@ class SiloSurvey:
     family, enrolment, texts
         See :class:`~encoders.survey.compiled_plan.CompiledPlan`.
     """
+
+    kind: ClassVar[str] = SILO
 
     id: str
     epsilon: Decimal

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from encoders.errors import SurveyError
 from encoders.survey.compiler import Compiler
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import OPEN
+from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.validation_round import Validation
 
@@ -49,6 +50,8 @@ class Survey:
         A model that devices validate, see :meth:`with_validation`.
     texts : SurveyTexts or None
         What people read when they are asked.
+    kind : str
+        "local", or "central" for a curator. A survey of a curator is not compiled, and its epsilon not used.
     """
 
     id: str
@@ -64,6 +67,7 @@ class Survey:
     users: int | None = None
     validation: Validation | None = None
     texts: SurveyTexts | None = None
+    kind: str = LOCAL
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -93,8 +97,11 @@ class Survey:
         Raises
         ------
         SurveyError, PrivacyError
-            If no mechanism fits a question, or no question estimates the prior of the label.
+            If no mechanism fits a question, or no question estimates the prior of the label, or the survey
+            is for a curator.
         """
+        if self.kind != LOCAL:
+            raise SurveyError(REFUSALS[self.kind], "survey.kind")
         compiler = Compiler(
             epsilon=self.epsilon,
             label=self.label,

@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey.decimals import decimal_text, parse_decimal
 from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.plan_checks import CENTRAL, LOCAL
 from encoders.survey.projection import Component, Projection
 from encoders.survey.schema_tables import SchemaReader
 from encoders.survey.survey import Survey
-from encoders.survey.table_entries import Mistake, Path, Table
+from encoders.survey.table_entries import HINTS, Mistake, Path, Table, survey_kind
 from encoders.survey.validation_round import Validation
 
 MAX_USERS = 10**11
 
 _TABLE_KEYS = {
-    "survey": {"id", "epsilon", "family", "enrolment", "users"},
+    "survey": {"id", "kind", "epsilon", "family", "enrolment", "users"},
     "label": {"name", "values", "weight"},
     "mechanism": {"frequency", "numeric"},
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
 }
 _INPUT_KEYS = {"range", "missing"}
+_CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
+_NO_WEIGHT = "a curator counts every value, so nothing has a weight"
+_CENTRAL_HINTS = {
+    ("survey", "epsilon"): "each training states its own: ldp-central train --epsilon",
+    ("survey", "enrolment"): "a curator holds the rows, so nobody is invited",
+    ("", "mechanism"): "a curator chooses a learner: ldp-central train --learner",
+    ("", "validation"): "a model is validated by people's answers",
+    ("label", "weight"): _NO_WEIGHT,
+    ("features", "weight"): _NO_WEIGHT,
+}
 
 
 def read_tables(document: Table) -> tuple[Survey, list[Mistake]]:
-    """Return the survey that a parsed TOML document describes, and every mistake in it."""
-    reader = _SurveyReader(document)
+    """Return the survey of people or of a curator that a TOML document describes, and every mistake in it."""
+    reader = (_CentralReader if survey_kind(document) == CENTRAL else _SurveyReader)(document)
     return reader.read_survey(), reader.mistakes
 
 
 class _SurveyReader(SchemaReader):
     """Reads the tables in order; a default replaces a mistaken entry, so that reading continues."""
 
+    kind = LOCAL
+    table_keys = _TABLE_KEYS
+
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
-        self.check_keys(self.document, {*tables, "about", "texts"}, ())
-        for name, known in _TABLE_KEYS.items():
+        self.check_keys(self.document, {*self.table_keys, "features", "about", "texts"}, ())
+        for name, known in self.table_keys.items():
             self.check_keys(tables[name], known, (name,))
+        if survey_kind(self.document) != self.kind:
+            self.note(("survey", "kind"), 'must be "local" (the default), "silo" or "central"')
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
         if label.name in tables["features"]:
@@ -62,6 +79,7 @@ class _SurveyReader(SchemaReader):
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
             texts=self.read_texts(label, features),
+            kind=self.kind,
         )
         if "validation" not in self.document or self.mistakes:
             return survey
@@ -168,6 +186,18 @@ class _SurveyReader(SchemaReader):
             self.note(tuple(error.field.split(".", 2)), error.why)  # the name of a feature may contain dots
             return None
         return validation
+
+
+class _CentralReader(_SurveyReader):
+    """Reads the survey of a curator, which has no entries that only devices use."""
+
+    kind = CENTRAL
+    table_keys = _CENTRAL_KEYS
+    hints = HINTS | _CENTRAL_HINTS
+    feature_keys = SchemaReader.feature_keys - {"weight"}
+
+    def read_epsilon(self, table: Table) -> Decimal:
+        return Decimal(1)  # of the plan that codes rows
 
 
 def _split_field(field: str) -> Path:

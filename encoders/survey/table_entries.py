@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
 from encoders.survey.parse_value import category_text
-from encoders.survey.plan_checks import MAX_WEIGHT, text_fault
+from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
@@ -21,12 +21,18 @@ HINTS = {
     ("features", "multiple"): _MULTIPLE_HINT,
     ("features", "multi"): _MULTIPLE_HINT,
     ("features", "several"): _MULTIPLE_HINT,
-    ("survey", "kind"): 'it is only for silos, as kind = "silo"',
     ("survey", "rows"): 'it is only for kind = "silo"',
     ("survey", "rows_per_person"): 'it is only for kind = "silo"',
     ("label", "missing"): 'add a value such as "unknown", which becomes a class',
 }
 """What to write instead of an unknown key, by the first table of its path and its name."""
+
+
+def survey_kind(document: Table) -> str:
+    """Return the kind that a parsed survey file states, "local" by default; empty if it is not a text."""
+    table = document.get("survey")
+    kind = table.get("kind", LOCAL) if isinstance(table, dict) else LOCAL
+    return kind if isinstance(kind, str) else ""
 
 
 class Mistake(NamedTuple):

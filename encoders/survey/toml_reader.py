@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
-from encoders.survey.plan_checks import SILO, SILO_REFUSAL
+from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
-from encoders.survey.table_entries import Mistake
+from encoders.survey.table_entries import Mistake, survey_kind
 from encoders.survey.toml_lines import find_line
 
 SurveyT = TypeVar("SurveyT")
@@ -20,7 +21,7 @@ TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
 
 def read_survey(text: str) -> Survey:
-    """Read an authored survey of people; :func:`any_survey.read_any_survey` reads those of silos too.
+    """Read an authored survey of people; :func:`any_survey.read_any_survey` reads surveys of all kinds.
 
     Parameters
     ----------
@@ -32,9 +33,19 @@ def read_survey(text: str) -> Survey:
     SurveyError
         With `field` and `line`. If several entries are wrong, the message and `problems` have all of them.
     """
+    return _read_kinds(text, {LOCAL})
+
+
+def read_curator_survey(text: str) -> Survey:
+    """Read a survey of a curator, or of people, as a survey whose plan codes rows and is not published."""
+    return replace(_read_kinds(text, {LOCAL, CENTRAL}), kind=LOCAL)
+
+
+def _read_kinds(text: str, kinds: Container[str]) -> Survey:
     document = parse_survey_file(text)
-    if is_silo_document(document):
-        raise SurveyError(SILO_REFUSAL, "survey.kind", find_line(text, ("survey", "kind")))
+    kind = survey_kind(document)
+    if kind in REFUSALS and kind not in kinds:
+        raise SurveyError(REFUSALS[kind], "survey.kind", find_line(text, ("survey", "kind")))
     return check_tables(read_tables(document), text)
 
 
@@ -47,12 +58,6 @@ def parse_survey_file(text: str) -> dict[str, Any]:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise SurveyError(_explain_syntax(str(error), text), "", _line_in(str(error))) from error
-
-
-def is_silo_document(document: Mapping[str, Any]) -> bool:
-    """Return whether a parsed survey file is one of silos."""
-    table = document.get("survey")
-    return isinstance(table, dict) and table.get("kind") == SILO
 
 
 def check_tables(read: tuple[SurveyT, Sequence[Mistake]], text: str) -> SurveyT:

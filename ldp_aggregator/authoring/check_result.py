@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import SurveyError
-from encoders.survey import Plan, Question
+from encoders.survey import Plan, Question, Survey
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import LOCAL
 from encoders.survey.questions import MEAN
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
+from ldp_aggregator.authoring.central_overview import describe_central_survey, find_central_warnings
 from ldp_aggregator.authoring.overview import find_warnings, report_bytes
 from ldp_aggregator.authoring.silo_overview import describe_silo_plan, find_silo_warnings
 from ldp_aggregator.authoring.survey_texts import find_missing_texts
 from ldp_aggregator.authoring.survey_warning import SurveyWarning
 
 
-def describe_any_plan(plan: Plan | SiloPlan, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey of people or of silos that can be used; see :func:`describe_plan`."""
+def describe_any_plan(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
+    """Return the result for a survey of any kind that can be used; see :func:`describe_plan`."""
     if isinstance(plan, Plan):
         return describe_plan(plan, file, text)
-    problems = _warnings(find_silo_warnings(plan), file, text)
-    survey = {**describe_silo_plan(plan), "texts": _describe_texts(plan)}
-    return {"valid": True, "problems": problems, "survey": survey}
+    if isinstance(plan, Survey):
+        warnings, survey = list(find_central_warnings(plan)), describe_central_survey(plan)
+        texts = _describe_texts(replace(plan, kind=LOCAL).compile())
+    else:
+        warnings, survey = find_silo_warnings(plan), describe_silo_plan(plan)
+        texts = _describe_texts(plan)
+    return {"valid": True, "problems": _warnings(warnings, file, text), "survey": survey | {"texts": texts}}
 
 
 def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:

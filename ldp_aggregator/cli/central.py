@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from encoders.survey import read_survey
+from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
@@ -165,7 +165,7 @@ def train(
     with print_errors():
         ledger_path, full_name = find_ledger(rows, name)
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
-        parsed = read_survey(read_survey_text(survey))
+        parsed = read_curator_survey(read_survey_text(survey))
     with _print_private_errors():
         data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)

@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
-from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey import Survey
+from encoders.survey.any_survey import load_checked_file
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.authoring.central_overview import format_central_overview
 from ldp_aggregator.authoring.check_result import describe_any_plan, describe_mistakes, describe_unreadable
 from ldp_aggregator.authoring.overview import format_overview
 from ldp_aggregator.authoring.silo_overview import format_silo_overview
@@ -47,7 +49,7 @@ def check(survey: Path, as_json: bool) -> None:
     Exits with 1 if there is a mistake, with 2 if the file cannot be opened.
     """
     try:
-        plan = load_any_plan_file(survey)
+        plan = load_checked_file(survey)
     except SurveyError as error:
         count = len(error.problems)
         if as_json:
@@ -57,6 +59,8 @@ def check(survey: Path, as_json: bool) -> None:
         raise click.exceptions.Exit(1) from error
     if as_json:
         click.echo(json.dumps(describe_any_plan(plan, survey.name, survey.read_text("utf-8-sig"))))
+    elif isinstance(plan, Survey):
+        click.echo(format_central_overview(plan))
     elif isinstance(plan, SiloPlan):
         click.echo(format_silo_overview(plan))
     else:

@@ -14,6 +14,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.authoring.toml_edit import read_survey_text
@@ -124,7 +125,8 @@ def main(
     require_no_input(output, [survey, rows])
     with print_errors():
         parsed = read_any_survey(read_survey_text(survey))
-        columns = read_typed_columns(rows, parsed.compile().entries, multiline=multiline)
+        entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
+        columns = read_typed_columns(rows, entries, multiline=multiline)
         experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
         with show_progress("comparing", len(experiment), "models") as progress:
             comparison = compare(experiment, progress.advance)

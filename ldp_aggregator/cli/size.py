@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -12,6 +13,8 @@ import click
 
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
+from encoders.survey.any_survey import read_any_survey
+from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.simulated_population import parse_epsilon
@@ -19,6 +22,8 @@ from ldp_aggregator.sizing.forecast import DEFAULT_REPEATS
 from ldp_aggregator.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_aggregator.sizing.pilot import Pilot, read_pilot
 from ldp_aggregator.sizing.sample_size import MAX_USERS
+from ldp_aggregator.sizing.silo_summary import format_silo_sizes
+from ldp_aggregator.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_aggregator.sizing.size import (
     FEATURE_STRENGTHS,
     LabelShares,
@@ -56,9 +61,17 @@ class _Share(click.FloatRange):
     help="Number of people who will answer; by default users in [survey].",
 )
 @click.option(
+    "--rows", type=click.IntRange(1, MAX_USERS), help="For a survey of silos: number of rows in all."
+)
+@click.option(
+    "--silos",
+    type=click.IntRange(1, MAX_USERS),
+    help="For a survey of silos: number of messages, one for each silo and epoch.",
+)
+@click.option(
     "--margin",
     type=_Share(),
-    help="Find how many people are needed for margins of at most this, for example 0.05.",
+    help="Find how many people or rows are needed for margins of at most this, for example 0.05.",
 )
 @click.option(
     "--accuracy",
@@ -86,6 +99,8 @@ class _Share(click.FloatRange):
 def size(
     survey: Path,
     users: int | None,
+    rows: int | None,
+    silos: int | None,
     margin: float | None,
     accuracy: float | None,
     epsilons: str | None,
@@ -101,13 +116,23 @@ def size(
     this are printed. Without --users, --margin, --accuracy and users in
     [survey], a small table compares several numbers of people. With several values of --epsilon, a table
     compares them, without accuracies unless --accuracy is given.
+
+    For a survey of silos, margins follow from the noise, with --rows and --silos instead of --users.
     """
-    if sum(each is not None for each in (users, margin, accuracy)) > 1:
-        raise click.UsageError("give one of --users, --margin and --accuracy")
+    if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
+        raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
+    written = read_any_survey(read_survey_text(survey))
+    if isinstance(written, SiloSurvey):
+        if users or accuracy or pilot:
+            raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
+        _print_silos(written, rows, silos, margin, _parse_epsilons(epsilons), shares_text, as_json)
+        return
+    if rows or silos:
+        raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
     parsed = read_survey(read_survey_text(survey))
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in _parse_epsilons(epsilons)] or [parsed]
-    shares = _parse_shares(shares_text, parsed, pilot)
+    shares = _parse_shares(shares_text, parsed.label.values, pilot)
     sizes: list[Size] = []
     for each in surveys:
         sizes += _compute_sizes(
@@ -137,15 +162,36 @@ def _parse_epsilons(text: str | None) -> list[Decimal]:
         ) from None
 
 
-def _parse_shares(text: str | None, survey: Survey, pilot: Path | None) -> LabelShares | None:
+def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -> LabelShares | None:
     if text is None:
         return None
     if pilot:
         raise click.UsageError("give --label-shares or --pilot, not both: a pilot estimates the shares")
     try:
-        return parse_label_shares(text, survey.label.values)
+        return parse_label_shares(text, labels)
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
+
+
+def _print_silos(
+    survey: SiloSurvey,
+    rows: int | None,
+    silos: int | None,
+    margin: float | None,
+    epsilons: list[Decimal],
+    shares_text: str | None,
+    as_json: bool,
+) -> None:
+    shares = _parse_shares(shares_text, survey.label.values, None)
+    surveys = [replace(survey, epsilon=each) for each in epsilons] or [survey]
+    if margin is None:
+        sizes = [size for each in surveys for size in compare_silo_sizes(each, rows, silos, shares)]
+    elif silos is None:
+        raise click.UsageError("--margin needs --silos: the noise grows with the number of messages")
+    else:
+        sizes = [find_rows_for_margin(each, margin, silos, shares) for each in surveys]
+    text = json.dumps([each.as_dict() for each in sizes]) if as_json else format_silo_sizes(sizes)
+    click.echo(text)
 
 
 def _compute_sizes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import Any
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
@@ -102,7 +103,7 @@ def prepare(
     Parameters
     ----------
     written : Survey or SiloSurvey
-        A survey of silos cannot be compared as a local one, because people answer nothing.
+        A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
         See :func:`~ldp_aggregator.simulation.simulate.simulate`.
     trusts : sequence of Trust
@@ -123,7 +124,7 @@ def prepare(
             f"a comparison needs a trust model, an epsilon and at least {MIN_SPLITS} splits: the intervals "
             "follow from the differences between splits"
         )
-    survey = _ask_people(written, trusts) if isinstance(written, SiloSurvey) else written
+    survey = _ask_people(written, trusts)
     table = read_labelled_table(survey, rows)
     _require_comparable(table)
     as_written = Variant(epsilon=survey.epsilon, mechanism=survey.frequency)
@@ -133,7 +134,7 @@ def prepare(
     _require_possible(survey, people, rows_per_person, trusts, ascending)
     return Experiment(
         survey=survey,
-        published=written.compile(),
+        published=(written if isinstance(written, SiloSurvey) else survey).compile(),
         trusts=tuple(dict.fromkeys(trusts)),
         epsilons=ascending,
         repeats=repeats,
@@ -145,13 +146,18 @@ def prepare(
     )
 
 
-def _ask_people(survey: SiloSurvey, trusts: Sequence[Trust]) -> Survey:
-    """Return a survey that codes rows as a survey of silos does."""
+def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
+    """Return a survey that codes rows as the given one, which people answer if a trust is local."""
+    if isinstance(survey, Survey) and survey.kind == PEOPLE:
+        return survey
     if any(trust.kind == LOCAL for trust in trusts):
+        who = "organisations" if isinstance(survey, SiloSurvey) else "a curator"
         raise ComparisonError(
-            f"{LOCAL}: the survey {survey.id} is for organisations, so people answer nothing. Compare other "
-            f"trust models: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
+            f"{LOCAL}: the survey {survey.id} is for {who}, so people answer nothing. Compare other trust "
+            f"models: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
         )
+    if isinstance(survey, Survey):
+        return replace(survey, kind=PEOPLE)
     return Survey(
         id=survey.id,
         epsilon=survey.epsilon,

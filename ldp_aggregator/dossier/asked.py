@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import DisplayTexts, EntryTexts, display_texts
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.dossier.source import DossierSource
+from ldp_aggregator.dossier.source import DossierSource, PlanSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, declared
 
 NOT_STATED = "Not stated by the author"
@@ -23,30 +24,30 @@ ABOUT = {
 _MAX_LISTED = 40
 
 
-def about(plan: Plan) -> dict[str, str]:
+def about(plan: AnyPlan) -> dict[str, str]:
     """Return the author's entries of [about]."""
     return dict(plan.texts.about) if plan.texts else {}
 
 
-def title_of(plan: Plan) -> str:
+def title_of(plan: AnyPlan) -> str:
     """Return the survey's title; its id if it has none."""
     return display_texts(plan).title
 
 
-def missing_entries(plan: Plan) -> list[str]:
+def missing_entries(plan: AnyPlan) -> list[str]:
     """Return the names of the entries of [about] that the author left out."""
     stated = about(plan)
     return [name for key, name in ABOUT.items() if key not in stated]
 
 
-def build_declarations(source: DossierSource) -> list[tuple[str, Statement]]:
+def build_declarations(source: PlanSource) -> list[tuple[str, Statement]]:
     """Return what the author states about the survey, by name."""
     explanation = display_texts(source.plan).help
     more = [("What the survey explains to a person", declared(explanation))] if explanation else []
     return [(name, describe_entry(source, key)) for key, name in ABOUT.items()] + more
 
 
-def describe_entry(source: DossierSource, key: str) -> Statement:
+def describe_entry(source: PlanSource, key: str) -> Statement:
     """Return an entry of [about], or that the author left it out."""
     text = about(source.plan).get(key)
     if not text:
@@ -60,12 +61,13 @@ def build_questions(source: DossierSource) -> dict[str, Any]:
     plan = source.plan
     languages = list(plan.texts.languages) if plan.texts else []
     return {
-        "tables": [_build_table(plan, language) for language in languages or [""]],
+        "tables": [build_table(plan, language) for language in languages or [""]],
         "statements": [*_describe_choice(source), *_describe_computing(source), *_describe_entry(plan)],
     }
 
 
-def _build_table(plan: Plan, language: str) -> Table:
+def build_table(plan: AnyPlan, language: str) -> Table:
+    """Return the questions with their possible answers, in a language of the survey's texts."""
     texts = display_texts(plan, language)
     caption = f"What a person is asked ({language})" if language else "What a person is asked"
     return Table(
@@ -78,7 +80,7 @@ def _build_table(plan: Plan, language: str) -> Table:
     )
 
 
-def _list_rows(plan: Plan, texts: DisplayTexts) -> Iterator[Sequence[str]]:
+def _list_rows(plan: AnyPlan, texts: DisplayTexts) -> Iterator[Sequence[str]]:
     label = plan.row_label
     yield _row(label, texts.label, f"{label.name} (the main question)", "nothing is sent")
     for entry in plan.entries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -102,14 +102,14 @@ def _describe_collector(source: DossierSource) -> Station:
     )
 
 
-def list_places(source: DossierSource) -> list[tuple[str, Statement]]:
+def list_places(stations: Sequence[Station]) -> list[tuple[str, Statement]]:
     """Return for each place what it sees, keeps and passes on: the drawing as text."""
     return [
         (
             each.name,
             assumed(f"Sees: {each.sees} Keeps: {each.keeps} Passes on: {each.passes or 'nothing'}."),
         )
-        for each in list_stations(source)
+        for each in stations
     ]
 
 
@@ -138,9 +138,8 @@ def describe_message(source: DossierSource) -> list[Statement]:
     ]
 
 
-def draw_flow(source: DossierSource) -> Markup:
+def draw_flow(stations: Sequence[Station]) -> Markup:
     """Return the drawing: one box per place, from top to bottom."""
-    stations = list_stations(source)
     height = 2 * _TOP + len(stations) * _BOX + (len(stations) - 1) * _GAP
     title = f"Data flow: {', then '.join(each.name for each in stations)}."
     parts = [part for place, each in enumerate(stations) for part in _draw_station(place, each)]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ldp_aggregator.dossier.source import Scenario
 from ldp_aggregator.sizing.assumptions import make_rare_shares
 from ldp_aggregator.sizing.margins import Margin
-from ldp_aggregator.sizing.size import Size
+from ldp_aggregator.sizing.size import ExpectedMargins
 from ldp_aggregator.sizing.summary import typical_share
 
 _MAX_GOOD = 0.25
@@ -30,7 +30,7 @@ GRADES_EXPLANATION = (
 )
 
 
-def grade(size: Size, margin: Margin) -> Grade:
+def grade(size: ExpectedMargins, margin: Margin) -> Grade:
     """Return the grade of the estimates of the label, or of one feature."""
     typical = typical_share(size, margin)
     ratio = margin.margin / (margin.useful_margin if typical is None else typical)
@@ -39,7 +39,7 @@ def grade(size: Size, margin: Margin) -> Grade:
     return Grade.ROUGH if ratio <= _MAX_ROUGH else Grade.USELESS
 
 
-def group_by_grade(size: Size) -> dict[Grade, list[str]]:
+def group_by_grade(size: ExpectedMargins) -> dict[Grade, list[str]]:
     """Return the names of the features by their grade; a grade without features is left out."""
     found = {
         each: [margin.name for margin in size.margins[1:] if grade(size, margin) is each] for each in Grade

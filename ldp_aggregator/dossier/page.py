@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,15 +14,15 @@ from ldp_aggregator.dossier.audit import build_audit, build_audit_detail
 from ldp_aggregator.dossier.checklist import list_missing_facts
 from ldp_aggregator.dossier.conditions import list_conditions, list_not_protected
 from ldp_aggregator.dossier.consent import build_consent
-from ldp_aggregator.dossier.data_flow import describe_message, draw_flow, list_places
+from ldp_aggregator.dossier.data_flow import describe_message, draw_flow, list_places, list_stations
 from ldp_aggregator.dossier.margins import build_margins
 from ldp_aggregator.dossier.participant import list_answers
 from ldp_aggregator.dossier.precision import build_precision
 from ldp_aggregator.dossier.privacy import build_privacy
 from ldp_aggregator.dossier.proof import build_proof
 from ldp_aggregator.dossier.sample_report import build_sample
-from ldp_aggregator.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, SECTIONS, section
-from ldp_aggregator.dossier.source import DossierSource
+from ldp_aggregator.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, section
+from ldp_aggregator.dossier.source import DossierSource, PlanSource
 from ldp_aggregator.dossier.statement import Basis, find_common_mark
 from ldp_aggregator.dossier.storage import list_storage, list_withdrawal
 from ldp_aggregator.dossier.summary import build_summary
@@ -34,15 +35,13 @@ def render_dossier(source: DossierSource) -> bytes:
     return _load_template().render(build_view(source)).encode()
 
 
-def build_view(source: DossierSource) -> dict[str, Any]:
-    """Return what the template shows."""
+def build_frame(source: PlanSource, board: Mapping[str, str], annex: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the template shows around the sections of both parts."""
+    numbered = enumerate([*board.items(), *annex.items()], 1)
     return {
-        "sections": {
-            anchor: f"{number}. {title}" for number, (anchor, title) in enumerate(SECTIONS.items(), 1)
-        },
-        "parts": {"board": list(BOARD_SECTIONS), "annex": list(ANNEX_SECTIONS)},
+        "sections": {anchor: f"{number}. {title}" for number, (anchor, title) in numbered},
+        "parts": {"board": list(board), "annex": list(annex)},
         "common_mark": find_common_mark,
-        "section": section,
         "bases": {each.name.lower(): each.value for each in Basis},
         "title": title_of(source.plan),
         "survey": source.plan.id,
@@ -51,12 +50,21 @@ def build_view(source: DossierSource) -> dict[str, Any]:
         "file": source.file,
         "commands": list(source.commands.items()),
         "numbers": {command: number for number, command in enumerate(source.commands, 1)},
+    }
+
+
+def build_view(source: DossierSource) -> dict[str, Any]:
+    """Return what the template shows."""
+    stations = list_stations(source)
+    return build_frame(source, BOARD_SECTIONS, ANNEX_SECTIONS) | {
+        "section": section,
+        "programs": "the application and the collector",
         "summary": build_summary(source),
         "declarations": build_declarations(source),
         "asked": build_questions(source),
         "flow": {
-            "drawing": draw_flow(source),
-            "places": list_places(source),
+            "drawing": draw_flow(stations),
+            "places": list_places(stations),
             "message": describe_message(source),
         },
         "visible": list_visible(source),

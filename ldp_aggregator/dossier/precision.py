@@ -115,7 +115,7 @@ def _build_grades(source: DossierSource, scenario: Scenario) -> Table:
             (
                 margin.name,
                 "everybody" if margin.kind == "label" else f"{margin.question_probability:.1%}",
-                _format_estimate(estimate),
+                format_estimate(estimate),
                 grade(size, margin),
             )
             for margin, estimate in zip(size.margins, estimates, strict=True)
@@ -126,7 +126,7 @@ def _build_grades(source: DossierSource, scenario: Scenario) -> Table:
     )
 
 
-def _format_estimate(text: str) -> str:
+def format_estimate(text: str) -> str:
     """Return an estimate of the terminal's table for a board: of a number, only the average."""
     return " ".join(text.partition(",")[0].replace("mean", "average").replace("+-", "\u00b1").split())
 

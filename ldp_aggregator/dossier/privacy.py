@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.dossier.sections import section
-from ldp_aggregator.dossier.source import BELIEFS, SURVEYS, DossierSource
+from ldp_aggregator.dossier.source import BELIEFS, SURVEYS, DossierSource, PlanSource
 from ldp_aggregator.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
 
 WEAK_EPSILON = Decimal(4)
@@ -49,7 +49,7 @@ def build_privacy(source: DossierSource) -> dict[str, Any]:
         "beliefs": _build_beliefs(source),
         "people": list(_describe_dependence(source)),
         "several": list(_describe_several(source)),
-        "sums": _build_sums(source),
+        "sums": build_sums(source),
     }
 
 
@@ -133,7 +133,8 @@ def _describe_several(source: DossierSource) -> Iterator[Statement]:
     )
 
 
-def _build_sums(source: DossierSource) -> Table:
+def build_sums(source: PlanSource) -> Table:
+    """Return what several reports with this epsilon add up to."""
     return Table(
         caption="What several surveys add up to",
         head=(

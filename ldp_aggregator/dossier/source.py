@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.authoring.toml_edit import read_survey_text
 from ldp_aggregator.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
@@ -41,29 +42,18 @@ class Scenario:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DossierSource:
-    """What a dossier is made from.
+class PlanSource:
+    """A plan of people or of silos, and what follows from its epsilon.
 
     Attributes
     ----------
-    survey : Survey
-    plan : Plan
+    plan : Plan or SiloPlan
     file : str
         The name of the survey's file, for the commands that repeat a computation.
-    scenarios : sequence of Scenario
-        What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
-        label. Empty for a validation round, to which `ldp-survey size` does not apply.
-    shares_text : str
-        The label shares as they were given; empty if they were not.
-    audit : AuditSummary or None
     """
 
-    survey: Survey
-    plan: Plan
+    plan: AnyPlan
     file: str
-    scenarios: Sequence[Scenario]
-    shares_text: str = ""
-    audit: AuditSummary | None
 
     @property
     def epsilon(self) -> str:
@@ -74,28 +64,6 @@ class DossierSource:
     def main(self) -> str:
         """The name of the label in quotation marks; part I calls it the main question."""
         return f"\u201c{self.plan.row_label.name}\u201d"
-
-    @property
-    def reported(self) -> str:
-        """What a report contains of the drawn question, for people."""
-        if self.plan.validation:
-            return f"the randomised result of a prediction of {self.main}: right or wrong"
-        return f"the randomised answer to this question together with {self.main}"
-
-    @property
-    def sizes(self) -> Sequence[Size]:
-        """What to expect in the first scenario; empty for a validation round."""
-        return self.scenarios[0].sizes if self.scenarios else ()
-
-    @property
-    def grouped(self) -> tuple[str, ...]:
-        """The names of the questions that ask for several features together."""
-        return tuple(each.name for each in self.plan.questions if len(each.feature_indices) > 1)
-
-    @property
-    def size(self) -> Size | None:
-        """What to expect for the expected number of people; None if it is not known."""
-        return self.sizes[0] if len(self.sizes) == 1 else None
 
     def odds_factor(self, surveys: int = 1) -> float:
         """Return the factor by which reports of this many surveys of this epsilon change odds at most."""
@@ -121,6 +89,69 @@ class DossierSource:
         factor = f"exp(n * {self.epsilon})"
         code = f"print([[b * {factor} / (1 - b + b * {factor}) for b in ({beliefs})] for n in ({counts})])"
         return f"python3 -c {shlex.quote(f'from math import exp; {code}')}"
+
+    @property
+    def dossier_command(self) -> str:
+        """The command that writes this document again."""
+        return self.command("ldp-survey dossier", "-o dossier.html")
+
+    def command_number(self, command: str) -> str:
+        """Return how a sentence names a command, for example "C2"."""
+        return f"C{list(self.commands).index(command) + 1}"
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The commands that repeat a computation, and what each one prints."""
+        beliefs, counts = _join_percent(BELIEFS), ", ".join(map(str, SURVEYS))
+        return {
+            self.check_command: "the questions, their exact epsilon, the plan's digest, and warnings",
+            self.odds_command: f"what a belief of {beliefs} becomes at most, after {counts} surveys of this "
+            "epsilon",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DossierSource(PlanSource):
+    """What a dossier is made from.
+
+    Attributes
+    ----------
+    survey : Survey
+    scenarios : sequence of Scenario
+        What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
+        label. Empty for a validation round, to which `ldp-survey size` does not apply.
+    shares_text : str
+        The label shares as they were given; empty if they were not.
+    audit : AuditSummary or None
+    """
+
+    survey: Survey
+    plan: Plan
+    scenarios: Sequence[Scenario]
+    shares_text: str = ""
+    audit: AuditSummary | None
+
+    @property
+    def reported(self) -> str:
+        """What a report contains of the drawn question, for people."""
+        if self.plan.validation:
+            return f"the randomised result of a prediction of {self.main}: right or wrong"
+        return f"the randomised answer to this question together with {self.main}"
+
+    @property
+    def sizes(self) -> Sequence[Size]:
+        """What to expect in the first scenario; empty for a validation round."""
+        return self.scenarios[0].sizes if self.scenarios else ()
+
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """The names of the questions that ask for several features together."""
+        return tuple(each.name for each in self.plan.questions if len(each.feature_indices) > 1)
+
+    @property
+    def size(self) -> Size | None:
+        """What to expect for the expected number of people; None if it is not known."""
+        return self.sizes[0] if len(self.sizes) == 1 else None
 
     @property
     def dossier_command(self) -> str:
@@ -154,10 +185,6 @@ class DossierSource:
         users = f"--users {self.size.users}" if self.size else ""
         return self.command("ldp-survey size", " ".join(filter(None, (users, shares))))
 
-    def command_number(self, command: str) -> str:
-        """Return how a sentence names a command, for example "C2"."""
-        return f"C{list(self.commands).index(command) + 1}"
-
     @property
     def audit_command(self) -> str:
         """The command that audits the survey and writes the file for `--audit`."""
@@ -167,10 +194,7 @@ class DossierSource:
     @property
     def commands(self) -> dict[str, str]:
         """The commands that repeat a computation, and what each one prints."""
-        return {
-            self.check_command: "the questions, their exact epsilon, the plan's digest, and warnings",
-            self.odds_command: f"what a belief of {_join_percent(BELIEFS)} becomes at most, after "
-            f"{', '.join(map(str, SURVEYS))} surveys of this epsilon",
+        return super().commands | {
             self.dossier_command: "this document, with the same made-up person; ldp-survey preview shows "
             "another person with fresh noise",
             **({self.size_command: "the margins and the accuracy to expect"} if self.sizes else {}),

@@ -67,7 +67,7 @@ class RawEstimates:
 def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
     """Return the raw estimates of every question of a survey, and the prior pooled from them."""
     if isinstance(snapshot, SiloSnapshot):
-        return _estimate_silos(SiloTables.from_snapshot(snapshot))
+        return estimate_silos(SiloTables.from_snapshot(snapshot))
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
     estimates = [
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
@@ -89,7 +89,8 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
     )
 
 
-def _estimate_silos(silos: SiloTables) -> RawEstimates:
+def estimate_silos(silos: SiloTables) -> RawEstimates:
+    """Return the raw estimates of the tables of silos."""
     return RawEstimates(
         k=silos.k,
         features=silos.plan.features,

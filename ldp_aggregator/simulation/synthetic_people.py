@@ -15,6 +15,7 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
@@ -46,7 +47,7 @@ class SyntheticPopulation:
 
     @classmethod
     def from_strength(
-        cls, plan: Plan, ratio: float, mean_shift: float, prior: FloatArray | None = None
+        cls, plan: AnyPlan, ratio: float, mean_shift: float, prior: FloatArray | None = None
     ) -> Self:
         """Return a population whose features are equally informative.
 
@@ -68,7 +69,7 @@ class SyntheticPopulation:
         return cls(np.full(k, 1 / k) if prior is None else prior, tuple(conditionals))
 
     @classmethod
-    def uniform(cls, plan: Plan, prior: FloatArray | None = None) -> Self:
+    def uniform(cls, plan: AnyPlan, prior: FloatArray | None = None) -> Self:
         """Return a population with equally frequent values; no feature depends on the label.
 
         By default the classes are equally frequent too.

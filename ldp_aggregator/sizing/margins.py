@@ -12,6 +12,7 @@ see :func:`_ratio_factor`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,18 +20,20 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
-    Estimates,
     FeatureResult,
     Gaussian,
     IntervalEstimate,
     NumberResult,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies
 from ldp_aggregator.simulation.expected_totals import ExpectedTotals
+from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
 _MAX_USEFUL_MARGIN = 0.25
@@ -108,37 +111,44 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
     """Return the expected margins if `users` people answer: of the label, then of each asked feature."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
-    raw_estimates = compute_raw_estimates(snapshot).feature_estimates
-    margins = [_label_margin(estimates, expected)]
-    for index, (result, raw) in enumerate(zip(estimates.features, raw_estimates, strict=True)):
-        probability = sum(
-            plan.question_probability(question)
-            for question in plan.questions
-            if index in question.feature_indices
-        )
+    probabilities = [
+        sum(plan.question_probability(each) for each in plan.questions if index in each.feature_indices)
+        for index in range(len(plan.features))
+    ]
+    asked = math.fsum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
+    label = build_label_margin(estimates.label, estimates.raw_prior, asked, estimates.label_n or 0)
+    raw = compute_raw_estimates(snapshot).feature_estimates
+    return label, *build_feature_margins(estimates.features, raw, population, probabilities)
+
+
+def build_feature_margins(
+    results: Sequence[FeatureResult | NumberResult],
+    raw_estimates: Sequence[TableEstimate | ClassMoments | None],
+    population: SyntheticPopulation,
+    probabilities: Sequence[float],
+) -> Iterator[Margin]:
+    """Yield the margin of each feature that is asked about with a probability above 0."""
+    parts = zip(results, raw_estimates, population.conditionals, probabilities, strict=True)
+    for result, raw, conditional, probability in parts:
         if not probability:
             continue
         if isinstance(result, NumberResult):
-            conditional = population.conditionals[index]
             assert isinstance(raw, ClassMoments)
             assert isinstance(conditional, Gaussian)
-            margins.append(_number_margin(result, raw, conditional, population.prior, probability))
+            yield _number_margin(result, raw, conditional, population.prior, probability)
         else:
-            assert isinstance(raw, Frequencies)
-            margins.append(_frequency_margin(result, raw, probability))
-    return tuple(margins)
+            assert isinstance(raw, Frequencies | CellFrequencies)
+            yield _frequency_margin(result, raw, probability)
 
 
-def _label_margin(estimates: Estimates, expected: ExpectedTotals) -> Margin:
-    plan = expected.plan
-    class_margins = _class_margins(estimates.raw_prior)
+def build_label_margin(name: str, prior: IntervalEstimate, probability: float, reports: int) -> Margin:
+    """Return the margin of P(label), given the probability and the number of reports of the label alone."""
+    class_margins = _class_margins(prior)
     return Margin(
-        name=estimates.label,
+        name=name,
         kind="label",
-        reports=(estimates.label_n or 0,),
-        question_probability=math.fsum(
-            plan.question_probability(each) for each in plan.questions if each.kind == "label"
-        ),
+        reports=(reports,),
+        question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,
         useful_margin=_useful_share_margin(len(class_margins)),
@@ -146,7 +156,9 @@ def _label_margin(estimates: Estimates, expected: ExpectedTotals) -> Margin:
     )
 
 
-def _frequency_margin(result: FeatureResult, raw: Frequencies, probability: float) -> Margin:
+def _frequency_margin(
+    result: FeatureResult, raw: Frequencies | CellFrequencies, probability: float
+) -> Margin:
     k = result.smoothed.shape[1]
     factor = np.ones(k)
     if raw.n:

@@ -21,7 +21,7 @@ from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.sizing.margins import Margin, compute_expected_margins
 from ldp_aggregator.sizing.sample_size import SizeError, find_min_users
 
-_EPSILON_STEP = Decimal("0.01")
+EPSILON_STEP = Decimal("0.01")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +104,12 @@ def _find_survey_users(survey: Survey, population: SyntheticPopulation, users: i
 
 
 def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -> Decimal | None:
-    step = _find_smallest(
-        int(survey.epsilon / _EPSILON_STEP) + 1,
-        int(DEFAULT_MAX_EPSILON / _EPSILON_STEP),
-        lambda step: _is_enough(replace(survey, epsilon=step * _EPSILON_STEP), population, users),
+    step = find_smallest(
+        int(survey.epsilon / EPSILON_STEP) + 1,
+        int(DEFAULT_MAX_EPSILON / EPSILON_STEP),
+        lambda step: _is_enough(replace(survey, epsilon=step * EPSILON_STEP), population, users),
     )
-    return None if step is None else step * _EPSILON_STEP
+    return None if step is None else step * EPSILON_STEP
 
 
 def _find_features(
@@ -126,7 +126,7 @@ def _find_features(
         )
         return replace(survey, weights=(survey.weights[0], *weights))
 
-    count = _find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
+    count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
     return None if count is None else tuple(names[: len(names) - count])
 
 
@@ -139,7 +139,7 @@ def _find_values(survey: Survey, population: SyntheticPopulation, users: int) ->
         merged = SyntheticPopulation(population.prior, conditionals)
         return _is_enough(replace(survey, features=features), merged, users)
 
-    fewer = _find_smallest(1, most - 2, is_enough)
+    fewer = find_smallest(1, most - 2, is_enough)
     return None if fewer is None else most - fewer
 
 
@@ -165,7 +165,7 @@ def _merge_values(
     return merged, np.full((merged.size, k), 1 / merged.size)
 
 
-def _find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
+def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
     """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
 
     Every number above an enough one must be enough too.

@@ -29,14 +29,11 @@ COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
-    """What to expect of a survey if `users` people answer.
+class ExpectedMargins:
+    """The margins to expect of a survey of any kind, and what they assume.
 
     Attributes
     ----------
-    survey : Survey
-    plan : Plan
-    users : int
     pilot : Pilot or None
         The pilot whose population is assumed; without a pilot, labels and values are equally frequent.
     label_shares : tuple of float or None
@@ -44,6 +41,27 @@ class Size:
         equal.
     margins : tuple of Margin
         The margins of the label, then of each feature that the survey asks about.
+    """
+
+    pilot: Pilot | None = None
+    label_shares: LabelShares | None = None
+    margins: tuple[Margin, ...]
+
+    @property
+    def noise(self) -> tuple[str, ...]:
+        """Names of the features that are noise."""
+        return tuple(margin.name for margin in self.margins[1:] if margin.is_noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(ExpectedMargins):
+    """What to expect of a survey if `users` people answer.
+
+    Attributes
+    ----------
+    survey : Survey
+    plan : Plan
+    users : int
     forecasts : mapping of str to Forecast
         One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated.
     remedies : Remedies or None
@@ -55,17 +73,9 @@ class Size:
     survey: Survey
     plan: Plan
     users: int
-    pilot: Pilot | None
-    label_shares: LabelShares | None = None
-    margins: tuple[Margin, ...]
     forecasts: Mapping[str, Forecast]
     remedies: Remedies | None
     requested_margin: float | None = None
-
-    @property
-    def noise(self) -> tuple[str, ...]:
-        """Names of the features that are noise."""
-        return tuple(margin.name for margin in self.margins[1:] if margin.is_noise)
 
     @property
     def beats_majority(self) -> bool:
@@ -119,7 +129,7 @@ def size_for_users(
         populations = {PILOT: pilot.build_population(plan)}
     else:
         populations = {
-            name: SyntheticPopulation.from_strength(plan, *strength, _to_prior(label_shares))
+            name: SyntheticPopulation.from_strength(plan, *strength, to_prior(label_shares))
             for name, strength in FEATURE_STRENGTHS.items()
         }
     forecasts = {
@@ -231,7 +241,8 @@ def _label_question_probability(survey: Survey) -> float:
     return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
-def _to_prior(label_shares: LabelShares | None) -> FloatArray | None:
+def to_prior(label_shares: LabelShares | None) -> FloatArray | None:
+    """Return the shares of the labels as a distribution; None if they are equal."""
     return None if label_shares is None else np.array(label_shares) / sum(label_shares)
 
 
@@ -240,7 +251,7 @@ def _assume_population(
 ) -> SyntheticPopulation:
     if pilot:
         return pilot.build_population(plan)
-    return SyntheticPopulation.uniform(plan, _to_prior(label_shares))
+    return SyntheticPopulation.uniform(plan, to_prior(label_shares))
 
 
 def _build_size(

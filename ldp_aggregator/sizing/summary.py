@@ -12,7 +12,13 @@ from ldp_aggregator.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_aggregator.sizing.assumptions import MAX_NAMES_LENGTH, list_assumptions
 from ldp_aggregator.sizing.forecast import MAX_SIMULATED_USERS, Forecast
 from ldp_aggregator.sizing.margins import Margin
-from ldp_aggregator.sizing.size import FEATURE_STRENGTHS, PILOT, Size, explain_label_question
+from ldp_aggregator.sizing.size import (
+    FEATURE_STRENGTHS,
+    PILOT,
+    ExpectedMargins,
+    Size,
+    explain_label_question,
+)
 
 _UNINFORMATIVE_MARGIN = 0.5
 """From this margin on, the interval of a share carries no information."""
@@ -23,7 +29,7 @@ _HOW_TO_READ = (
     "+-: half of a 95% confidence interval (single, not simultaneous). For a feature it is that of the share "
     "of one value among the people of one label: of the label with the least precise estimates."
 )
-_NOISE = (
+NOISE_MEANING = (
     "noise: the margin is larger than the typical estimate, which is the average share of a value (at most "
     "25%), or the standard deviation of a number. A smaller margin can still be wide: 20% +- 19% is not "
     "noise."
@@ -69,7 +75,7 @@ def build_comparison(sizes: Sequence[Size]) -> list[list[str]]:
 
 def explain_comparison(size: Size) -> list[str]:
     """Return sentences that explain the table of a comparison, and what it assumes."""
-    return [_HOW_TO_READ, _NOISE, *list_assumptions(size)]
+    return [_HOW_TO_READ, NOISE_MEANING, *list_assumptions(size)]
 
 
 def format_epsilons(sizes: Sequence[Size]) -> str:
@@ -88,11 +94,16 @@ def format_epsilons(sizes: Sequence[Size]) -> str:
 
 
 def _comparison_row(size: Size) -> list[str]:
+    return [f"{size.users:,}", *compare_margins(size)]
+
+
+def compare_margins(size: ExpectedMargins) -> list[str]:
+    """Return the margin of the label, the widest share, and the features that are noise."""
     margins = size.margins[1:]
     widest = _format_percent(max(margin.share for margin in margins)) if margins else "-"
     names, count = ", ".join(size.noise), f"{len(size.noise)} of {len(margins)}"
     noise = f"{count}: {names}" if 0 < len(names) < MAX_NAMES_LENGTH else count
-    return [f"{size.users:,}", _format_percent(size.margins[0].margin), widest, noise]
+    return [_format_percent(size.margins[0].margin), widest, noise]
 
 
 def format_people(count: int) -> str:
@@ -123,7 +134,7 @@ def _explain_terms(size: Size) -> Iterator[str]:
     rarest = size.plan.label.values[widest.index(max(widest))]
     is_different = max(widest) > _DIFFERENT_RATIO * min(widest)
     yield _HOW_TO_READ + (f" Here that is {rarest!r}." if is_different else "")
-    yield _NOISE
+    yield NOISE_MEANING
     if size.requested_margin is not None and any(each.kind == "numeric" for each in size.margins):
         yield f"For a number's mean, {100 * size.requested_margin:g}% is a share of its range."
 
@@ -131,14 +142,14 @@ def _explain_terms(size: Size) -> Iterator[str]:
 # -- margins ------------------------------------------------------------------------------------
 
 
-def typical_share(size: Size, margin: Margin) -> float | None:
+def typical_share(size: ExpectedMargins, margin: Margin) -> float | None:
     """Return the share that a margin is about: of the rarest label, or of one of equally frequent values."""
     if size.pilot or not margin.values:
         return None
     return min(size.label_shares) if size.label_shares and margin.kind == "label" else 1 / margin.values
 
 
-def build_margin_rows(size: Size) -> list[list[str]]:
+def build_margin_rows(size: ExpectedMargins) -> list[list[str]]:
     """Return the rows of the table of margins: one or two for the label and for each feature."""
     return [row for margin in size.margins for row in _margin_rows(margin, typical_share(size, margin))]
 

@@ -9,12 +9,15 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
+from encoders.survey.any_survey import read_any_survey
 from tests.support.silo_surveys import read_silo_survey
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
 PAGE = PAGE.partition("## Check a survey in a program")[0]  # its keys are those of a command's output
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS, EXAMPLE_OF_A_CURATOR = re.findall(
+    r"```toml\n(.*?)```", PAGE, re.DOTALL
+)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]
 TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
@@ -64,6 +67,11 @@ def test_example_of_texts_on_the_page_fits_the_example_survey() -> None:
 def test_example_of_silos_on_the_page_compiles() -> None:
     plan = read_silo_survey(EXAMPLE_OF_SILOS).compile()
     assert (plan.id, plan.rows, plan.by_invitation) == ("wards-2026", 1_000_000, True)
+
+
+def test_example_of_a_curator_on_the_page_is_a_survey() -> None:
+    survey = read_any_survey(EXAMPLE_OF_A_CURATOR)
+    assert (survey.id, survey.kind) == ("readmissions", "central")
 
 
 @pytest.mark.parametrize(("rows", "beyond"), [(1, 0), (10**9, 10**9 + 1)])

@@ -35,9 +35,7 @@ def run(command: click.Command, *arguments: object) -> Result:
 
 
 REFUSING = {
-    "size": (ldp_survey, ["size", "SURVEY"]),
     "preview": (ldp_survey, ["preview", "SURVEY"]),
-    "dossier": (ldp_survey, ["dossier", "SURVEY", "-o", "FOLDER/page.html"]),
     "project": (ldp_survey, ["project", "SURVEY", "--from", "FOLDER/rows.csv"]),
     "simulate": (ldp_simulate, ["SURVEY", "FOLDER/rows.csv"]),
     "audit": (ldp_audit, ["SURVEY", "--trials", "1000"]),
@@ -53,6 +51,50 @@ def test_commands_for_surveys_of_people_name_the_right_ones(name: str, survey: P
     assert result.exit_code != 0
     assert "Traceback" not in result.output
     assert result.output.count(SILO_REFUSAL) == 1
+
+
+def test_size_prints_margins_of_rows_and_silos_and_what_to_change(survey: Path) -> None:
+    sized = run(ldp_survey, "size", survey, "--rows", 20_000, "--silos", 4)
+    assert sized.exit_code == 0, sized.output
+    assert "what to expect from 20,000 rows of 4 silos at epsilon 1" in sized.output
+    assert "share of missing" in sized.output
+    assert "No feature is noise" in sized.output
+    noisy = run(ldp_survey, "size", survey, "--rows", 400, "--silos", 60)
+    assert "With any one of these changes no feature is noise:" in noisy.output
+    [document] = json.loads(run(ldp_survey, "size", survey, "--rows", 400, "--silos", 60, "--json").stdout)
+    assert (document["rows"], document["silos"], document["rows_per_person"]) == (400, 60, 1)
+    assert {"more rows", "fewer silos"} <= document["remedies"].keys()
+    compared = run(ldp_survey, "size", survey, "--silos", 4, "--margin", ".02", "--epsilon", ".5,1").output
+    assert [line.split()[0] for line in compared.splitlines()[2:5]] == ["epsilon", "0.5", "1"]
+
+
+WRONG_OPTIONS = {
+    "people": ["size", "SURVEY", "--users", "9"],
+    "no silos": ["size", "SURVEY", "--margin", ".1"],
+    "too many rows": ["size", "SURVEY", "--rows", "200001", "--silos", "2"],
+    "unknown label": ["size", "SURVEY", "--rows", "9", "--silos", "1", "--label-shares", "never=.5"],
+    "people of a dossier": ["dossier", "SURVEY", "--users", "9", "-o", "FOLDER/page.html"],
+    "audit of a dossier": ["dossier", "SURVEY", "--audit", "SURVEY", "-o", "FOLDER/page.html"],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
+def test_options_that_do_not_fit_silos_are_refused_by_name(name: str, survey: Path) -> None:
+    words = [
+        word.replace("SURVEY", str(survey)).replace("FOLDER", str(survey.parent))
+        for word in WRONG_OPTIONS[name]
+    ]
+    result = run(ldp_survey, *words)
+    assert (result.exit_code, "--" in result.output) in [(1, True), (2, True)]
+    assert isinstance(result.exception, SystemExit)
+
+
+@pytest.mark.parametrize("command", ["size", "dossier"])
+def test_options_of_silos_are_refused_for_surveys_of_people(command: str, survey: Path) -> None:
+    survey.write_text(WARDS.replace('kind = "silo"', "").replace("rows = 100000\nrows_per_person = 1\n", ""))
+    output = ["-o", survey.parent / "page.html"] if command == "dossier" else []
+    result = run(ldp_survey, command, survey, "--rows", 9, *output)
+    assert (result.exit_code, "--rows and --silos are for surveys of silos" in result.output) == (2, True)
 
 
 def test_a_client_of_people_refuses_the_survey_and_its_plan(survey: Path) -> None:

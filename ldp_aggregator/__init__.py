@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         save_onnx,
         to_sklearn,
     )
-    from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, simulate
     from ldp_aggregator.snapshot import Snapshot
+    from ldp_design.simulation.simulate import Simulation, SimulationGrid, simulate
 
 __all__ = [
     "Estimates",

@@ -12,7 +12,7 @@ from encoders.errors import LdpError
 from encoders.progress import show_progress
 from ldp_audit.outcomes import format_leaks
 from ldp_audit.silo import LEAST_TRIALS, SiloAudit, audit_silo, count_stages
-from ldp_client.silo.silo_survey import load_silo_plan_file
+from ldp_silo.silo_survey import load_silo_plan_file
 
 
 @click.command()

@@ -15,9 +15,9 @@ from encoders.survey.plan_checks import OPEN
 from encoders.survey.silo_plan import SiloPlan
 from ldp_audit.request_capture import HOST
 from ldp_client import Response, TransportError
-from ldp_client.silo import Silo, SiloJournal
-from ldp_client.silo.epoch_reports import count_file
-from ldp_client.silo.silo_survey import draw_message_id, make_message
+from ldp_silo import Silo, SiloJournal
+from ldp_silo.epoch_reports import count_file
+from ldp_silo.silo_survey import draw_message_id, make_message
 
 _URL = f"http://{HOST}/v1/surveys/"
 

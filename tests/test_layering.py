@@ -254,7 +254,7 @@ FOR_SILOS = (
     "encoders.survey.boolean_values",
     "encoders.survey.silo_plan",
     "encoders.survey.silo_survey",
-    "ldp_client.silo",
+    "ldp_silo",
 )
 """What organisations with many rows need, and no device of a person."""
 

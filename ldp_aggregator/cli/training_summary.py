@@ -11,7 +11,6 @@ from encoders.explain.text import wrap_text
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
-from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.estimation.validation_result import ValidationResult
@@ -25,6 +24,7 @@ from ldp_aggregator.results.silo_text import (
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
 from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
+from ldp_design.authoring.overview import explain_mechanisms
 
 _UNKNOWN = "unknown"
 _INTERVALS = (

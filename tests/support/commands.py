@@ -18,7 +18,7 @@ from tests.support.servers import inherited_environment
 _MODULES = {
     "ldp-predict": "ldp_aggregator.cli.predict",
     "ldp-results": "ldp_aggregator.cli.results",
-    "ldp-survey": "ldp_aggregator.cli.survey",
+    "ldp-survey": "ldp_design.cli.survey",
     "ldp-train": "ldp_aggregator.cli.train",
 }
 

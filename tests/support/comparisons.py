@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from encoders.survey import read_survey
-from ldp_aggregator.comparison.result import Comparison, Curve
-from ldp_aggregator.comparison.trusts import Trust, parse_trust
+from ldp_design.comparison.result import Comparison, Curve
+from ldp_design.comparison.trusts import Trust, parse_trust
 from tests.support.central_surveys import survey_text
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)

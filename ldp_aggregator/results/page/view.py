@@ -10,7 +10,6 @@ from typing import Any
 from markupsafe import Markup
 
 from encoders.survey import Feature, NumericFeature
-from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
@@ -45,6 +44,7 @@ from ldp_aggregator.results.statements import (
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import Row, build_table
 from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted
+from ldp_design.authoring.overview import explain_mechanisms
 
 _ESTIMATORS = {
     "default": "All questions together estimate the share of each class.",

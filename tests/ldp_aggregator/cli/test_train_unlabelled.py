@@ -19,8 +19,8 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.model_file import read_model
-from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_design.rounds.validate_toml import write_validation_round
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns, to_csv
 
 

@@ -27,11 +27,11 @@ from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, roun
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 from ldp_aggregator.results.unlabelled_text import MIN_ASSOCIATION
-from ldp_aggregator.rounds.validate import build_validation
-from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design.rounds.validate import build_validation
+from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.sizing.pilot import read_pilot
 from tests.ldp_aggregator.models.test_damaged_json import read_all, signed
 from tests.support.overlapping import COPIES, SURVEY, draw_people, simulate, to_columns
 

@@ -27,14 +27,11 @@ if TYPE_CHECKING:
         to_sklearn,
     )
     from ldp_aggregator.snapshot import Snapshot
-    from ldp_design.simulation.simulate import Simulation, SimulationGrid, simulate
 
 __all__ = [
     "Estimates",
     "ModelError",
     "NaiveBayes",
-    "Simulation",
-    "SimulationGrid",
     "Snapshot",
     "__version__",
     "estimate_snapshot",
@@ -42,7 +39,6 @@ __all__ = [
     "load_model",
     "save_model",
     "save_onnx",
-    "simulate",
     "to_sklearn",
 ]
 
@@ -50,15 +46,12 @@ _MODULE_OF_NAME = {
     "Estimates": "estimation",
     "ModelError": "models",
     "NaiveBayes": "models",
-    "Simulation": "simulation.simulate",
-    "SimulationGrid": "simulation.variants",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "fit_unlabelled": "models",
     "load_model": "models",
     "save_model": "models",
     "save_onnx": "models",
-    "simulate": "simulation.simulate",
     "to_sklearn": "models",
 }
 

@@ -7,8 +7,7 @@ Receipt(state=<State.READY: 'ready'>, survey='wards-2026')
 >>> silo.report("ward-7.csv")                                                       # doctest: +SKIP
 Receipt(state=<State.SENT: 'sent'>, survey='wards-2026', epsilon=1.0)
 
-Like the rest of the client, it needs the standard library and msgpack only. It is no part of what a person's
-device loads.
+Like the client of a person's device, it needs the standard library and msgpack only. Devices do not load it.
 """
 
 from ldp_silo.ledger import Epoch

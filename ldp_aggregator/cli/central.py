@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -35,7 +36,6 @@ from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.model_document import parse_content
 from ldp_aggregator.results.csv_file import dump_csv
-from ldp_design.authoring.toml_edit import read_survey_text
 
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."

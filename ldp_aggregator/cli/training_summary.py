@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from encoders.explain.text import wrap_text
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
@@ -24,7 +25,6 @@ from ldp_aggregator.results.silo_text import (
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
 from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
-from ldp_design.authoring.overview import explain_mechanisms
 
 _UNKNOWN = "unknown"
 _INTERVALS = (

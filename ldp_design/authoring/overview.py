@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_silence
 from encoders.explain.text import wrap_text
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.decimals import decimal_text
@@ -25,15 +26,6 @@ _LEGEND = (
     "lost: the share of epsilon that the integer probabilities of the devices leave unused. asked: the "
     "probability of the question."
 )
-_MECHANISMS = {
-    "DE": "direct encoding",
-    "SUE": "symmetric unary encoding",
-    "OUE": "optimised unary encoding",
-    "SHE": "summation with histogram encoding",
-    "THE": "thresholding with histogram encoding",
-    "SS": "subset selection",
-    "count_table": "noisy counts of the rows of silos",
-}
 
 
 def format_overview(plan: Plan) -> str:
@@ -68,12 +60,6 @@ def count_questions(plan: Plan) -> str:
     if reasons:
         questions = questions.replace(",", f" ({', '.join(reasons)}),", 1)
     return asked + questions
-
-
-def explain_mechanisms(names: Iterable[str]) -> list[str]:
-    """Return a sentence for each abbreviated mechanism among the names."""
-    used = {name.partition("(")[0] for name in names}
-    return [f"{name}: {title}." for name, title in _MECHANISMS.items() if name in used]
 
 
 def report_bytes(plan: Plan, question: Question) -> int:

@@ -8,10 +8,9 @@ import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.decimals import decimal_text
 from encoders.survey.parse_value import category_text
@@ -107,43 +106,12 @@ def format_comment(*paragraphs: str) -> str:
     return "\n#\n".join(wrapped) + "\n"
 
 
-# -- reading ------------------------------------------------------------------------------------
-
-
-def read_survey_text(path: Path) -> str:
-    """Read an authored survey as text.
-
-    Raises
-    ------
-    SurveyError
-        If the file cannot be read as text, or is a plan, a model or a snapshot.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
-    if text.lstrip().startswith("{"):
-        raise SurveyError(
-            f"{path.name}: is {_describe_json(text)}; give the TOML survey that it was made from"
-        )
-    return text
-
-
 def read_editable_survey(text: str) -> tuple[str, Survey]:
     """Return a survey's text with LF line ends, and the survey; raise SurveyError for a validation round."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     survey = read_survey(text)
     refuse_validation(survey)
     return text, survey
-
-
-def _describe_json(text: str) -> str:
-    """Return a description of a JSON file: which of the project's files it is."""
-    if '"ldp-bayes model"' in text:
-        return "a model of ldp-train"
-    if '"ldp-bayes snapshot"' in text:
-        return "a snapshot"
-    return "a compiled plan" if '"format"' in text else "JSON, and a survey file is TOML"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -23,7 +24,6 @@ from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_design.authoring.toml_edit import read_survey_text
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare
 from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets

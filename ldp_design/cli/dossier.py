@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.output_file import OutputFile, require_no_input
-from ldp_design.authoring.toml_edit import read_survey_text
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source

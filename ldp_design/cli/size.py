@@ -14,10 +14,10 @@ import click
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_design.authoring.toml_edit import read_survey_text
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot

@@ -12,7 +12,7 @@ from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import load_plan_file, read_survey_text
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
@@ -29,7 +29,6 @@ from ldp_design.authoring.sample_row import (
 )
 from ldp_design.authoring.signing import sign_file, write_key
 from ldp_design.authoring.survey_texts import write_plan
-from ldp_design.authoring.toml_edit import read_survey_text
 from ldp_design.cli.check import check
 from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init

@@ -16,7 +16,7 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 
 
 class ExpectedTotals:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from encoders.survey import Plan
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.margins import compute_expected_margins
 from ldp_design.sizing.size import LabelShares, Size
 

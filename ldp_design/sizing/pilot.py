@@ -17,9 +17,9 @@ from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.margins import compute_expected_margins
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.margins import Margin, compute_expected_margins
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 

@@ -23,8 +23,8 @@ from ldp_aggregator.estimation.raw_estimates import estimate_silos
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot, Total
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users

@@ -11,8 +11,8 @@ import numpy as np
 from encoders.survey import Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
 from ldp_design.sizing.margins import Margin, compute_expected_margins, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot

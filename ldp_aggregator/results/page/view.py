@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
@@ -44,7 +45,6 @@ from ldp_aggregator.results.statements import (
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import Row, build_table
 from ldp_aggregator.results.unlabelled_text import describe_unlabelled, is_fitted
-from ldp_design.authoring.overview import explain_mechanisms
 
 _ESTIMATORS = {
     "default": "All questions together estimate the share of each class.",

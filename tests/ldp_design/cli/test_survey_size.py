@@ -17,8 +17,8 @@ from encoders.survey import read_survey
 from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.cli.survey import main
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
 
 SURVEY = """\
 [survey]

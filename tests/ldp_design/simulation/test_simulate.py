@@ -14,9 +14,9 @@ from encoders.errors import LdpError, RowError, SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator import SimulationGrid, simulate
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.simulation import trial as trials

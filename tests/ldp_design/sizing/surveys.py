@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.survey import Plan, Survey, read_survey
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.size import Size
 

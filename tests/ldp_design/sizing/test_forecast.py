@@ -9,7 +9,7 @@ from encoders.randomness import FastStream
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_design.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.forecast import Forecaster
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.size import (

@@ -10,7 +10,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_design.simulation.synthetic_people import SyntheticPopulation, simulate_survey
+from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 from tests.ldp_design.sizing.surveys import PLAN
 
 

@@ -30,24 +30,16 @@ OVERHEAD_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One randomised answer with all fields of the wire format.
-
-    Attributes
-    ----------
-    plan_digest : bytes
-        SHA-256 of the plan that the report belongs to, 32 bytes.
-    question : int
-        Index of the question in the plan.
-    id : bytes
-        16 random bytes, by which the collector counts the report once.
-    payload : bytes
-        Output of the question's mechanism.
-    """
+    """One randomised answer with all fields of the wire format."""
 
     plan_digest: bytes
+    """SHA-256 of the plan that the report belongs to, 32 bytes."""
     question: int
+    """Index of the question in the plan."""
     id: bytes
+    """16 random bytes, by which the collector counts the report once."""
     payload: bytes
+    """Output of the question's mechanism."""
 
 
 def pack(report: Report) -> bytes:

@@ -51,23 +51,15 @@ PlanT = TypeVar("PlanT", Plan, SiloPlan)
 
 @dataclass(frozen=True)
 class CounterSnapshot(ABC, Generic[PlanT]):
-    """Totals of one survey at one time; see :class:`Snapshot` and :class:`SiloSnapshot`.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    totals : mapping of question key to Total
-        Questions without reports may be absent. Support counters (`Question.support_key`) may be absent too:
-        older stores did not count them.
-    rejections : mapping of reason to count
-    simulated : bool
-        Whether some of the reports are from an archive that ldp-simulate wrote.
-    """
+    """Totals of one survey at one time; see :class:`Snapshot` and :class:`SiloSnapshot`."""
 
     plan: PlanT
     totals: Mapping[str, Total]
+    """Questions without reports may be absent. Support counters (`Question.support_key`) may be absent
+    too: older stores did not count them."""
     rejections: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
+    """Whether some of the reports are from an archive that ldp-simulate wrote."""
 
     def __add__(self, other: Self) -> Self:
         plan = self._choose_plan(other)

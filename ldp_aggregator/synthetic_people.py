@@ -32,18 +32,12 @@ _PEOPLE_PER_CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class SyntheticPopulation:
-    """A population: the distribution of the labels, and of each feature given the label.
-
-    Attributes
-    ----------
-    prior : (k,) array
-        P(label).
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of a plan.
-    """
+    """A population: the distribution of the labels, and of each feature given the label."""
 
     prior: FloatArray
+    """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature of a plan. Tuple of (A_i, k) arrays and Gaussians."""
 
     @classmethod
     def from_strength(

@@ -53,15 +53,10 @@ class RequestDevice(Protocol):
 
 
 class PublicClient:
-    """The client of this project, through its public functions.
-
-    Attributes
-    ----------
-    client_class : type of Client
-        The class of the clients that `send` and `attempts` make.
-    """
+    """The client of this project, through its public functions."""
 
     client_class: type[Client] = Client
+    """The class of the clients that `send` and `attempts` make."""
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""

@@ -23,30 +23,20 @@ _MAX_PROBABILITIES = 1 << 18
 
 @dataclass(frozen=True)
 class ExactResult:
-    """The epsilon that a question spends.
-
-    Attributes
-    ----------
-    question, mechanism : str
-    ratio : Fraction
-        The worst likelihood ratio over all inputs and outputs.
-    realised_epsilon : str
-        ln(ratio), rounded up.
-    unused_share : float
-        1 - realised epsilon / nominal epsilon: the share of the budget that rounding left unused.
-    enumerated_payloads : int
-        Number of payloads that were enumerated; 0 if the ratio was computed from factors instead.
-    passed : bool
-        Whether ratio <= e^epsilon and the enumeration agrees.
-    """
+    """The epsilon that a question spends."""
 
     question: str
     mechanism: str
     ratio: Fraction
+    """The worst likelihood ratio over all inputs and outputs."""
     realised_epsilon: str
+    """ln(ratio), rounded up."""
     unused_share: float
+    """1 - realised epsilon / nominal epsilon: the share of the budget that rounding left unused."""
     enumerated_payloads: int
+    """Number of payloads that were enumerated; 0 if the ratio was computed from factors instead."""
     passed: bool
+    """Whether ratio <= e^epsilon and the enumeration agrees."""
 
 
 def compute_exact(plan: Plan, question: Question) -> ExactResult:

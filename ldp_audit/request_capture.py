@@ -20,16 +20,10 @@ _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request.
-
-    Attributes
-    ----------
-    head : bytes
-        Request line and headers.
-    body : bytes
-    """
+    """One HTTP request."""
 
     head: bytes
+    """Request line and headers."""
     body: bytes
 
 

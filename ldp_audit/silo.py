@@ -37,17 +37,11 @@ WHOLE_REPORTS = "whole reports, with retries"
 
 @dataclass(frozen=True)
 class SiloAudit:
-    """The result of an audit of silos.
-
-    Attributes
-    ----------
-    leaks : list of MeasuredLeak
-    faults : list of str
-        What is wrong besides a bound above epsilon: each a sentence.
-    """
+    """The result of an audit of silos."""
 
     leaks: list[MeasuredLeak]
     faults: list[str]
+    """What is wrong besides a bound above epsilon: each a sentence."""
 
     @property
     def passed(self) -> bool:
@@ -139,25 +133,16 @@ def _class_total(table: CountedTable, cells: np.ndarray, label: int) -> int:
 
 @dataclass
 class _Messages:
-    """What the audit keeps of many messages of the same rows.
-
-    Attributes
-    ----------
-    outcomes : list
-    ids : set of bytes
-    first : bytes
-        The payload of the first message.
-    repeated : int
-        Number of later messages with that payload.
-    malformed : int
-        Number of messages that differ from others in more than their id and payload.
-    """
+    """What the audit keeps of many messages of the same rows."""
 
     outcomes: list[Hashable] = field(default_factory=list)
     ids: set[bytes] = field(default_factory=set)
     first: bytes = b""
+    """The payload of the first message."""
     repeated: int = 0
+    """Number of later messages with that payload."""
     malformed: int = 0
+    """Number of messages that differ from others in more than their id and payload."""
 
     @classmethod
     def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _Messages:

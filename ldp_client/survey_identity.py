@@ -15,20 +15,14 @@ class SurveyIdentity(NamedTuple):
 
     An id or a family alone identifies nothing: any collector can publish a plan under any name, and could
     find out who answered another collector's survey.
-
-    Attributes
-    ----------
-    survey : str
-        The survey's id.
-    origin : str
-        Scheme, host and port of its URL.
-    signer : str
-        The public key that the application pins, or an empty string.
     """
 
     survey: str
+    """The survey's id."""
     origin: str
+    """Scheme, host and port of its URL."""
     signer: str = ""
+    """The public key that the application pins, or an empty string."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -33,19 +33,12 @@ MAX_RESPONSE_BYTES = 1 << 20  # a plan is never larger
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A server's HTTP response.
-
-    Attributes
-    ----------
-    status : int
-    body : bytes
-    retry_after : float or None
-        Seconds to wait before the next attempt, if the server gave them.
-    """
+    """A server's HTTP response."""
 
     status: int
     body: bytes
     retry_after: float | None = None
+    """Seconds to wait before the next attempt, if the server gave them."""
 
     def entry(self, name: str) -> object:
         """Return one entry of the JSON object in the body; None if there is no such object or entry."""

@@ -26,29 +26,19 @@ MAX_CHUNK_ROWS = 2048
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The exact counts of a file's rows.
-
-    Attributes
-    ----------
-    counts : list of int
-        The cells of all tables, in the order and the units of the plan's mechanism.
-    rows : int
-    file : FileDigest
-    persons : Counter of str
-        The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
-        persons.
-    spellings : dict of str to set of str
-        How such a name is spelt in the file, if otherwise.
-    clipped : tuple of str
-        Names of the features with a number beyond the public bounds.
-    """
+    """The exact counts of a file's rows."""
 
     counts: list[int] = field(repr=False)
+    """The cells of all tables, in the order and the units of the plan's mechanism."""
     rows: int
     file: FileDigest
     persons: Counter[str] = field(repr=False)
+    """The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
+    persons."""
     spellings: Mapping[str, set[str]] = field(repr=False)
+    """How such a name is spelt in the file, if otherwise."""
     clipped: tuple[str, ...]
+    """Names of the features with a number beyond the public bounds."""
 
 
 def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> CountedRows:

@@ -30,17 +30,11 @@ _EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True)
 class EpochReports:
-    """Makes and sends the messages of a survey's epochs.
-
-    Attributes
-    ----------
-    survey : SiloSurveyBinding
-    show : callable
-        Called with a line of text when a step takes time.
-    """
+    """Makes and sends the messages of a survey's epochs."""
 
     survey: SiloSurveyBinding
     show: Callable[[str], object]
+    """Called with a line of text when a step takes time."""
 
     def report(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float

@@ -71,81 +71,55 @@ class EpochError(ClientError, reason="epoch-used"):
 
 @dataclass(frozen=True)
 class NewEpoch:
-    """What a silo wants to record as an epoch.
-
-    Attributes
-    ----------
-    name : str
-        Chosen by the silo; the collector does not know it.
-    rows : int
-        Number of rows.
-    file : FileDigest
-    person_column : str
-        Empty if persons are not known.
-    persons : Counter of str
-        The number of rows of each person, by their name in Unicode NFC.
-    spellings : dict of str to set of str
-        How such a name is spelt in the file, if otherwise.
-    rows_are_new : bool
-        Whether the silo states that no row of the file, and no row of a person, was counted before.
-    earlier : int
-        Number of epochs with which the file was compared while it was read.
-    """
+    """What a silo wants to record as an epoch."""
 
     name: str
+    """Chosen by the silo; the collector does not know it."""
     rows: int
+    """Number of rows."""
     file: FileDigest
     person_column: str
+    """Empty if persons are not known."""
     persons: Counter[str] = field(repr=False)
+    """The number of rows of each person, by their name in Unicode NFC."""
     spellings: Mapping[str, set[str]] = field(repr=False)
+    """How such a name is spelt in the file, if otherwise."""
     rows_are_new: bool
+    """Whether the silo states that no row of the file, and no row of a person, was counted before."""
     earlier: int
+    """Number of epochs with which the file was compared while it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One epoch in the ledger: the rows that one message has counted.
-
-    Attributes
-    ----------
-    number : int
-        Its place in the ledger.
-    survey, origin, signer, family, url, digest
-        As of a :class:`~ldp_client.journal.table.JournalEntry`.
-    name : str
-        The epoch's name.
-    epsilon : str
-        What the message spends of the budget of each person in it.
-    rows : int
-    file : FileDigest
-        Keyed digest of the rows' file.
-    person_column : str
-        The column that named the persons, or "".
-    state : State
-        QUEUED while the message waits, or its outcome.
-    reason : str
-    message_id : bytes
-        The id by which the collector counts the message once.
-    message : bytes or None
-        The bytes that are sent; None after they were withdrawn.
-    """
+    """One epoch in the ledger: the rows that one message has counted."""
 
     number: int
+    """Its place in the ledger."""
     survey: str
     origin: str
     signer: str
     family: str
     name: str
+    """The epoch's name."""
     url: str
     digest: str
+    """`survey`, `origin`, `signer`, `family`, `url` and `digest`: as of a
+    :class:`~ldp_client.journal.table.JournalEntry`."""
     epsilon: str
+    """What the message spends of the budget of each person in it."""
     rows: int
     file: FileDigest
+    """Keyed digest of the rows' file."""
     person_column: str
+    """The column that named the persons, or ""."""
     state: State
+    """QUEUED while the message waits, or its outcome."""
     reason: str
     message_id: bytes
+    """The id by which the collector counts the message once."""
     message: bytes | None = field(repr=False)
+    """The bytes that are sent; None after they were withdrawn."""
 
     @property
     def identity(self) -> SurveyIdentity:

@@ -21,23 +21,15 @@ _SOFT_CELLS = ("soft cell low", "soft cell middle", "soft cell high", MISSING_TE
 
 @dataclass(frozen=True)
 class SiloPreview:
-    """The message that a silo would send for a file. `str` explains it; `repr` hides the counts.
-
-    Attributes
-    ----------
-    plan : SiloPlan
-    counted : CountedRows
-        The exact counts. They stay with the silo.
-    example : bytes
-        A message as it could be sent. Its noise is drawn for the preview only: never send it.
-    person : str, optional
-        The column by which the rows of each person were counted.
-    """
+    """The message that a silo would send for a file. `str` explains it; `repr` hides the counts."""
 
     plan: SiloPlan = field(repr=False)
     counted: CountedRows = field(repr=False)
+    """The exact counts. They stay with the silo."""
     example: bytes = field(repr=False)
+    """A message as it could be sent. Its noise is drawn for the preview only: never send it."""
     person: str | None = None
+    """The column by which the rows of each person were counted."""
 
     def __str__(self) -> str:
         return "\n".join([*describe_plan(self.plan), "", *self._describe_rows(), "", *self._table()])

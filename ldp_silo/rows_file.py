@@ -41,18 +41,12 @@ class FileDigest:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of the file.
-
-    Attributes
-    ----------
-    first : int
-        Number of the first row, counted from 1 without the header and blank lines.
-    rows : list of list of str
-        As many cells per row as the header has.
-    """
+    """Consecutive rows of the file."""
 
     first: int
+    """Number of the first row, counted from 1 without the header and blank lines."""
     rows: list[list[str]]
+    """As many cells per row as the header has."""
 
     def find_row(self, column: int, text: str) -> int:
         """Return the number of the first row with this text in a column."""

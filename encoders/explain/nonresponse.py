@@ -38,24 +38,16 @@ def is_complete(values: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SilenceCauses:
-    """Who cannot answer a survey, by the cause.
-
-    Attributes
-    ----------
-    incomplete : tuple of str
-        The features whose values may not cover every answer.
-    required : tuple of str
-        The entries of the row without which there is no report.
-    is_label_incomplete : bool
-        Whether the values of the label may not cover every answer.
-    is_label_required : bool
-        Whether the label has no value for people without an answer.
-    """
+    """Who cannot answer a survey, by the cause."""
 
     incomplete: tuple[str, ...]
+    """The features whose values may not cover every answer."""
     required: tuple[str, ...]
+    """The entries of the row without which there is no report."""
     is_label_incomplete: bool
+    """Whether the values of the label may not cover every answer."""
     is_label_required: bool
+    """Whether the label has no value for people without an answer."""
 
 
 def find_silence_causes(plan: Plan) -> SilenceCauses:

@@ -18,13 +18,7 @@ _MAX_EXPONENT = 700
 
 @dataclass(frozen=True)
 class Spending:
-    """What one step of a training spends.
-
-    Attributes
-    ----------
-    step : str
-    epsilon, delta : Fraction
-    """
+    """What one step of a training spends."""
 
     step: str
     epsilon: Fraction
@@ -33,22 +27,15 @@ class Spending:
 
 @dataclass(frozen=True)
 class Promise:
-    """The privacy that a training promises to a person.
-
-    Attributes
-    ----------
-    epsilon, delta : Fraction
-    adjacency : str
-        "add-remove": two neighbouring data sets differ by the rows of one person. "replace": they differ in
-        the content of these rows.
-    rows_per_person : int
-        Most rows of one person.
-    """
+    """The privacy that a training promises to a person."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     adjacency: str = ADD_REMOVE
+    """"add-remove": two neighbouring data sets differ by the rows of one person. "replace": they differ in
+    the content of these rows."""
     rows_per_person: int = 1
+    """Most rows of one person."""
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= MAX_EPSILON:

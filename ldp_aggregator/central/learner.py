@@ -30,25 +30,16 @@ CentralModel = CentralNaiveBayes | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class Training:
-    """The result of a training.
-
-    Attributes
-    ----------
-    learner : str
-        "nb", "linear" or "tree".
-    model : CentralNaiveBayes, LinearModel or DecisionTree
-    promise : Promise
-    spendings : tuple of Spending
-        What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly.
-    expected_rows : int
-        The public or noisy number of rows.
-    """
+    """The result of a training."""
 
     learner: str
+    """One of "nb", "linear" or "tree"."""
     model: CentralModel
     promise: Promise
     spendings: tuple[Spending, ...]
+    """What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly."""
     expected_rows: int
+    """The public or noisy number of rows."""
 
     @property
     def delta(self) -> Fraction:

@@ -26,23 +26,16 @@ class LedgerError(CentralError):
 
 @dataclass(frozen=True)
 class Request:
-    """A training as the ledger knows it.
-
-    Attributes
-    ----------
-    rows : tuple of str
-        Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
-        rows: a file with another blank line, or with rows in another order, has the same rows.
-    command : str
-        A digest of everything else that determines the training.
-    epsilon, delta : Fraction
-        What the training spends.
-    """
+    """A training as the ledger knows it."""
 
     rows: tuple[str, str]
+    """Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
+    rows: a file with another blank line, or with rows in another order, has the same rows."""
     command: str
+    """A digest of everything else that determines the training."""
     epsilon: Fraction
     delta: Fraction
+    """What the training spends."""
 
     def has_rows_of(self, other: Request) -> bool:
         """Return whether two trainings have the same rows."""
@@ -87,25 +80,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The content of a ledger.
-
-    Attributes
-    ----------
-    name : str
-        The curator's name for the rows.
-    adjacency : str
-    rows_per_person : int
-        Amounts add up for these neighbours only, so all trainings share them.
-    cap, delta_cap : Fraction
-        The total epsilon and the total delta that may be spent.
-    entries : tuple of Entry
-    """
+    """The content of a ledger."""
 
     name: str
+    """The curator's name for the rows."""
     adjacency: str
     rows_per_person: int
+    """Amounts add up for these neighbours only, so all trainings share them."""
     cap: Fraction
     delta_cap: Fraction
+    """The total epsilon and the total delta that may be spent."""
     entries: tuple[Entry, ...] = ()
 
     @property

@@ -34,29 +34,19 @@ _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, Zer
 
 @dataclass(frozen=True)
 class LedgerTerms:
-    """What a command states about a ledger.
-
-    Attributes
-    ----------
-    name : str
-    adjacency : str
-    rows_per_person : int
-    cap : Fraction, optional
-        A new total epsilon. Without it the total stays; that of a new ledger is the epsilon of its first
-        training.
-    delta_cap : Fraction, optional
-        A new total delta. Without it the total stays; that of a new ledger is the delta of its first
-        training, and at least LEAST_DELTA_CAP.
-    rows_changed : bool
-        Whether the rows may differ from those of the earlier trainings. Their amounts still count.
-    """
+    """What a command states about a ledger."""
 
     name: str
     adjacency: str
     rows_per_person: int
     cap: Fraction | None = None
+    """A new total epsilon. Without it the total stays; that of a new ledger is the epsilon of its first
+    training."""
     delta_cap: Fraction | None = None
+    """A new total delta. Without it the total stays; that of a new ledger is the delta of its first
+    training, and at least LEAST_DELTA_CAP."""
     rows_changed: bool = False
+    """Whether the rows may differ from those of the earlier trainings. Their amounts still count."""
 
 
 def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:

@@ -35,19 +35,12 @@ _ROUNDING = 2.0**-52
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Scores that are linear in a row's coordinates.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-    k : int
-    weights : (columns, k - 1) array
-        Released: multiples of 2^-40.
-    """
+    """Scores that are linear in a row's coordinates."""
 
     features: tuple[Feature, ...]
     k: int
     weights: FloatArray
+    """Released: multiples of 2^-40. Shape (columns, k - 1)."""
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""

@@ -28,27 +28,19 @@ SELECTION_SHARE = Fraction(3, 10)
 
 @dataclass(frozen=True)
 class CentralNaiveBayes:
-    """A Naive Bayes classifier from noisy tables.
-
-    Attributes
-    ----------
-    prior : (k,) array
-        P(label).
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature; it is the same for all labels if the feature was not selected.
-    selected : tuple of int
-        Indices of the features that were measured.
-    tables : tuple of NoisyTable
-        Their tables, which may be released too.
-    classes : ClassCounts
-        The class counts, with the variance of their noise.
-    """
+    """A Naive Bayes classifier from noisy tables."""
 
     prior: FloatArray
+    """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature; it is the same for all labels if the feature was not selected.
+    Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
+    """Indices of the features that were measured."""
     tables: tuple[NoisyTable, ...]
+    """Their tables, which may be released too."""
     classes: ClassCounts
+    """The class counts, with the variance of their noise."""
 
 
 def fit_naive_bayes(

@@ -29,16 +29,10 @@ _MAX_ROWS_IN_WORDS = 1 << 20
 
 @dataclass(frozen=True)
 class Split:
-    """The test low <= code <= high of one feature.
-
-    Attributes
-    ----------
-    feature : int
-        The index of the feature.
-    low, high : int
-    """
+    """The test low <= code <= high of one feature."""
 
     feature: int
+    """The index of the feature."""
     low: int
     high: int
 

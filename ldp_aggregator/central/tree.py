@@ -40,21 +40,14 @@ def tree_depth(expected_rows: int, epsilon: Fraction) -> int:
 
 @dataclass(frozen=True)
 class DecisionTree:
-    """A complete binary tree; node i has the children 2i + 1 (test fails) and 2i + 2 (test holds).
-
-    Attributes
-    ----------
-    splits : tuple of Split
-        The 2^depth - 1 inner nodes, level by level.
-    leaves : (2^depth, k) array
-        P(label | leaf).
-    counts : (2^depth, k) int array
-        The noisy counts of the leaves.
-    """
+    """A complete binary tree; node i has the children 2i + 1 (test fails) and 2i + 2 (test holds)."""
 
     splits: tuple[Split, ...]
+    """The 2^depth - 1 inner nodes, level by level."""
     leaves: FloatArray
+    """P(label | leaf). Shape (2^depth, k)."""
     counts: IntArray
+    """The noisy counts of the leaves. Shape (2^depth, k)."""
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return log P(label | leaf) of m coded rows, shape (m, k)."""

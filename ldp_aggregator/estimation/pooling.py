@@ -33,22 +33,15 @@ CONTRADICTION_LEVEL = 1e-3
 
 @dataclass(frozen=True)
 class PooledFrequencies:
-    """Raw frequencies of a discrete feature from silos and from people.
-
-    Attributes
-    ----------
-    silos, people : TableEstimate
-        Both have rows or reports.
-    weight : float
-        The weight of the silos.
-    covariance : FrequencyCovariance
-        Of the pooled frequencies.
-    """
+    """Raw frequencies of a discrete feature from silos and from people."""
 
     silos: TableEstimate
     people: TableEstimate
+    """Both have rows or reports."""
     weight: float
+    """The weight of the silos."""
     covariance: FrequencyCovariance
+    """Of the pooled frequencies."""
 
     @classmethod
     def from_estimates(cls, silos: TableEstimate, people: TableEstimate) -> PooledFrequencies:

@@ -26,19 +26,15 @@ class SiloInfluence:
     P(value | c) N is the number of rows of the class c. A mean moves by at most this share of its range. A
     silo may also send cells that only extreme noise explains; the checks of a collector accept such a message
     as long as its tables agree.
-
-    Attributes
-    ----------
-    prior, conditionals : (k,) arrays
-        By invented rows: of P(c), and of P(value | c) of any feature.
-    prior_with_noise, conditionals_with_noise : (k,) arrays
-        By any message that passes the checks. At most 1, since estimates are cut to their range.
     """
 
     prior: FloatArray
     conditionals: FloatArray
+    """By invented rows: of P(c), and of P(value | c) of any feature. Shape (k,)."""
     prior_with_noise: FloatArray
     conditionals_with_noise: FloatArray
+    """By any message that passes the checks. At most 1, since estimates are cut to their range. Shape
+    (k,)."""
 
     @classmethod
     def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
@@ -111,28 +107,19 @@ def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSummary:
-    """What the estimates contain from silos.
-
-    Attributes
-    ----------
-    snapshot : SiloSnapshot
-        The counters of the survey of silos.
-    rows, rows_stderr : float
-        The number of rows, estimated from the noisy counts, and the standard error of the noise.
-    influence : SiloInfluence or None
-        None without messages.
-    people : int or None
-        Number of people's reports with which the estimates are pooled; None without a survey of people.
-    contradictions : tuple of str
-        The label and features in which silos and people differ significantly.
-    """
+    """What the estimates contain from silos."""
 
     snapshot: SiloSnapshot
+    """The counters of the survey of silos."""
     rows: float
     rows_stderr: float
+    """The number of rows, estimated from the noisy counts, and the standard error of the noise."""
     influence: SiloInfluence | None
+    """None without messages."""
     people: int | None = None
+    """Number of people's reports with which the estimates are pooled; None without a survey of people."""
     contradictions: tuple[str, ...] = ()
+    """The label and features in which silos and people differ significantly."""
 
     @classmethod
     def from_estimates(cls, own: RawEstimates, pooled: RawEstimates) -> SiloSummary | None:

@@ -35,21 +35,14 @@ _RIGHT = 1
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """The accuracy of a model and the gains of its top-k sets, estimated from a validation round.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-        The counters of the validation round.
-    accuracy : IntervalEstimate
-        Shape (): the accuracy of the model with all its features.
-    gains : IntervalEstimate
-        Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features.
-    """
+    """The accuracy of a model and the gains of its top-k sets, estimated from a validation round."""
 
     snapshot: Snapshot
+    """The counters of the validation round."""
     accuracy: IntervalEstimate
+    """Shape (): the accuracy of the model with all its features."""
     gains: IntervalEstimate
+    """Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features."""
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:

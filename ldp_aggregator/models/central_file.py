@@ -48,22 +48,16 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class Conditionals:
-    """The probabilities of Naive Bayes: P(label), and P(value | label) of each feature of the plan.
-
-    Attributes
-    ----------
-    prior : (k,) array
-    tables : tuple of (A_i, k) arrays and Gaussians
-    selected : tuple of int
-        Indices of the features that were measured; the others do not distinguish labels.
-    counts : tuple of NoisyTable
-        The noisy counts of the selected features, from which everything else was computed.
-    """
+    """The probabilities of Naive Bayes: P(label), and P(value | label) of each feature of the plan."""
 
     prior: FloatArray
+    """Shape (k,)."""
     tables: tuple[ClassConditional, ...]
+    """Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
+    """Indices of the features that were measured; the others do not distinguish labels."""
     counts: tuple[NoisyTable, ...]
+    """The noisy counts of the selected features, from which everything else was computed."""
 
 
 CentralScorer = Conditionals | LinearModel | DecisionTree
@@ -71,22 +65,14 @@ CentralScorer = Conditionals | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class CentralModelFile:
-    """The content of a model file of ldp-central.
-
-    Attributes
-    ----------
-    plan : Plan
-    learner : str
-        "nb", "linear" or "tree".
-    model : Conditionals, LinearModel or DecisionTree
-    privacy : dict
-        The privacy statement, see :func:`state_privacy`.
-    """
+    """The content of a model file of ldp-central."""
 
     plan: Plan
     learner: str
+    """One of "nb", "linear" or "tree"."""
     model: CentralScorer
     privacy: dict[str, Any]
+    """The privacy statement, see :func:`state_privacy`."""
 
 
 def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> bytes:

@@ -37,22 +37,14 @@ MAX_TAIL_DELTA = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class CuratorRows:
-    """Coded rows with the plan that coded them.
-
-    Attributes
-    ----------
-    plan : Plan
-    users : int or None
-        The survey's public number of rows.
-    rows : CodedRows
-    digests : tuple of str
-        The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger.
-    """
+    """Coded rows with the plan that coded them."""
 
     plan: Plan
     users: int | None
+    """The survey's public number of rows."""
     rows: CodedRows
     digests: tuple[str, str]
+    """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
 
 
 def read_curator_rows(
@@ -120,14 +112,7 @@ def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
 
 @dataclass(frozen=True)
 class CuratorTraining:
-    """A training that can be run.
-
-    Attributes
-    ----------
-    data : CuratorRows
-    promise : Promise
-    learner : str
-    """
+    """A training that can be run."""
 
     data: CuratorRows
     promise: Promise

@@ -141,32 +141,23 @@ def _check_compared(estimates: Estimates, classifier: UnlabelledClassifier | Non
 
 @dataclass(frozen=True)
 class Model:
-    """The content of a model file.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    prior : (k,) array
-        P(label), smoothed: Naive Bayes uses it.
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them.
-    classifier : (prior, conditionals)
-        What the classifier uses: the above, or weights that were fitted to rows without labels.
-    estimates : dict
-        Everything estimated, see :meth:`Estimates.as_dict`.
-    privacy : dict
-        The privacy statement; empty if the file has none.
-    unlabelled : dict or None
-        What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without rows.
-    """
+    """The content of a model file."""
 
     plan: Plan | SiloPlan
     prior: FloatArray
+    """P(label), smoothed: Naive Bayes uses it. Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them. Tuple of (A_i, k)
+    arrays and Gaussians."""
     classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
+    """What the classifier uses: the above, or weights that were fitted to rows without labels."""
     estimates: dict[str, Any]
+    """Everything estimated, see :meth:`Estimates.as_dict`."""
     privacy: dict[str, Any]
+    """The privacy statement; empty if the file has none."""
     unlabelled: dict[str, Any] | None = None
+    """What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without
+    rows."""
 
     @property
     def people_plan(self) -> Plan:

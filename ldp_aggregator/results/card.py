@@ -46,32 +46,21 @@ _MAX_LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDescription:
-    """What descriptions of a model are made from.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    classes : iterable
-        The labels as the model returns them.
-    estimates : dict
-        See :meth:`Estimates.as_dict`.
-    audit_passed : bool or None
-        Whether the audit in the model file passed; None without an audit.
-    simulated : bool
-        Whether the reports were simulated, by `fit` or by ldp-simulate.
-    unlabelled : dict or None
-        What rows without labels did to the classifier; None without such rows.
-    silos : dict or None
-        The privacy statement of silos; None for people alone.
-    """
+    """What descriptions of a model are made from."""
 
     plan: Plan | SiloPlan
     classes: Iterable[Any]
+    """The labels as the model returns them."""
     estimates: Mapping[str, Any]
+    """See :meth:`Estimates.as_dict`."""
     audit_passed: bool | None = None
+    """Whether the audit in the model file passed; None without an audit."""
     simulated: bool = False
+    """Whether the reports were simulated, by `fit` or by ldp-simulate."""
     unlabelled: Mapping[str, Any] | None = None
+    """What rows without labels did to the classifier; None without such rows."""
     silos: Mapping[str, Any] | None = None
+    """The privacy statement of silos; None for people alone."""
 
     @property
     def has_people(self) -> bool:

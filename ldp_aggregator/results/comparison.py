@@ -37,28 +37,19 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of one quantity between two surveys.
-
-    Attributes
-    ----------
-    quantity : Quantity
-    first, second : float
-        The raw estimates.
-    stderr : float
-        The standard error of the difference.
-    low, high : float
-        The simultaneous interval of the difference, second minus first, cut to its possible range.
-    differs : bool
-        Whether the difference is significant.
-    """
+    """The difference of one quantity between two surveys."""
 
     quantity: Quantity
     first: float
     second: float
+    """The raw estimates."""
     stderr: float
+    """The standard error of the difference."""
     low: float
     high: float
+    """The simultaneous interval of the difference, second minus first, cut to its possible range."""
     differs: bool
+    """Whether the difference is significant."""
 
     @property
     def difference(self) -> float:
@@ -75,16 +66,10 @@ class NotCompared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All compared quantities of two surveys.
-
-    Attributes
-    ----------
-    differences : tuple of Difference
-        One for each compared quantity, in the order of the first survey.
-    not_compared : tuple of NotCompared
-    """
+    """All compared quantities of two surveys."""
 
     differences: tuple[Difference, ...]
+    """One for each compared quantity, in the order of the first survey."""
     not_compared: tuple[NotCompared, ...]
 
     @property

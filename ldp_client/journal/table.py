@@ -64,37 +64,27 @@ _UPGRADES = {
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """The entry of one survey.
-
-    Attributes
-    ----------
-    survey, origin : str
-        The entry's key: the survey's id, and scheme, host and port of `url`.
-    family, url, digest : str
-        What the person agreed to: the survey's family, the URL that the report is sent to, the plan's digest.
-    signer : str
-        The public key with which the plan's signature was verified; empty if it was not verified.
-    epsilon : str
-        The epsilon that was spent: "0" until there is a report.
-    state : State
-    reason : str
-        Why the report was rejected or has expired; "closed-once" while it waits after the collector said
-        that the survey is closed.
-    plan, report : bytes or None
-        Stored until the report is delivered or deleted.
-    """
+    """The entry of one survey."""
 
     survey: str
     origin: str
+    """The entry's key: the survey's id, and scheme, host and port of `url`."""
     family: str
     url: str
     digest: str
+    """`family`, `url` and `digest`: what the person agreed to: the survey's family, the URL that the
+    report is sent to, the plan's digest."""
     signer: str
+    """The public key with which the plan's signature was verified; empty if it was not verified."""
     epsilon: str
+    """The epsilon that was spent: "0" until there is a report."""
     state: State
     reason: str
+    """Why the report was rejected or has expired; "closed-once" while it waits after the collector said
+    that the survey is closed."""
     plan: bytes | None
     report: bytes | None
+    """Stored until the report is delivered or deleted."""
 
     @property
     def identity(self) -> SurveyIdentity:

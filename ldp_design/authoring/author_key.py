@@ -18,18 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyPair:
-    """An author's keys.
-
-    Attributes
-    ----------
-    private_pem : bytes
-        PKCS #8 in PEM form, without a password; anyone with this text can sign.
-    public_key : str
-        One line of base64, which apps pin.
-    """
+    """An author's keys."""
 
     private_pem: bytes = field(repr=False)
+    """PKCS #8 in PEM form, without a password; anyone with this text can sign."""
     public_key: str
+    """One line of base64, which apps pin."""
 
 
 def make_keys() -> KeyPair:

@@ -35,16 +35,10 @@ _BOOLEAN_TEXTS = {"True", "False", "TRUE", "FALSE"}
 
 @dataclass(frozen=True)
 class InferredFeature:
-    """The inferred entries of a feature, or the reason why its column is left out.
-
-    Attributes
-    ----------
-    entries : tuple of str
-        Lines of TOML with comments that ask for confirmation; empty if the column is left out.
-    left_out : str
-    """
+    """The inferred entries of a feature, or the reason why its column is left out."""
 
     entries: tuple[str, ...] = ()
+    """Lines of TOML with comments that ask for confirmation; empty if the column is left out."""
     left_out: str = ""
 
 

@@ -62,31 +62,21 @@ def read_unprojected(text: str, stem: str, components: int) -> tuple[str, Survey
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectedSurvey:
-    """A projection, and the comments that explain it in a survey file.
-
-    Attributes
-    ----------
-    fit : Fit
-    stem : str
-        Prefix of the components' names, and suffix of the survey's id.
-    header, origin : tuple of str
-        Paragraphs that state the origin of the projection, for the top of the file and for its tables.
-    powers, ranges : tuple of str
-        For each component: how informative it is, and the origin of its range.
-    bins : int or None
-        Number of bins of each component; None for numbers.
-    family : str or None
-        Id of the family of which the survey becomes a round, if any.
-    """
+    """A projection, and the comments that explain it in a survey file."""
 
     fit: Fit
     stem: str
+    """Prefix of the components' names, and suffix of the survey's id."""
     header: tuple[str, ...]
     origin: tuple[str, ...]
+    """Paragraphs that state the origin of the projection, for the top of the file and for its tables."""
     powers: tuple[str, ...]
     ranges: tuple[str, ...]
+    """For each component: how informative it is, and the origin of its range."""
     bins: int | None
+    """Number of bins of each component; None for numbers."""
     family: str | None = None
+    """Id of the family of which the survey becomes a round, if any."""
 
     def write(self, text: str, survey: Survey) -> str:
         """Return the text of a survey with its numbers projected.

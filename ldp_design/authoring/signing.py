@@ -18,21 +18,14 @@ _PUBLIC_MODE = 0o644
 
 @dataclass(frozen=True)
 class SignatureFile:
-    """A signature file that was written.
-
-    Attributes
-    ----------
-    path : Path
-        Path of the signature file.
-    digest : str
-        Digest of the plan.
-    public_key : str
-        Public key of the author.
-    """
+    """A signature file that was written."""
 
     path: Path
+    """Path of the signature file."""
     digest: str
+    """Digest of the plan."""
     public_key: str
+    """Public key of the author."""
 
 
 def write_key(path: Path) -> str:

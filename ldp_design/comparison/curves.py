@@ -15,12 +15,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over splits with its 95% interval.
-
-    Attributes
-    ----------
-    value, stderr, low, high : float
-    """
+    """A mean over splits with its 95% interval."""
 
     value: float
     stderr: float
@@ -48,20 +43,14 @@ class Crossing:
     """The epsilon from which on a curve is at or above a level, within the tested ones.
 
     0 stands for the smallest tested epsilon or less, infinity for more than the largest.
-
-    Attributes
-    ----------
-    value : float
-    low, high : float
-        The ends of the 95% interval.
-    is_repeated : bool
-        Whether the curve is at or above the level at a smaller tested epsilon too, and below it in between.
     """
 
     value: float
     low: float
     high: float
+    """The ends of the 95% interval."""
     is_repeated: bool = False
+    """Whether the curve is at or above the level at a smaller tested epsilon too, and below it in between."""
 
 
 def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share: float) -> Crossing:

@@ -34,33 +34,21 @@ MIN_SPLITS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A comparison that can be run: its arguments are checked.
-
-    Attributes
-    ----------
-    survey : Survey
-    published : Plan or SiloPlan
-        The plan of the survey as it is written.
-    trusts : tuple of Trust
-    epsilons : tuple of Decimal
-        Ascending.
-    repeats : tuple of EncodedRows
-        The coded rows of each split.
-    seed : int
-    rows_per_person : int
-        Most rows of one person; epsilon is about all of them.
-    silo_plans : dict of Decimal to SiloPlan
-        What silos report at each epsilon; empty if they are not compared.
-    """
+    """A comparison that can be run: its arguments are checked."""
 
     survey: Survey
     published: AnyPlan
+    """The plan of the survey as it is written."""
     trusts: tuple[Trust, ...]
     epsilons: tuple[Decimal, ...]
+    """Ascending."""
     repeats: tuple[EncodedRows, ...]
+    """The coded rows of each split."""
     seed: int
     rows_per_person: int
+    """Most rows of one person; epsilon is about all of them."""
     silo_plans: Mapping[Decimal, SiloPlan]
+    """What silos report at each epsilon; empty if they are not compared."""
 
     def __len__(self) -> int:
         """Return the number of models to train."""

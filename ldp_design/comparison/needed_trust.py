@@ -25,23 +25,15 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class NeededTrust:
-    """The weakest trust model that reaches an accuracy at one epsilon.
-
-    Attributes
-    ----------
-    epsilon : float
-    reaches : Candidate or None
-        The weakest compared trust model whose whole 95% interval is at or above the accuracy.
-    may_reach : tuple of Candidate
-        Weaker trust models whose interval contains the accuracy.
-    best : Candidate or None
-        The compared trust model with the highest accuracy.
-    """
+    """The weakest trust model that reaches an accuracy at one epsilon."""
 
     epsilon: float
     reaches: Candidate | None
+    """The weakest compared trust model whose whole 95% interval is at or above the accuracy."""
     may_reach: tuple[Candidate, ...]
+    """Weaker trust models whose interval contains the accuracy."""
     best: Candidate | None
+    """The compared trust model with the highest accuracy."""
 
 
 def find_needed_trusts(comparison: Comparison, target: float) -> list[NeededTrust]:

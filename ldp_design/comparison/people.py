@@ -30,20 +30,14 @@ _MANY_PEOPLE = 10**12
 
 @dataclass(frozen=True)
 class NoiseLevels:
-    """The variance of a local survey's estimates at each epsilon, for equally many people.
-
-    Attributes
-    ----------
-    epsilons : tuple of float
-        Ascending.
-    variances : (epsilons,) array
-    people : int
-        The number of people whose accuracy is known.
-    """
+    """The variance of a local survey's estimates at each epsilon, for equally many people."""
 
     epsilons: tuple[float, ...]
+    """Ascending."""
     variances: FloatArray
+    """Shape (epsilons,)."""
     people: int
+    """The number of people whose accuracy is known."""
 
     def count_people(self, epsilon: float, equivalent: float) -> float:
         """Return how many people at `epsilon` give what the known ones give at `equivalent`.

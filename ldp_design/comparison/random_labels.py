@@ -28,18 +28,12 @@ _TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class RandomisedResponse:
-    """K-ary randomised response of a label, with the greatest difference that epsilon allows.
-
-    Attributes
-    ----------
-    k : int
-        Number of labels.
-    epsilon : float
-        It may be infinite: then the label is not randomised.
-    """
+    """K-ary randomised response of a label, with the greatest difference that epsilon allows."""
 
     k: int
+    """Number of labels."""
     epsilon: float
+    """It may be infinite: then the label is not randomised."""
 
     @property
     def q(self) -> float:

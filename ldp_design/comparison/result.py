@@ -15,51 +15,34 @@ from ldp_design.comparison.trusts import LOCAL, NONE, Trust
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The accuracies of one trust model.
-
-    Attributes
-    ----------
-    trust : Trust
-    learners : tuple of str
-        The learner at each epsilon; it follows from public numbers.
-    accuracies : (epsilons, splits) array
-    """
+    """The accuracies of one trust model."""
 
     trust: Trust
     learners: tuple[str, ...]
+    """The learner at each epsilon; it follows from public numbers."""
     accuracies: FloatArray
+    """Shape (epsilons, splits)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The result of :func:`~ldp_design.comparison.compare.compare`.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-        That of the survey as it is written.
-    epsilons : tuple of float
-        Ascending.
-    trusts : tuple of Trust
-        As they were asked for.
-    curves : tuple of Curve
-        Of the trust models with a promise, in this order.
-    ceilings : dict of str to (splits,) array
-        The accuracies without protection, by learner.
-    majorities : (splits,) array
-        The accuracies of always predicting the most frequent label.
-    training_rows, test_rows : int
-        Of each split.
-    """
+    """The result of :func:`~ldp_design.comparison.compare.compare`."""
 
     plan: AnyPlan
+    """That of the survey as it is written."""
     epsilons: tuple[float, ...]
+    """Ascending."""
     trusts: tuple[Trust, ...]
+    """As they were asked for."""
     curves: tuple[Curve, ...]
+    """Of the trust models with a promise, in this order."""
     ceilings: Mapping[str, FloatArray]
+    """The accuracies without protection, by learner. Dict of str to (splits,) array."""
     majorities: FloatArray
+    """The accuracies of always predicting the most frequent label. Shape (splits,)."""
     training_rows: int
     test_rows: int
+    """Of each split."""
 
     @property
     def splits(self) -> int:

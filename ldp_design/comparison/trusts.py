@@ -26,24 +26,16 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """One trust model.
-
-    Attributes
-    ----------
-    text : str
-        Its name for :func:`parse_trust`, for example "silo:10".
-    kind : str
-        "none", "central", "labels", "silo" or "local".
-    learner : str
-        The learner of a curator: "auto", "nb", "linear" or "tree".
-    silos : int
-        The number of silos.
-    """
+    """One trust model."""
 
     text: str
+    """Its name for :func:`parse_trust`, for example "silo:10"."""
     kind: str
+    """One of "none", "central", "labels", "silo" or "local"."""
     learner: str = AUTO
+    """The learner of a curator: "auto", "nb", "linear" or "tree"."""
     silos: int = 0
+    """The number of silos."""
 
     @property
     def adjacency(self) -> str | None:

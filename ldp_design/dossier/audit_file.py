@@ -15,31 +15,20 @@ _DATED = ("date", "audited_at", "client", "version")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSummary:
-    """An audit of a plan.
-
-    Attributes
-    ----------
-    name : str
-        The name of its file.
-    passed : bool
-    bound : float
-        The largest lower bound on epsilon of all questions and pairs of people.
-    trials : int
-        Number of messages of each made-up person.
-    faults : tuple of str
-    notes : tuple of str
-        What this audit could not detect with its number of messages.
-    dated : tuple of (str, str)
-        What the file contains about its date and the version of the client.
-    """
+    """An audit of a plan."""
 
     name: str
+    """The name of its file."""
     passed: bool
     bound: float
+    """The largest lower bound on epsilon of all questions and pairs of people."""
     trials: int
+    """Number of messages of each made-up person."""
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    """What this audit could not detect with its number of messages."""
     dated: tuple[tuple[str, str], ...]
+    """What the file contains about its date and the version of the client."""
 
 
 def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:

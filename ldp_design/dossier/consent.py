@@ -25,17 +25,11 @@ _MAX_QUESTIONS = 12
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a paragraph.
-
-    Attributes
-    ----------
-    text : str
-    is_placeholder : bool
-        Whether the author must replace the text.
-    """
+    """A part of a paragraph."""
 
     text: str
     is_placeholder: bool = False
+    """Whether the author must replace the text."""
 
 
 def build_consent(source: DossierSource) -> dict[str, Any]:

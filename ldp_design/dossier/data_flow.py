@@ -19,23 +19,15 @@ _LINE = 17
 
 @dataclass(frozen=True)
 class Station:
-    """One place of the data flow.
-
-    Attributes
-    ----------
-    name : str
-    role : str
-        One line of the drawing.
-    sees, keeps : str
-    passes : str
-        What goes to the next place; empty for the last.
-    """
+    """One place of the data flow."""
 
     name: str
     role: str
+    """One line of the drawing."""
     sees: str
     keeps: str
     passes: str = ""
+    """What goes to the next place; empty for the last."""
 
 
 def list_stations(source: DossierSource) -> tuple[Station, ...]:

@@ -27,33 +27,21 @@ SURVEYS = (1, 2, 5)
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What to expect under one assumption about the shares of the labels.
-
-    Attributes
-    ----------
-    label_shares : tuple of float or None
-        In the order of the survey; None if all are equal.
-    sizes : sequence of Size
-        One for the expected number of people; if that is not known, one for each of several numbers.
-    """
+    """What to expect under one assumption about the shares of the labels."""
 
     label_shares: LabelShares | None
+    """In the order of the survey; None if all are equal."""
     sizes: Sequence[Size]
+    """One for the expected number of people; if that is not known, one for each of several numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSource:
-    """A plan of people or of silos, and what follows from its epsilon.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    file : str
-        The name of the survey's file, for the commands that repeat a computation.
-    """
+    """A plan of people or of silos, and what follows from its epsilon."""
 
     plan: AnyPlan
     file: str
+    """The name of the survey's file, for the commands that repeat a computation."""
 
     @property
     def epsilon(self) -> str:
@@ -112,23 +100,15 @@ class PlanSource:
 
 @dataclass(frozen=True, kw_only=True)
 class DossierSource(PlanSource):
-    """What a dossier is made from.
-
-    Attributes
-    ----------
-    survey : Survey
-    scenarios : sequence of Scenario
-        What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
-        label. Empty for a validation round, to which `ldp-survey size` does not apply.
-    shares_text : str
-        The label shares as they were given; empty if they were not.
-    audit : AuditSummary or None
-    """
+    """What a dossier is made from."""
 
     survey: Survey
     plan: Plan
     scenarios: Sequence[Scenario]
+    """What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
+    label. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
+    """The label shares as they were given; empty if they were not."""
     audit: AuditSummary | None
 
     @property

@@ -21,39 +21,24 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class Statement:
-    """One or more sentences with the same basis.
-
-    Attributes
-    ----------
-    text : str
-    basis : Basis
-    command : str
-        The command that repeats the computation; empty if nothing is computed.
-    """
+    """One or more sentences with the same basis."""
 
     text: str
     basis: Basis
     command: str = ""
+    """The command that repeats the computation; empty if nothing is computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(PlainTable):
-    """A table of texts with one basis.
-
-    Attributes
-    ----------
-    basis : Basis
-    command : str
-    language : str
-        The language tag of the cells, if it is not English.
-    note : str
-        An explanation under the table, with the same basis.
-    """
+    """A table of texts with one basis."""
 
     basis: Basis
     command: str = ""
     language: str = ""
+    """The language tag of the cells, if it is not English."""
     note: str = ""
+    """An explanation under the table, with the same basis."""
 
 
 def computed(text: str, command: str) -> Statement:
@@ -78,18 +63,12 @@ def declared(text: str) -> Statement:
 
 @dataclass(frozen=True)
 class CommonMark:
-    """The mark that most statements of a list have; it is shown once, at the head of the list.
-
-    Attributes
-    ----------
-    mark : Statement
-        A statement with this basis and command.
-    has_exceptions : bool
-        Whether other statements of the list have a mark of their own.
-    """
+    """The mark that most statements of a list have; it is shown once, at the head of the list."""
 
     mark: Statement
+    """A statement with this basis and command."""
     has_exceptions: bool
+    """Whether other statements of the list have a mark of their own."""
 
     def covers(self, statement: Statement) -> bool:
         """Return whether a statement has this mark."""

@@ -38,21 +38,14 @@ FeatureIndices = tuple[int, ...]
 
 @dataclass(frozen=True)
 class FeatureRelevance:
-    """How informative a feature is about the label, estimated from the reports so far.
-
-    Attributes
-    ----------
-    explained : float
-        The feature's relevance in the classifier's tables, see :func:`relevance.compute_relevance`.
-    stderr : float
-        Standard error of the feature's raw relevance; infinite without reports.
-    noise : float
-        The expected relevance of noise alone.
-    """
+    """How informative a feature is about the label, estimated from the reports so far."""
 
     explained: float
+    """The feature's relevance in the classifier's tables, see :func:`relevance.compute_relevance`."""
     stderr: float
+    """Standard error of the feature's raw relevance; infinite without reports."""
     noise: float
+    """The expected relevance of noise alone."""
 
     def expect_explained(self, people: float) -> float:
         """Return the relevance to expect after removing the noise, with `people` times as many reports."""

@@ -55,28 +55,19 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of one repeat.
-
-    Attributes
-    ----------
-    train, test : int arrays
-        Rows that report, and rows that test the model.
-    public : int array
-        Rows that projections are fitted on.
-    unlabelled : int array
-        Rows that the model gets without their labels; they neither report nor test.
-    users : int
-        Number of people, drawn with replacement from the rows that report; 0 stands for one person per row.
-    seed : tuple of int
-        Seeds the draw of the people.
-    """
+    """Row numbers of one repeat."""
 
     train: IntArray
     test: IntArray
+    """Rows that report, and rows that test the model."""
     public: IntArray
+    """Rows that projections are fitted on."""
     unlabelled: IntArray
+    """Rows that the model gets without their labels; they neither report nor test."""
     users: int = 0
+    """Number of people, drawn with replacement from the rows that report; 0 stands for one person per row."""
     seed: tuple[int, ...] = ()
+    """Seeds the draw of the people."""
 
     def draw_people(self) -> IntArray:
         """Return the row number of each person; equal splits draw equal people."""

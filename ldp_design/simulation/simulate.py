@@ -31,60 +31,43 @@ UNCOVERED_WARNING = "Projections (dca, pca) were fitted on the rows that report:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationRow:
-    """Accuracy of one variant.
-
-    Attributes
-    ----------
-    epsilon : float
-    mechanism, numeric, projection, estimator : str
-        See :class:`~ldp_design.simulation.variants.Variant`.
-    accuracy : float
-        Mean share of correct predictions on test rows.
-    stderr : float
-        Standard error of that mean: from the spread of the repeats; binomial if there is only one repeat.
-    non_private : float
-        Accuracy of the same classifier trained on the rows themselves.
-    repeats : int
-    balanced_accuracy : float
-        Mean share of correct predictions on the test rows of each class, averaged over the classes.
-    log_loss, calibration_error : float
-        Of the probabilities predicted for the test rows, see
-        :class:`~ldp_aggregator.models.prediction_quality.PredictionQuality`; means over the repeats.
-    beats_majority : bool
-        Whether the accuracy exceeds that of the majority class by more than two standard errors of the
-        difference.
-    rounds : int
-        Number of rounds that the people are divided into.
-    validated : bool
-        Whether some people validate the model of the first round.
-    unlabelled : int
-        Number of rows without labels that the model got beside the reports; 0 for the plain model.
-    gain, gain_stderr : float
-        Accuracy minus that of the plain model of the same reports, and its standard error; 0 for the plain
-        model itself.
-    fitted_share : float
-        Share of the repeats in which the model was fitted to the rows; in the others it is Naive Bayes.
-    """
+    """Accuracy of one variant."""
 
     epsilon: float
     mechanism: str
     numeric: str
     projection: str
     estimator: str
+    """`mechanism`, `numeric`, `projection` and `estimator`: see
+    :class:`~ldp_design.simulation.variants.Variant`."""
     accuracy: float
+    """Mean share of correct predictions on test rows."""
     stderr: float
+    """Standard error of that mean: from the spread of the repeats; binomial if there is only one repeat."""
     non_private: float
+    """Accuracy of the same classifier trained on the rows themselves."""
     repeats: int
     balanced_accuracy: float
+    """Mean share of correct predictions on the test rows of each class, averaged over the classes."""
     log_loss: float
     calibration_error: float
+    """Of the probabilities predicted for the test rows, see
+    :class:`~ldp_aggregator.models.prediction_quality.PredictionQuality`; means over the repeats."""
     beats_majority: bool
+    """Whether the accuracy exceeds that of the majority class by more than two standard errors of the
+    difference."""
     rounds: int = 1
+    """Number of rounds that the people are divided into."""
     validated: bool = False
+    """Whether some people validate the model of the first round."""
     unlabelled: int = 0
+    """Number of rows without labels that the model got beside the reports; 0 for the plain model."""
     gain: float = 0.0
     gain_stderr: float = 0.0
+    """Accuracy minus that of the plain model of the same reports, and its standard error; 0 for the plain
+    model itself."""
     fitted_share: float = 0.0
+    """Share of the repeats in which the model was fitted to the rows; in the others it is Naive Bayes."""
 
     @classmethod
     def from_trials(
@@ -133,26 +116,18 @@ class SimulationRow:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The result of :func:`simulate`.
-
-    Attributes
-    ----------
-    rows : tuple of SimulationRow
-        One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds. With
-        unlabelled rows two per variant: of the plain models, and of those that got the rows.
-    majority : float
-        Accuracy of always predicting the most frequent label.
-    majority_class : str
-        The most frequent label of all rows.
-    public_share : float
-        Share of the training rows that projections were fitted on. If it is 0, they were fitted on the rows
-        that report, which epsilon does NOT cover.
-    """
+    """The result of :func:`simulate`."""
 
     rows: tuple[SimulationRow, ...]
+    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds. With
+    unlabelled rows two per variant: of the plain models, and of those that got the rows."""
     majority: float
+    """Accuracy of always predicting the most frequent label."""
     majority_class: str
+    """The most frequent label of all rows."""
     public_share: float = 0.0
+    """Share of the training rows that projections were fitted on. If it is 0, they were fitted on the rows
+    that report, which epsilon does NOT cover."""
 
     @property
     def uncovered(self) -> bool:

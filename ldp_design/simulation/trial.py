@@ -32,25 +32,16 @@ compile_survey = lru_cache(maxsize=4)(Survey.compile)
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """The encoded rows of one repeat; variants that differ in epsilon, mechanism or rounds share them.
-
-    Attributes
-    ----------
-    table : LabelledTable
-    split : Split
-    fit : Fit or None
-        The projection, if the numbers are projected.
-    plan : Plan
-        The plan whose features define the codes.
-    codes : (m, n) int array
-        Codes of all rows of the table.
-    """
+    """The encoded rows of one repeat; variants that differ in epsilon, mechanism or rounds share them."""
 
     table: LabelledTable
     split: Split
     fit: Fit | None
+    """The projection, if the numbers are projected."""
     plan: Plan
+    """The plan whose features define the codes."""
     codes: IntArray
+    """Codes of all rows of the table. Shape (m, n)."""
 
     @cached_property
     def baseline(self) -> LogProbabilities:
@@ -84,25 +75,16 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Trial:
-    """The reports of one trial, and the models trained on them.
-
-    Attributes
-    ----------
-    rows : EncodedRows
-    snapshot : Snapshot
-    model : LogProbabilities
-        Naive Bayes.
-    row_model : LogProbabilities or None
-        The model of the same reports and of the unlabelled rows, if there are any.
-    row_model_fitted : bool
-        Whether it was fitted to the rows; otherwise it is Naive Bayes too.
-    """
+    """The reports of one trial, and the models trained on them."""
 
     rows: EncodedRows
     snapshot: Snapshot
     model: LogProbabilities
+    """Naive Bayes."""
     row_model: LogProbabilities | None = None
+    """The model of the same reports and of the unlabelled rows, if there are any."""
     row_model_fitted: bool = False
+    """Whether it was fitted to the rows; otherwise it is Naive Bayes too."""
 
     @property
     def accuracy(self) -> float:

@@ -34,36 +34,25 @@ class SimulationError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One way to ask a survey and to estimate from its reports.
-
-    Attributes
-    ----------
-    epsilon : Decimal
-    mechanism : str
-        Frequency oracle of discrete questions, see :func:`encoders.mechanisms.design`.
-    numeric : str
-        How numbers are asked: "survey", as authored (components of a projection as numbers); "bins:N", in N
-        bins of equal width; or a mechanism for numbers, for example "auto" or "onebit".
-    projection : str
-        "none"; a method and its number of components, for example "dca:1" or "pca:6"; or "learned:1",
-        learned from the reports of a first round.
-    rounds : int
-        Number of rounds. Later rounds leave out uninformative features, see
-        :mod:`ldp_design.rounds.narrow`.
-    validated : bool
-        Whether some people validate the model of the first round, see :mod:`ldp_design.rounds.validate`.
-    estimator : {"default", "paper"}
-        "paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
-        often, and THE at its threshold of .25.
-    """
+    """One way to ask a survey and to estimate from its reports."""
 
     epsilon: Decimal
     mechanism: str = "auto"
+    """Frequency oracle of discrete questions, see :func:`encoders.mechanisms.design`."""
     numeric: str = AS_AUTHORED
+    """How numbers are asked: "survey", as authored (components of a projection as numbers); "bins:N", in N
+    bins of equal width; or a mechanism for numbers, for example "auto" or "onebit"."""
     projection: str = NO_PROJECTION
+    """"none"; a method and its number of components, for example "dca:1" or "pca:6"; or "learned:1",
+    learned from the reports of a first round."""
     rounds: int = 1
+    """Number of rounds. Later rounds leave out uninformative features, see
+    :mod:`ldp_design.rounds.narrow`."""
     validated: bool = False
+    """Whether some people validate the model of the first round, see :mod:`ldp_design.rounds.validate`."""
     estimator: str = "default"
+    """"paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
+    often, and THE at its threshold of .25. {"default", "paper"}."""
 
     @property
     def encoding(self) -> tuple[str, str]:
@@ -88,28 +77,21 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationGrid:
-    """The variants that a simulation runs: every combination of these values.
-
-    Attributes
-    ----------
-    epsilons : sequence of numbers
-    mechanisms, numeric, projections : sequence of str
-        See :class:`Variant`. Projections are fitted again in each repeat. For "learned:1", 70% of the people
-        answer a first round that asks about each number in two bins, and the projection is learned from
-        their reports. The reports of the others train the model.
-    rounds : sequence of int
-        Half of the people answer the first round; the others are divided equally among the later ones.
-    validate : bool
-        Whether a fifth of the people validate the model of the first round and answer no other round. The
-        model then keeps the features with which it is most accurate.
-    """
+    """The variants that a simulation runs: every combination of these values."""
 
     epsilons: Sequence[float | str | Decimal] = (1,)
     mechanisms: Sequence[str] = ("auto",)
     numeric: Sequence[str] = (AS_AUTHORED,)
     projections: Sequence[str] = (NO_PROJECTION,)
+    """`mechanisms`, `numeric` and `projections`: see :class:`Variant`. Projections are fitted again in
+    each repeat. For "learned:1", 70% of the people answer a first round that asks about each number in
+    two bins, and the projection is learned from their reports. The reports of the others train the
+    model."""
     rounds: Sequence[int] = (1,)
+    """Half of the people answer the first round; the others are divided equally among the later ones."""
     validate: bool = False
+    """Whether a fifth of the people validate the model of the first round and answer no other round. The
+    model then keeps the features with which it is most accurate."""
 
     def __len__(self) -> int:
         axes = (self.epsilons, self.mechanisms, self.numeric, self.projections, self.rounds)

@@ -30,30 +30,20 @@ Progress = Callable[[int], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """The accuracy to expect of a model on people who did not report.
-
-    Attributes
-    ----------
-    users : int
-        Number of people who reported; at most MAX_SIMULATED_USERS.
-    mean : float
-        Mean accuracy over all repeats.
-    low, high : float
-        The 10% and 90% quantiles of the accuracy over the repeats.
-    majority : float
-        Accuracy of always predicting the most frequent label.
-    best_possible : float
-        Accuracy of the model with the population's true probabilities; no survey of these features exceeds
-        it.
-    repeats : int
-    """
+    """The accuracy to expect of a model on people who did not report."""
 
     users: int
+    """Number of people who reported; at most MAX_SIMULATED_USERS."""
     mean: float
+    """Mean accuracy over all repeats."""
     low: float
     high: float
+    """The 10% and 90% quantiles of the accuracy over the repeats."""
     majority: float
+    """Accuracy of always predicting the most frequent label."""
     best_possible: float
+    """Accuracy of the model with the population's true probabilities; no survey of these features exceeds
+    it."""
     repeats: int
 
     @property

@@ -42,44 +42,31 @@ _MAX_USEFUL_MARGIN = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """The margins of the label, or of one feature that the survey asks about.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "label", "categorical", "binned" or "numeric".
-    reports : tuple of int
-        Expected number of reports of the feature's question; of a number, of its two questions.
-    question_probability : float
-        Probability that a person is asked about the feature; for the label, about the label alone.
-    margin : float
-        Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
-        classes. Infinite if there is no estimate.
-    class_margins : tuple of float
-        The margin of each class; for a feature the root mean square over its values.
-    useful_margin : float
-        The largest margin that is not noise: the typical estimate, see :mod:`margins`.
-    values : int or None
-        Number of values; None for a number.
-    unit : float
-        The unit of the margin: 1, or the width of a number's range.
-    variance, deviation, missing : float or None
-        The widest margins of a number's variance, of its standard deviation, and of P(missing | label).
-    """
+    """The margins of the label, or of one feature that the survey asks about."""
 
     name: str
     kind: str
+    """One of "label", "categorical", "binned" or "numeric"."""
     reports: tuple[int, ...]
+    """Expected number of reports of the feature's question; of a number, of its two questions."""
     question_probability: float
+    """Probability that a person is asked about the feature; for the label, about the label alone."""
     margin: float
+    """Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
+    classes. Infinite if there is no estimate."""
     class_margins: tuple[float, ...]
+    """The margin of each class; for a feature the root mean square over its values."""
     useful_margin: float
+    """The largest margin that is not noise: the typical estimate, see :mod:`margins`."""
     values: int | None = None
+    """Number of values; None for a number."""
     unit: float = 1.0
+    """The unit of the margin: 1, or the width of a number's range."""
     variance: float | None = None
     deviation: float | None = None
     missing: float | None = None
+    """`variance`, `deviation` and `missing`: the widest margins of a number's variance, of its standard
+    deviation, and of P(missing | label)."""
 
     @property
     def is_noise(self) -> bool:

@@ -29,25 +29,16 @@ class PilotError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """The estimates of an earlier survey.
-
-    Attributes
-    ----------
-    name : str
-        The pilot's name in messages.
-    plan : Plan
-        The plan of the pilot.
-    prior : (k,) array
-        P(label).
-    conditionals : sequence of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of the pilot's plan.
-    reports : int
-    """
+    """The estimates of an earlier survey."""
 
     name: str
+    """The pilot's name in messages."""
     plan: Plan
+    """The plan of the pilot."""
     prior: FloatArray
+    """P(label). Shape (k,)."""
     conditionals: Sequence[ClassConditional]
+    """P(value | label) of each feature of the pilot's plan. Sequence of (A_i, k) arrays and Gaussians."""
     reports: int
 
     def build_population(self, plan: Plan) -> SyntheticPopulation:

@@ -26,28 +26,19 @@ EPSILON_STEP = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough.
-
-    Attributes
-    ----------
-    users : int or None
-        Number of people needed.
-    survey_users : int or None
-        Value for [survey] users: with it the label is asked alone no more often than the expected number of
-        people requires.
-    epsilon : Decimal or None
-        At most the epsilon that clients accept by default.
-    features : tuple of str or None
-        The largest set of features that may be asked: those that need the fewest reports.
-    values : int or None
-        The largest number of values or bins, without "missing", that a feature may have.
-    """
+    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough."""
 
     users: int | None
+    """Number of people needed."""
     survey_users: int | None
+    """Value for [survey] users: with it the label is asked alone no more often than the expected number of
+    people requires."""
     epsilon: Decimal | None
+    """At most the epsilon that clients accept by default."""
     features: tuple[str, ...] | None
+    """The largest set of features that may be asked: those that need the fewest reports."""
     values: int | None
+    """The largest number of values or bins, without "missing", that a feature may have."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the remedies for JSON."""

@@ -30,22 +30,15 @@ COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedMargins:
-    """The margins to expect of a survey of any kind, and what they assume.
-
-    Attributes
-    ----------
-    pilot : Pilot or None
-        The pilot whose population is assumed; without a pilot, labels and values are equally frequent.
-    label_shares : tuple of float or None
-        The assumed shares of the labels, in the order of the survey; None if they are those of the pilot, or
-        equal.
-    margins : tuple of Margin
-        The margins of the label, then of each feature that the survey asks about.
-    """
+    """The margins to expect of a survey of any kind, and what they assume."""
 
     pilot: Pilot | None = None
+    """The pilot whose population is assumed; without a pilot, labels and values are equally frequent."""
     label_shares: LabelShares | None = None
+    """The assumed shares of the labels, in the order of the survey; None if they are those of the pilot,
+    or equal."""
     margins: tuple[Margin, ...]
+    """The margins of the label, then of each feature that the survey asks about."""
 
     @property
     def noise(self) -> tuple[str, ...]:
@@ -55,27 +48,17 @@ class ExpectedMargins:
 
 @dataclass(frozen=True, kw_only=True)
 class Size(ExpectedMargins):
-    """What to expect of a survey if `users` people answer.
-
-    Attributes
-    ----------
-    survey : Survey
-    plan : Plan
-    users : int
-    forecasts : mapping of str to Forecast
-        One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated.
-    remedies : Remedies or None
-        What to change, if at least one feature is noise.
-    requested_margin : float or None
-        The margin that the number of people was computed for.
-    """
+    """What to expect of a survey if `users` people answer."""
 
     survey: Survey
     plan: Plan
     users: int
     forecasts: Mapping[str, Forecast]
+    """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated."""
     remedies: Remedies | None
+    """What to change, if at least one feature is noise."""
     requested_margin: float | None = None
+    """The margin that the number of people was computed for."""
 
     @property
     def beats_majority(self) -> bool:

@@ -35,27 +35,18 @@ since the bytes after it are read as lengths.
 
 @dataclass
 class ParseSummary:
-    """The outcome of parsing one archive, before deduplication.
-
-    Attributes
-    ----------
-    accepted : int
-        Number of reports that a device of the plan could have sent, with repetitions.
-    rejections : Counter of Reason
-        Numbers of all other reports, by reason.
-    damage_offsets : list of int
-        Byte offset of each damaged stretch, in which no report could be parsed.
-    truncated_at : int or None
-        Byte offset of an incomplete report at the end of the archive.
-    simulated : bool
-        Whether the archive has the mark of ldp-simulate.
-    """
+    """The outcome of parsing one archive, before deduplication."""
 
     accepted: int = 0
+    """Number of reports that a device of the plan could have sent, with repetitions."""
     rejections: Counter[Reason] = field(default_factory=Counter)
+    """Numbers of all other reports, by reason."""
     damage_offsets: list[int] = field(default_factory=list)
+    """Byte offset of each damaged stretch, in which no report could be parsed."""
     truncated_at: int | None = None
+    """Byte offset of an incomplete report at the end of the archive."""
     simulated: bool = False
+    """Whether the archive has the mark of ldp-simulate."""
 
     @property
     def has_reports(self) -> bool:

@@ -61,21 +61,13 @@ class EstimateGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateTable:
-    """A table with bars.
-
-    Attributes
-    ----------
-    caption : str
-    name : str or None
-        The feature that the caption is about.
-    ticks : tuple of str
-        The texts of the axis: left, middle, right.
-    groups : tuple of EstimateGroup
-    """
+    """A table with bars."""
 
     caption: str
     name: str | None
+    """The feature that the caption is about."""
     ticks: tuple[str, str, str]
+    """The texts of the axis: left, middle, right."""
     groups: tuple[EstimateGroup, ...]
 
     @property

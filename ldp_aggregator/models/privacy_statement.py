@@ -25,7 +25,6 @@ _CONDITION = (
 VALIDATIONS = ("validation", "compared_validation")
 """The keys of validation rounds in a statement: of the model, and of a classifier that is not kept."""
 _NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
-"""The key of a leak's bound, and its name in audits from before version 0.1.0."""
 
 
 class AuditError(LdpError):

@@ -171,9 +171,7 @@ def test_a_snapshot_with_an_invalid_plan_is_named(snapshot: Snapshot) -> None:
 
 def test_a_snapshot_of_another_version_is_refused(snapshot: Snapshot) -> None:
     data = snapshot.to_json().replace(b'"version":1', b'"version":7')
-    with pytest.raises(
-        SnapshotError, match=r"here\.json: .* version 7, and only 1 is supported: use"
-    ):
+    with pytest.raises(SnapshotError, match=r"here\.json: .* version 7, and only 1 is supported: use"):
         Snapshot.from_json(data, "here.json")
 
 

@@ -181,11 +181,13 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
-        FORMAT,
-        VERSION,
-    ):
-        raise SnapshotError(f"{name}: not a snapshot of version {VERSION}")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SnapshotError(f"{name}: not a snapshot")
+    if document.get("version") != VERSION:
+        raise SnapshotError(
+            f"{name}: the snapshot has version {document.get('version')!r}, and only {VERSION} is supported: "
+            "use the release that wrote it, or take it again"
+        )
     try:
         # the plan was canonical when it was written; sorting its keys restores those bytes
         plan = read_any_plan(dump_canonical_json(document["plan"]))

@@ -69,11 +69,6 @@ class AuditResult:
     checks: tuple[Check, ...]
 
     @property
-    def measured(self) -> tuple[BlackBoxResult, ...]:
-        """The former name of `black_box`, for one release."""
-        return self.black_box
-
-    @property
     def faults(self) -> list[str]:
         """One sentence per fault, which begins with the layer that found it; empty if there is no fault."""
         unproved = [each.question for each in self.exact if not each.passed]

@@ -44,8 +44,4 @@ def origin_of_url(url: str) -> str:
             host = host.encode("idna").decode().rstrip(".")
     with suppress(ValueError):  # it is a name
         host = ip_address(host).compressed
-    try:
-        port = parts.port
-    except ValueError:  # a journal of an earlier release may hold such a URL
-        return f"{parts.scheme}://{parts.netloc}"
-    return f"{parts.scheme}://{host}:{port or _DEFAULT_PORTS.get(parts.scheme, '')}"
+    return f"{parts.scheme}://{host}:{parts.port or _DEFAULT_PORTS.get(parts.scheme, '')}"

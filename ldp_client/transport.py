@@ -49,10 +49,6 @@ class Response:
         return document.get(name) if isinstance(document, dict) else None
 
 
-Answer = Response
-"""The former name, kept for one release."""
-
-
 class Transport(Protocol):
     """Sends one HTTP request; applications can inject their own transport, for a proxy or a test."""
 

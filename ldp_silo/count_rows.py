@@ -6,7 +6,7 @@ The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from unicodedata import normalize
 
@@ -35,8 +35,6 @@ class CountedRows:
     persons: Counter[str] = field(repr=False)
     """The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
     persons."""
-    spellings: Mapping[str, set[str]] = field(repr=False)
-    """How such a name is spelt in the file, if otherwise."""
     clipped: tuple[str, ...]
     """Names of the features with a number beyond the public bounds."""
 
@@ -69,7 +67,7 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
     clipped = tuple(
         each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
     )
-    return CountedRows(table.finish(), table.rows, digest, table.persons, table.spellings, clipped)
+    return CountedRows(table.finish(), table.rows, digest, table.persons, clipped)
 
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
@@ -100,7 +98,6 @@ class _RowCounter:
             count_column(feature, len(plan.label.values)) for feature in plan.features
         ]
         self.persons: Counter[str] = Counter()
-        self.spellings: dict[str, set[str]] = {}
         self.rows = 0
 
     def add(self, chunk: Chunk) -> None:
@@ -139,10 +136,7 @@ class _RowCounter:
     def _add_persons(self, chunk: Chunk, place: int) -> None:
         most = self._plan.rows_per_person
         for number, row in enumerate(chunk.rows, chunk.first):
-            spelt = row[place].strip()
-            name = normalize("NFC", spelt)
-            if name != spelt:
-                self.spellings.setdefault(name, set()).add(spelt)
+            name = normalize("NFC", row[place].strip())
             self.persons[name] += 1
             if not name:
                 raise RowError(self._person_name, f"row {number}: names no person")

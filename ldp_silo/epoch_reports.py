@@ -192,7 +192,6 @@ def describe_epoch(
         file=counted.file,
         person_column=person or "",
         persons=counted.persons,
-        spellings=counted.spellings,
         rows_are_new=rows_are_new,
         earlier=earlier,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,8 +82,6 @@ class NewEpoch:
     """Empty if persons are not known."""
     persons: Counter[str] = field(repr=False)
     """The number of rows of each person, by their name in Unicode NFC."""
-    spellings: Mapping[str, set[str]] = field(repr=False)
-    """How such a name is spelt in the file, if otherwise."""
     rows_are_new: bool
     """Whether the silo states that no row of the file, and no row of a person, was counted before."""
     earlier: int

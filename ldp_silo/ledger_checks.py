@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from unicodedata import normalize
 
 from encoders.errors import TokenError
 from ldp_client.errors import BudgetError, PlanError
@@ -16,7 +15,6 @@ from ldp_silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
 from ldp_silo.rows_file import FileDigest
 
 PERSON_HASH_BYTES = 20
-FORMER_HASH_BYTES = 16
 
 
 class RepeatedPersonsError(Exception):
@@ -125,8 +123,7 @@ def add_persons(
     A person has one hash for each family, origin and signer. It is looked up for the origin and signer of
     each earlier epoch, and the rows found are added. One hash for the origin and one for the signer would
     count a row twice if both match. A hash for the family alone would reveal to a stranger's survey of that
-    family who was counted. Earlier releases wrote such hashes, of names as they were spelt; they are shorter
-    and count for every publisher.
+    family who was counted.
 
     Raises
     ------
@@ -134,9 +131,11 @@ def add_persons(
         If a person has more rows; roll the transaction back.
     """
     names = list(new.persons)
-    start_hash = partial(hashlib.blake2b, key=read_key(connection), person=b"silo person")
+    start_hash = partial(
+        hashlib.blake2b, digest_size=PERSON_HASH_BYTES, key=read_key(connection), person=b"silo person"
+    )
     scopes = dict.fromkeys(json.dumps([each.family, each.origin, each.signer]) for each in (epoch, *earlier))
-    starts = [start_hash(scope.encode(), digest_size=PERSON_HASH_BYTES) for scope in scopes]
+    starts = [start_hash(scope.encode()) for scope in scopes]
     connection.executemany(
         "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
         "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
@@ -144,15 +143,10 @@ def add_persons(
     )
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")
-    insert = "INSERT INTO sought VALUES (?, ?)"
-    for start in starts:
-        connection.executemany(insert, ((place, _hash_name(start, name)) for place, name in enumerate(names)))
-    is_former = "SELECT 1 FROM silo_persons WHERE length(hash) = ? LIMIT 1"
-    if connection.execute(is_former, (FORMER_HASH_BYTES,)).fetchone():
-        former = start_hash(epoch.family.encode() + b"\0", digest_size=FORMER_HASH_BYTES)
-        for place, name in enumerate(names):
-            spellings = {name, normalize("NFD", name), *new.spellings.get(name, ())}
-            connection.executemany(insert, [(place, _hash_name(former, spelt)) for spelt in spellings])
+    connection.executemany(
+        "INSERT INTO sought VALUES (?, ?)",
+        ((place, _hash_name(start, name)) for start in starts for place, name in enumerate(names)),
+    )
     repeated = connection.execute(
         "SELECT person FROM sought JOIN silo_persons USING (hash) GROUP BY person "
         "HAVING sum(rows) > ? OR max(survey <> ?)",

@@ -30,8 +30,8 @@ class SiloJournal(Journal):
     Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
     """
 
-    def _upgrade_schema(self, connection: sqlite3.Connection) -> None:
-        super()._upgrade_schema(connection)
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
+        super()._create_tables(connection)
         ledger.create_tables(connection)
 
     def read_key(self) -> bytes:

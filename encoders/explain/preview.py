@@ -36,11 +36,6 @@ class Preview:
     """The language of the texts, if the plan has its texts; empty for the survey's first language."""
 
     @property
-    def answer(self) -> RandomisedReport:
-        """The former name of `randomised`, for one release."""
-        return self.randomised
-
-    @property
     def question(self) -> str:
         """Name of the question."""
         return self.randomised.question.name

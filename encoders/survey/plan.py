@@ -147,8 +147,6 @@ class Plan(CompiledPlan[Question]):
         """Return the probability that a person is asked this question."""
         return question.weight / sum(each.weight for each in self.questions)
 
-    clipped, chance = clipped_names, question_probability  # the former names, for one release
-
     @cached_property
     def _limits(self) -> Sequence[int]:
         return thresholds([question.weight for question in self.questions])

@@ -1,4 +1,4 @@
-"""Model files of a trusted curator: version 3 of the format, with another privacy statement.
+"""Model files of a trusted curator, with another privacy statement than for reports.
 
 Instead of estimates, the file of Naive Bayes has the noisy counts that estimates are computed from.
 
@@ -32,9 +32,10 @@ from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.models.file_content import dump_classifier, read_conditional, read_probabilities
 from ldp_aggregator.models.model_document import (
-    CENTRAL_VERSION,
     DAMAGED_ERRORS,
     FORMAT,
+    VERSION,
+    ModelKind,
     dump_content,
     inconsistent,
     read_plan,
@@ -88,7 +89,8 @@ def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> byt
     return dump_content(
         {
             "format": FORMAT,
-            "version": CENTRAL_VERSION,
+            "version": VERSION,
+            "kind": ModelKind.CENTRAL,
             "plan": json.loads(plan.json),
             "plan_digest": plan.digest,
             "learner": training.learner,

@@ -30,15 +30,12 @@ from ldp_aggregator.models.file_content import (
     read_probabilities,
     require,
 )
-from ldp_aggregator.models.file_keys import ESTIMATE_KEYS, FILE_KEYS, rename_keys
 from ldp_aggregator.models.model_document import (
-    CENTRAL_VERSION,
     DAMAGED_ERRORS,
-    FITTED_VERSION,
     FORMAT,
-    SILO_VERSION,
     VERSION,
     ModelError,
+    ModelKind,
     dump_content,
     inconsistent,
     parse_content,
@@ -110,18 +107,19 @@ def dump_model(
     silos = estimates.silos.snapshot if estimates.silos else None
     content: dict[str, Any] = {
         "format": FORMAT,
-        "version": SILO_VERSION if silos else VERSION,
+        "version": VERSION,
+        "kind": ModelKind.SILOS if silos else ModelKind.PEOPLE,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos),
-        "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
+        "estimates": estimates.as_dict(),
     }
     if classifier:
         require(silos is None, "rows without labels do not fit estimates from silos")
         content["privacy"]["unlabelled_rows"] = state_privacy(classifier.description)
         content["unlabelled"] = classifier.description
         if classifier.kept:
-            content["version"] = FITTED_VERSION
+            content["kind"] = ModelKind.UNLABELLED
             content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
     return dump_content(content)
 
@@ -154,7 +152,7 @@ class Model:
     estimates: dict[str, Any]
     """Everything estimated, see :meth:`Estimates.as_dict`."""
     privacy: dict[str, Any]
-    """The privacy statement; empty if the file has none."""
+    """The privacy statement."""
     unlabelled: dict[str, Any] | None = None
     """What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without
     rows."""
@@ -199,7 +197,7 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
 
     name = str(path)
     content = parse_content(read_file(path), name)
-    if content["version"] == CENTRAL_VERSION:
+    if content["kind"] == ModelKind.CENTRAL:
         return CentralClassifier.from_file(read_central_content(content, name))
     model = _read_model(content, name)
     return NaiveBayes.from_probabilities(
@@ -221,7 +219,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 def parse_model(data: bytes, name: str = "model") -> Model:
     """Return the model in the bytes of a file of ldp-train; errors begin with `name`."""
     content = parse_content(data, name)
-    if content["version"] == CENTRAL_VERSION:
+    if content["kind"] == ModelKind.CENTRAL:
         raise ModelError(
             f"{name}: was trained by ldp-central on rows of a curator, and this needs a model of ldp-train, "
             "which is made from reports"
@@ -248,24 +246,24 @@ def _read_content(content: dict[str, Any]) -> Model:
         read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
-    privacy = content.get("privacy", {})
+    privacy = content["privacy"]
     require(isinstance(privacy, dict), "privacy: needs an object")
     classifier, unlabelled = (prior, conditionals), content.get("unlabelled")
     if unlabelled is not None:
         check_unlabelled(unlabelled)
-    if content["version"] == SILO_VERSION:
+    if content["kind"] == ModelKind.SILOS:
         check_silos(estimates["silos"], privacy, k)
     else:
-        require(isinstance(plan, Plan), "a plan of silos needs version 4")
-    if content["version"] == FITTED_VERSION:
-        require(is_fitted(unlabelled), "version 2 needs a classifier that was fitted to rows without labels")
+        require(isinstance(plan, Plan), "kind: a plan of silos needs the kind silos")
+    if content["kind"] == ModelKind.UNLABELLED:
+        require(is_fitted(unlabelled), "kind: needs a classifier that was fitted to rows without labels")
         classifier = read_classifier(content["classifier"], plan.features, k)
     return Model(
         plan=plan,
         prior=prior,
         conditionals=conditionals,
         classifier=classifier,
-        estimates=rename_keys(estimates, ESTIMATE_KEYS),
+        estimates=estimates,
         privacy=privacy,
         unlabelled=unlabelled,
     )

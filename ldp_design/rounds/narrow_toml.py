@@ -137,18 +137,15 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
 
 
 def _read_relevances(model: Model) -> list[FeatureRelevance]:
-    try:
-        entries = [feature["relevance"] for feature in model.estimates["features"]]
-        return [
-            FeatureRelevance(
-                explained=compute_relevance(conditional, model.prior),
-                stderr=math.inf if entry["stderr"] is None else entry["stderr"],
-                noise=math.inf if entry["noise"] is None else entry["noise"],
-            )
-            for conditional, entry in zip(model.conditionals, entries, strict=True)
-        ]
-    except KeyError as error:
-        raise NarrowError("the model is of an older release and has no relevances: train again") from error
+    entries = [feature["relevance"] for feature in model.estimates["features"]]
+    return [
+        FeatureRelevance(
+            explained=compute_relevance(conditional, model.prior),
+            stderr=math.inf if entry["stderr"] is None else entry["stderr"],
+            noise=math.inf if entry["noise"] is None else entry["noise"],
+        )
+        for conditional, entry in zip(model.conditionals, entries, strict=True)
+    ]
 
 
 def _read_validated_features(model: Model, survey: Survey) -> frozenset[int]:
@@ -222,8 +219,7 @@ def _relevance_rows(
     rows = [["", "explains", "share", "raw", ""] if relevances else ["", "explains", ""]]
     for index in sorted(asked, key=lambda index: -explained[index]):
         entry = entries[index]
-        maximum = entry.get("maximum", 1.0)  # models of older releases lack it
-        cells = [format_relevance(entry["value"], entry["low"], entry["high"], maximum)]
+        cells = [format_relevance(entry["value"], entry["low"], entry["high"], entry["maximum"])]
         if relevances:
             cells = [f"{explained[index]:.2f}", f"{explained[index] / total:.0%}", *cells]
         rows.append([model.plan.features[index].name, *cells, "" if index in kept else "left out"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import random
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -179,46 +177,6 @@ def test_two_spellings_in_unicode_are_one_person(join: Join, report: Report, one
     assert is_refused(receipt)
     assert receipt.why.startswith("row 2: 1 person with more than 1 row over all epochs")
     assert not is_refused(report(silo, "Zoe", "zo\u00eb \u1ebf"))
-
-
-# -- ledgers of earlier releases -------------------------------------------------------------------
-
-
-def age(journal: SiloJournal, family: str, *names: str) -> None:
-    """Replace all hashes of persons by those that earlier releases wrote, of the family and the spelling."""
-    key = journal.read_key()
-    with sqlite3.connect(journal.path) as connection:
-        (survey,) = connection.execute("SELECT DISTINCT survey FROM silo_persons").fetchone()
-        connection.execute("DELETE FROM silo_persons")
-        for name in names:
-            text = f"{family}\0{name}".encode()
-            old = hashlib.blake2b(text, digest_size=16, key=key, person=b"silo person").digest()
-            connection.execute("INSERT INTO silo_persons VALUES (?, ?, 1)", (old, survey))
-    connection.close()
-
-
-def test_persons_of_an_earlier_release_count_for_every_publisher(
-    join: Join, report: Report, journal: SiloJournal
-) -> None:
-    assert not is_refused(report(join("a", text=TWO_ROWS), "ann", "bob"))
-    age(journal, "hiv-study", "ann", "bob")
-    for host in ("a", "b"):
-        assert not is_refused(report(join(host, text=TWO_ROWS), "ann"))
-        assert is_refused(report(join(host, text=TWO_ROWS), "ann"))
-    assert is_refused(report(join("c", text=NEXT), "bob"))
-    assert not is_refused(report(join("c", text=NEXT), "eve"))
-    assert not is_refused(report(join("c", text=WARDS), "bob"))  # another family
-
-
-@pytest.mark.parametrize(("one", "other"), list(itertools.product(SPELLINGS, SPELLINGS)))
-def test_an_earlier_release_knows_a_person_by_their_spelling(
-    join: Join, report: Report, journal: SiloJournal, one: str, other: str
-) -> None:
-    silo = join("a")
-    report(silo, one)
-    age(journal, "hiv-study", one)
-    is_odd = one == SPELLINGS[2] != other  # such a hash cannot be found from another spelling
-    assert is_refused(report(silo, other)) is not is_odd
 
 
 # -- epsilon ----------------------------------------------------------------------------------------

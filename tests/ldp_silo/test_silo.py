@@ -334,10 +334,10 @@ def test_a_full_disk_sends_and_records_nothing(
 ) -> None:
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
-    upgrade = SiloJournal._upgrade_schema
+    create = SiloJournal._create_tables
 
     def limit(journal: SiloJournal, connection: sqlite3.Connection) -> None:
-        upgrade(journal, connection)
+        create(journal, connection)
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
 
@@ -345,7 +345,7 @@ def test_a_full_disk_sends_and_records_nothing(
         [[f"person-{row}", *cells] for row, cells in enumerate(draw_rows(3000))], ["id", *HEADER]
     )
     ward.journal.read_key()
-    monkeypatch.setattr(SiloJournal, "_upgrade_schema", limit)
+    monkeypatch.setattr(SiloJournal, "_create_tables", limit)
     receipt = ward.report(path, person="id")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
     monkeypatch.undo()
@@ -375,13 +375,13 @@ def test_a_journal_that_cannot_be_written_sends_nothing(
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     ward.journal.read_key()
-    upgrade = SiloJournal._upgrade_schema
+    create = SiloJournal._create_tables
 
     def open_read_only(journal: SiloJournal, connection: sqlite3.Connection) -> None:
-        upgrade(journal, connection)
+        create(journal, connection)
         connection.execute("PRAGMA query_only = ON")
 
-    monkeypatch.setattr(SiloJournal, "_upgrade_schema", open_read_only)
+    monkeypatch.setattr(SiloJournal, "_create_tables", open_read_only)
     assert ward.report(write_rows(5)).reason == "journal-unavailable"
     assert not transport.requests
 

@@ -110,7 +110,7 @@ def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: 
 def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained: tuple) -> None:
     kind, path, _ = trained
     document = json.loads(path.read_text())
-    assert document["version"] == 4
+    assert document["kind"] == "silos"
     statement = document["privacy"] if kind == "silos" else document["privacy"]["silos"]
     expected = {
         "trust": "silo",
@@ -253,7 +253,7 @@ DAMAGES = {
     "rows": lambda document: document["estimates"]["silos"].update(rows="many"),
     "influence": lambda document: document["estimates"]["silos"].update(influence=[1]),
     "trust": lambda document: (document["privacy"].pop("trust", 0), document["privacy"].pop("silos", 0)),
-    "version": lambda document: document.update(version=1),
+    "kind": lambda document: document.update(kind="people"),
 }
 
 

@@ -302,7 +302,7 @@ def test_naive_bayes_that_the_answers_chose_predicts_like_a_model_of_its_round(
     model, expected = (load_model(tmp_path / name) for name in ("model.json", "plain.json"))
     np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame))
     assert model.estimates_ == expected.estimates_
-    assert json.loads((tmp_path / "model.json").read_bytes())["version"] == 1
+    assert json.loads((tmp_path / "model.json").read_bytes())["kind"] == "people"
 
 
 def test_file_card_and_page_state_who_chose_and_both_accuracies(

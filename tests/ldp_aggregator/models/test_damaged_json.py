@@ -152,8 +152,8 @@ def test_a_damaged_model_is_refused_or_used(
         read_all(document, ask_again, 40, ("estimates", "features", place, "relevance"), signed)
     for name in ("reports", "estimator", "label"):
         read_all(document, use, 25, ("estimates", name), signed)
-    result = {"features": ["tea", "hours"], "kept": 1}
-    document["estimates"]["validation"] = {"reports": 5, "verdicts": result}
+    result = {"features": ["tea", "hours"], "selected_k": 1}
+    document["estimates"]["validation"] = {"reports": 5, "validation_result": result}
     read_all(document, ask_again, 30, ("estimates", "validation"), signed)
 
 

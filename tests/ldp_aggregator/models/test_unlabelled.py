@@ -170,7 +170,7 @@ def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tm
     assert classifier.description["fitted"] == []
     save_model(tmp_path / "model.json", few, estimates, classifier=classifier)
     content = json.loads((tmp_path / "model.json").read_bytes())
-    assert content["version"] == 1
+    assert content["kind"] == "people"
     assert "classifier" not in content
     model = load_model(tmp_path / "model.json")
     plain = load_model(plain_file(tmp_path, few, estimates))
@@ -374,16 +374,9 @@ def test_the_file_restores_the_classifier_and_keeps_the_estimates_of_the_reports
     assert (model.predict(frame) != plain.predict(frame)).any()
 
 
-def test_a_reader_of_version_1_refuses_the_file(path: Path) -> None:
+def test_the_kind_unlabelled_without_a_fitted_classifier_is_refused(path: Path) -> None:
     content = json.loads(path.read_bytes())
-    assert content["version"] == 2
-    content["version"] = 5
-    with pytest.raises(ModelError, match="version 5, and only versions 1 to 4"):
-        parse_model(json.dumps(content).encode())
-
-
-def test_version_2_without_a_fitted_classifier_is_refused(path: Path) -> None:
-    content = json.loads(path.read_bytes())
+    assert content["kind"] == "unlabelled"
     del content["checksum"]
     for name in ("unlabelled", "classifier"):
         changed = {key: value for key, value in content.items() if key != name}

@@ -183,15 +183,6 @@ def test_the_model_of_another_survey_is_refused(model: Model, old: str, new: str
         write_narrowed_round(SURVEY.replace(old, new), model, "pilot.json")
 
 
-def test_a_model_without_relevances_is_refused(model: Model) -> None:
-    features = [{**each} for each in model.estimates["features"]]
-    for each in features:
-        del each["relevance"]
-    older = dataclasses.replace(model, estimates={**model.estimates, "features": features})
-    with pytest.raises(NarrowError, match=r"older release.*train again"):
-        write_narrowed_round(SURVEY, older, "pilot.json")
-
-
 @pytest.mark.parametrize(
     "freely",
     [

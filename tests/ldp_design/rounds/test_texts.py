@@ -12,8 +12,8 @@ from ldp_design.authoring.project import write_projection
 from ldp_design.rounds.learn_toml import write_learned_round
 from ldp_design.rounds.narrow_toml import write_narrowed_round
 from ldp_design.rounds.validate_toml import write_validation_round
-from tests.ldp_aggregator.cli import test_survey_learn as learn
 from tests.ldp_design.authoring import test_project as project
+from tests.ldp_design.cli import test_survey_learn as learn
 from tests.ldp_design.rounds import test_narrow_toml as narrow
 from tests.ldp_design.rounds import test_validate_toml as validate
 

@@ -39,7 +39,7 @@ from ldp_audit import PublicClient, audit
 from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
 from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
 from ldp_audit.device import Reporter
-from ldp_audit.exact import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value
 from ldp_audit.silo import audit_silo

@@ -19,7 +19,7 @@ from ldp_audit.device import (
     list_reporters,
     request_body,
 )
-from ldp_audit.exact import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.freshness import (
     RepeatResult,
     check_forks,

@@ -17,10 +17,10 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Survey
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training, train
 from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.selection import ROWS_PER_FEATURE
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_audit.outcomes import MeasuredLeak, measure_leak

@@ -11,7 +11,7 @@ from textwrap import wrap
 from encoders.epsilon_proof import exp_bounds
 from encoders.text_table import format_table
 from ldp_audit import legend
-from ldp_audit.exact import ExactResult
+from ldp_audit.exact_epsilon import ExactResult
 from ldp_audit.result import TIMING, AuditResult, BlackBoxResult, Check
 
 _TEXT_WIDTH = 110

@@ -17,7 +17,7 @@ from ldp_audit.request_capture import HOST
 from ldp_client import Response, TransportError
 from ldp_silo import Silo, SiloJournal
 from ldp_silo.epoch_reports import count_file
-from ldp_silo.silo_survey import draw_message_id, make_message
+from ldp_silo.message import draw_message_id, make_message
 
 _URL = f"http://{HOST}/v1/surveys/"
 

@@ -16,7 +16,6 @@ from encoders.survey.plan_files import read_survey_text
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
 from ldp_aggregator.central.learner import AUTO, LEARNERS, NAIVE_BAYES
 from ldp_aggregator.central.ledger import Ledger
 from ldp_aggregator.central.ledger_file import (
@@ -27,6 +26,7 @@ from ldp_aggregator.central.ledger_file import (
     read_ledger,
     train_once,
 )
+from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input

@@ -17,7 +17,6 @@ from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central.ball_noise import bound_tail_delta
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYES, train
@@ -25,6 +24,7 @@ from ldp_aggregator.central.ledger import Request
 from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
 from ldp_aggregator.central.noise import find_rho
 from ldp_aggregator.central.person_rows import require_rows_per_person
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import dump_central_model
 from ldp_aggregator.models.class_labels import encode_any_labels

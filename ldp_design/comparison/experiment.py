@@ -16,8 +16,8 @@ from encoders.survey.plan_checks import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.budget import REPLACE, Promise
 from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.promise import REPLACE, Promise
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.comparison.random_labels import place_rows
 from ldp_design.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from encoders.errors import LdpError
-from ldp_aggregator.central.budget import REPLACE
 from ldp_aggregator.central.learner import AUTO, LEARNERS
+from ldp_aggregator.central.promise import REPLACE
 
 NONE, CENTRAL, LABELS, SILO, LOCAL = "none", "central", "labels", "silo", "local"
 REPLACE_LABEL = "replace-label"

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_audit.blackbox import compare, required_requests
+from ldp_audit.blackbox import ALPHA, compare, required_requests
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -36,8 +36,6 @@ from ldp_audit.request_capture import check_requests
 from ldp_audit.result import HOMOGENEITY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing
 
-ALPHA = 1e-6
-"""The probability that any test of a run finds a fault in a client that has none."""
 FORKED_COPIES = 64
 ANY_QUESTION = "any question"
 WHOLE_REQUESTS = "any question, whole requests"

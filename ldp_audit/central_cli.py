@@ -13,8 +13,8 @@ from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_curator_survey
-from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
-from ldp_audit.outcomes import MeasuredLeak, format_leaks
+from ldp_audit.central import AUDITED, audit_trainings
+from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, format_leaks
 
 
 @click.command()

@@ -11,13 +11,13 @@ from encoders import __version__
 from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey import Plan
+from encoders.survey.plan_checks import CENTRAL, SILO
 from ldp_audit.audit import audit, list_stages
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
 from ldp_client import load_plan
 
-CENTRAL, SILO = "central", "silo"
 TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 

@@ -10,8 +10,8 @@ import click
 from encoders import __version__
 from encoders.errors import LdpError
 from encoders.progress import show_progress
-from ldp_audit.outcomes import format_leaks
-from ldp_audit.silo import LEAST_TRIALS, SiloAudit, audit_silo, count_stages
+from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
+from ldp_audit.silo import SiloAudit, audit_silo, count_stages
 from ldp_silo.silo_survey import load_silo_plan_file
 
 

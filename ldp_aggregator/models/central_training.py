@@ -20,7 +20,7 @@ from ldp_aggregator.central.ball_noise import bound_tail_delta
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYES, train
-from ldp_aggregator.central.ledger import Request
+from ldp_aggregator.central.ledger import TrainingRequest
 from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
 from ldp_aggregator.central.noise import find_rho
 from ldp_aggregator.central.person_rows import require_rows_per_person
@@ -135,7 +135,7 @@ class CuratorTraining:
         find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
 
     @property
-    def request(self) -> Request:
+    def request(self) -> TrainingRequest:
         """The training as a ledger knows it, with an upper bound on its delta."""
         promise = self.promise
         command = {
@@ -148,7 +148,7 @@ class CuratorTraining:
             "delta": str(promise.delta),
         }
         digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
-        return Request(self.data.digests, digest, promise.epsilon, self._bound_delta())
+        return TrainingRequest(self.data.digests, digest, promise.epsilon, self._bound_delta())
 
     def _bound_delta(self) -> Fraction:
         if self.learner == NAIVE_BAYES:

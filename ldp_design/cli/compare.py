@@ -30,7 +30,7 @@ from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_design.comparison.page import list_notes, render_comparison
 from ldp_design.comparison.people import NoiseLevels, compute_noise_levels
 from ldp_design.comparison.recommendation import recommend
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.statements import (
     UNCOVERED,
     Statements,
@@ -141,7 +141,7 @@ def main(
             click.echo(f"wrote {output}: the same with a picture", err=as_json)
 
 
-def _find_levels(experiment: Experiment, comparison: Comparison) -> NoiseLevels | None:
+def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLevels | None:
     """Return the noise levels of the local survey, if it is compared."""
     if not comparison.local:
         return None
@@ -149,7 +149,7 @@ def _find_levels(experiment: Experiment, comparison: Comparison) -> NoiseLevels 
     return compute_noise_levels(experiment.survey, experiment.epsilons, baseline, comparison.training_rows)
 
 
-def _format(comparison: Comparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
+def _format(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
     yield UNCOVERED
     yield ""
     yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
@@ -177,7 +177,7 @@ def _format_statements(statements: Statements) -> Iterator[str]:
         )
 
 
-def _format_targets(comparison: Comparison) -> Iterator[str]:
+def _format_targets(comparison: TrustComparison) -> Iterator[str]:
     targets: Sequence[float] = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets:
         return

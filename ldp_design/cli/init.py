@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
 
@@ -20,7 +20,7 @@ _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 @click.option(
     "--from",
     "sample",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     help="Infer the survey from this PUBLIC sample, a CSV file.",
 )
 @click.option("--label", help="The sample's column to predict.")

@@ -22,7 +22,9 @@ COMMANDS = {
 
 
 def run(command: str, *arguments: str, **files: Path) -> Result:
-    module = importlib.import_module(f"ldp_aggregator.cli.{command.partition(' ')[0]}")
+    name = command.partition(" ")[0]
+    package = "ldp_aggregator" if name in ("central", "predict") else "ldp_design"
+    module = importlib.import_module(f"{package}.cli.{name}")
     words = [str(files.get(word, word)) for word in COMMANDS[command].split()]
     return CliRunner().invoke(module.main, [*words, *arguments])
 

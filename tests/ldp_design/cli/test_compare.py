@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ldp_aggregator.cli import compare as module
+from ldp_design.cli import compare as module
 from ldp_design.cli.compare import main
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.html_page import parse_page

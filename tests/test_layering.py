@@ -35,8 +35,8 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "nfc", "notebook_html", "rows_csv", "text_table"},
-        {"epsilon_proof", "installation", "progress", "randomness", "report"},
+        {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
+        {"epsilon_proof", "installation", "progress", "randomness", "report", "rows_csv"},
         {"exact_samplers", "extras", "probability_tables"},
         {"mechanisms"},
         {"survey"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,6 @@ from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYE
 from ldp_aggregator.central.ledger import TrainingRequest
 from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
 from ldp_aggregator.central.noise import find_rho
-from ldp_aggregator.central.person_rows import require_rows_per_person
 from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import dump_central_model
@@ -90,7 +90,7 @@ def read_curator_rows(
     if person is not None:
         if person not in texts:
             raise CentralError(f"{path}: there is no column {person!r}, which --person names")
-        require_rows_per_person(texts[person], rows_per_person, person)
+        _require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
@@ -177,3 +177,26 @@ class CuratorTraining:
         if spent > self.promise.epsilon or training.delta > self._bound_delta():
             raise CentralError("the training spent more than was committed; nothing is released")
         return dump_central_model(self.data.plan, training, users is not None)
+
+
+def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
+    """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
+
+    Parameters
+    ----------
+    people : sequence of str
+        Who each row belongs to. An empty cell is an error too: nobody can count that person's rows.
+    most : int
+    column : str
+        The name of the column.
+    """
+    seen: Counter[str] = Counter()
+    for number, person in enumerate(people, 1):
+        if not person:
+            raise CentralError(f"{column}: row {number}: the cell is empty, so the row belongs to nobody")
+        seen[person] += 1
+        if seen[person] > most:
+            raise CentralError(
+                f"{column}: row {number}: its person has more than {most} row{'s' if most > 1 else ''}: "
+                "remove rows, or state more with --rows-per-person"
+            )

@@ -98,7 +98,7 @@ def iterate_reports(body: bytes) -> Iterator[bytes]:
     unpacker.feed(body)
     count = start = 0
     while start < len(body):
-        if body[start] != _ARRAY_OF_FIVE:
+        if body[start] != ARRAY_OF_FIVE:
             raise ReportError(Reason.MALFORMED, "the body is not a sequence of reports")
         try:
             unpacker.skip()
@@ -121,5 +121,5 @@ _STRICT = {
     "max_ext_len": 0,
     "max_str_len": 0,
 }
-_ARRAY_OF_FIVE = 0x95
+ARRAY_OF_FIVE = 0x95
 _TYPES = [int, bytes, int, bytes, bytes]

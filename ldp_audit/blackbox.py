@@ -17,6 +17,8 @@ from scipy.stats import beta
 
 from ldp_audit.messages import Flags, Messages
 
+ALPHA = 1e-6
+"""The probability that any bound of an audit is too high, or that any of its tests raises a false alarm."""
 SELECTION_SHARE = 0.2
 """Share of the messages that select the event. Few suffice; all others improve the bound."""
 

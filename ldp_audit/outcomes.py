@@ -14,6 +14,8 @@ from typing import Any
 from encoders.text_table import format_table
 from ldp_audit.blackbox import epsilon_lower_bound
 
+LEAST_TRIALS = 200
+
 
 @dataclass(frozen=True)
 class MeasuredLeak:

@@ -12,6 +12,7 @@ from ldp_client import transport
 
 HOST = "audit.invalid"
 """Requests to this host are captured; requests to other hosts are sent as usual."""
+SURVEYS_URL = f"http://{HOST}/v1/surveys/"
 
 _END_OF_HEAD = b"\r\n\r\n"
 _BODY = b'{"status": "recorded"}'

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from encoders.explain.nonresponse import silence_warnings
+from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_audit.blackbox import Leak
-from ldp_audit.exact import ExactResult
+from ldp_audit.exact_epsilon import ExactResult
 
 HOMOGENEITY = "homogeneity"
 FRESHNESS = "freshness"
@@ -92,7 +92,7 @@ class AuditResult:
     @property
     def warnings(self) -> list[str]:
         """One sentence per reason why some people cannot answer; tests of messages do not detect this."""
-        return silence_warnings(self.plan)
+        return nonresponse_warnings(self.plan)
 
     @property
     def passed(self) -> bool:

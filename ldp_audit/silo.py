@@ -23,13 +23,11 @@ from encoders.errors import LdpError
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import Report, pack, unpack
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.outcomes import MeasuredLeak, measure_leak
+from ldp_audit.blackbox import ALPHA
+from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
 from ldp_audit.silo_device import PublicSilo, SiloDevice, without_tokens
 from ldp_audit.silo_rows import Neighbours, make_neighbours
 
-ALPHA = 1e-6
-"""The probability that any bound of an audit is too high, or that noise that is fresh is found to repeat."""
-LEAST_TRIALS = 200
 WHOLE_REPORT_TRIALS = 200
 """Number of whole reports of each of two files, with a network that fails."""
 WHOLE_REPORTS = "whole reports, with retries"
@@ -86,7 +84,7 @@ def audit_silo(
         share = ALPHA / (2 * len(pairs) + 1)  # each pair has a bound and a test of repeated noise
         for pair in pairs:
             found = [
-                _Messages.read(plan, pair, device.messages(plan, file, pair.person, trials))
+                _SentMessages.read(plan, pair, device.messages(plan, file, pair.person, trials))
                 for file in pair.files
             ]
             leaks.append(measure_leak(pair.name, epsilon, [each.outcomes for each in found], share))
@@ -132,7 +130,7 @@ def _class_total(table: CountedTable, cells: np.ndarray, label: int) -> int:
 
 
 @dataclass
-class _Messages:
+class _SentMessages:
     """What the audit keeps of many messages of the same rows."""
 
     outcomes: list[Hashable] = field(default_factory=list)
@@ -145,7 +143,7 @@ class _Messages:
     """Number of messages that differ from others in more than their id and payload."""
 
     @classmethod
-    def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _Messages:
+    def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _SentMessages:
         found = cls()
         for message in messages:
             report = unpack(message, plan.max_report_bytes)

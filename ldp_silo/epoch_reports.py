@@ -19,9 +19,10 @@ from ldp_client.receipt import Receipt, State
 from ldp_silo.count_rows import CountedRows, count_rows, find_rows
 from ldp_silo.ledger import Epoch, NewEpoch, find_named
 from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
+from ldp_silo.message import draw_message_id, make_message
 from ldp_silo.rows_file import KEY_BYTES, hash_file, open_rows
 from ldp_silo.sending import EXPLANATIONS, send_message
-from ldp_silo.silo_survey import SiloSurveyBinding, draw_message_id, make_message
+from ldp_silo.silo_survey import SiloSurveyBinding
 
 RowsPath = str | os.PathLike[str]
 MAX_SHOWN_ROWS = 5

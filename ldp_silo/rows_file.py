@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoders.errors import RowError
-from encoders.nfc import to_nfc
-from encoders.rows_csv import find_other_separator, read_record
+from encoders.rows_csv import check_widths, read_header, read_record
 from ldp_client.errors import ClientError
 
 if TYPE_CHECKING:
@@ -71,12 +70,8 @@ class RowsFile:
         self._text = text
         with self._file_errors():
             records = csv.reader(text, strict=True)
-            self.header = list(map(to_nfc, read_record(records, multiline=multiline) or []))
+            self.header = read_header(records, multiline=multiline)
         self._lines_read = records.line_num
-        if not self.header:
-            raise RowError(self.name, "has no header: the first line must name the columns")
-        if separator := find_other_separator(self.header):
-            raise RowError(self.name, f"seems to be separated by {separator}: save it with commas instead")
 
     def find_column(self, name: str) -> int:
         """Return the index of a column; raise RowError if no column or several have the name."""
@@ -93,13 +88,9 @@ class RowsFile:
             with self._file_errors():
                 lines = list(islice(self._text, size))
                 rows = self._split_lines(lines)
+                check_widths(rows, width, first)
             if not lines:
                 return
-            if not set(map(len, rows)) <= {width}:
-                place, row = next((place, row) for place, row in enumerate(rows) if len(row) != width)
-                raise RowError(
-                    self.name, f"row {first + place}: has {len(row)} cells, the header has {width}"
-                )
             yield Chunk(first, rows)
             first += len(rows)
 

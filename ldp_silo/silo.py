@@ -19,8 +19,9 @@ from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.epoch_reports import EpochReports, count_file, require_person_column
 from ldp_silo.ledger import Epoch
+from ldp_silo.message import make_message
 from ldp_silo.silo_journal import SiloJournal
-from ldp_silo.silo_survey import SiloSurveyBinding, make_message
+from ldp_silo.silo_survey import SiloSurveyBinding
 
 if TYPE_CHECKING:
     from ldp_silo.preview import SiloPreview

@@ -1,17 +1,12 @@
-"""A survey as a silo is bound to it: the plan of silos that was agreed to, and the making of its message."""
+"""A survey as a silo is bound to it: the plan of silos that was agreed to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import SurveyError
-from encoders.randomness import RandomSource
-from encoders.report import Report, pack
 from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.invitation import read_invitation
-from encoders.survey.report_id import draw_report_id
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError
@@ -55,21 +50,3 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
             raise ConsentError(
                 f"the environment variable {OFF_VARIABLE} is set: nothing is drawn or sent", "client-off"
             )
-
-
-def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> bytes:
-    """Return the id of a message: the token's id, or a random one.
-
-    Raises
-    ------
-    TokenError
-        If the survey needs a token and this is not one of its tokens, or if it needs none.
-    """
-    invited = read_invitation(plan, token)
-    return invited[1] if invited else draw_report_id(plan, plan.question, rng)
-
-
-def make_message(plan: SiloPlan, counts: Sequence[int], message_id: bytes, rng: RandomSource) -> bytes:
-    """Add noise to exact counts, and return the bytes of the message."""
-    payload = plan.mechanism.perturb(counts, rng)  # the last line that reads exact counts
-    return pack(Report(plan.digest_bytes, plan.question.index, message_id, payload))

@@ -35,9 +35,9 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "nfc", "notebook_html", "rows_csv", "text_table"},
-        {"epsilon_proof", "installation", "progress", "randomness", "report"},
-        {"exact", "extras", "probability_tables"},
+        {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
+        {"epsilon_proof", "installation", "progress", "randomness", "report", "rows_csv"},
+        {"exact_samplers", "extras", "probability_tables"},
         {"mechanisms"},
         {"survey"},
         {"explain"},
@@ -86,7 +86,7 @@ LAYERS = {
         {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"discriminative", "estimators", "relevance"},
         {"feature_result", "number_result", "pooling", "validation_result"},
-        {"feature_descriptions", "poisoning", "silo_summary"},
+        {"feature_descriptions", "poisoning", "silo_influence"},
         {"estimates"},
         {"__init__"},
     ],
@@ -253,7 +253,7 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
 
 
 FOR_SILOS = (
-    "encoders.exact",
+    "encoders.exact_samplers",
     "encoders.mechanisms.count_table",
     "encoders.mechanisms.count_table_range",
     "encoders.mechanisms.counted_table",

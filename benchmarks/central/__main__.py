@@ -32,7 +32,7 @@ from encoders.errors import LdpError
 from encoders.progress import show_progress
 
 SOURCES = (
-    "encoders/exact.py",
+    "encoders/exact_samplers.py",
     "encoders/randomness.py",
     "encoders/survey/**/*.py",
     "ldp_design/authoring/column_types.py",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.exact import draw_laplace
+from encoders.exact_samplers import draw_laplace
 from encoders.randomness import RandomSource, SystemEntropy
-from ldp_aggregator.central.budget import Promise, Spending
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import LinearModel, fit_linear
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes, fit_naive_bayes
+from ldp_aggregator.central.promise import Promise, Spending
 from ldp_aggregator.central.tree import DecisionTree, fit_tree
 
 AUTO, NAIVE_BAYES, LINEAR, TREE = "auto", "nb", "linear", "tree"

@@ -25,7 +25,7 @@ class LedgerError(CentralError):
 
 
 @dataclass(frozen=True)
-class Request:
+class TrainingRequest:
     """A training as the ledger knows it."""
 
     rows: tuple[str, str]
@@ -37,11 +37,11 @@ class Request:
     delta: Fraction
     """What the training spends."""
 
-    def has_rows_of(self, other: Request) -> bool:
+    def has_rows_of(self, other: TrainingRequest) -> bool:
         """Return whether two trainings have the same rows."""
         return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
 
-    def is_repetition_of(self, other: Request) -> bool:
+    def is_repetition_of(self, other: TrainingRequest) -> bool:
         """Return whether two requests are one training, and so get the same model.
 
         No learner depends on the order of rows, so fresh noise for rows in another order would spend again.
@@ -53,7 +53,7 @@ class Request:
 class Entry:
     """An amount that was committed on a day (UTC), and the finished model if there is one."""
 
-    request: Request
+    request: TrainingRequest
     date: str
     model: str | None = None
 
@@ -74,7 +74,7 @@ class Entry:
         """Return the entry of the JSON form."""
         epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
         file, content = document["rows"]
-        request = Request((file, content), document["command"], epsilon, delta)
+        request = TrainingRequest((file, content), document["command"], epsilon, delta)
         return cls(request, document["date"], document["model"])
 
 
@@ -102,7 +102,7 @@ class Ledger:
         """The sum of the deltas."""
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
-    def find_model(self, request: Request) -> bytes | None:
+    def find_model(self, request: TrainingRequest) -> bytes | None:
         """Return the finished model of a training, or None if it has not finished."""
         models = (entry.model for entry in self.entries if entry.request.is_repetition_of(request))
         found = next((model for model in models if model is not None), None)

@@ -25,7 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"
@@ -72,7 +72,7 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
 
 
 def train_once(
-    path: Path, terms: LedgerTerms, request: Request, make_model: Callable[[], bytes]
+    path: Path, terms: LedgerTerms, request: TrainingRequest, make_model: Callable[[], bytes]
 ) -> tuple[bytes, Ledger]:
     """Return the model of a request and the ledger; train it only if the ledger has no such model.
 
@@ -81,7 +81,7 @@ def train_once(
     path : path
         The ledger.
     terms : LedgerTerms
-    request : Request
+    request : TrainingRequest
     make_model : callable
         Trains, and returns the UTF-8 bytes of a model file. It is called after the amount was committed.
         If it fails, the amount stays spent.
@@ -113,7 +113,7 @@ def train_once(
         return model, ledger  # 4.
 
 
-def _make_ledger(terms: LedgerTerms, request: Request) -> Ledger:
+def _make_ledger(terms: LedgerTerms, request: TrainingRequest) -> Ledger:
     return Ledger(
         name=terms.name,
         adjacency=terms.adjacency,
@@ -131,7 +131,7 @@ def _state_caps(ledger: Ledger, terms: LedgerTerms) -> Ledger:
     )
 
 
-def _check_caps(path: Path, ledger: Ledger, request: Request) -> None:
+def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
     """Raise LedgerError if the amounts, with those of the last entry, exceed a cap."""
     if ledger.spent > ledger.cap:
         before = ledger.spent - request.epsilon
@@ -148,7 +148,7 @@ def _check_caps(path: Path, ledger: Ledger, request: Request) -> None:
         )
 
 
-def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Request) -> None:
+def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: TrainingRequest) -> None:
     if ledger.name != terms.name:
         raise LedgerError(f"{path}: is the ledger of other rows, which are called {ledger.name!r}")
     if (ledger.adjacency, ledger.rows_per_person) != (terms.adjacency, terms.rows_per_person):
@@ -163,7 +163,7 @@ def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Reques
         )
 
 
-def _refuse_same_rows(path: Path, request: Request) -> None:
+def _refuse_same_rows(path: Path, request: TrainingRequest) -> None:
     """Raise LedgerError if another ledger in the folder is of the same rows: amounts would not add up."""
     for other in sorted(path.parent.glob("*" + SUFFIX)):
         if other.name == path.name or other.is_symlink() or not other.is_file():
@@ -177,7 +177,7 @@ def _refuse_same_rows(path: Path, request: Request) -> None:
                 )
 
 
-def _undo_if_same_rows(path: Path, request: Request, found: Ledger | None) -> None:
+def _undo_if_same_rows(path: Path, request: TrainingRequest, found: Ledger | None) -> None:
     """Look again for other ledgers of the same rows, and undo the last commit if there is one.
 
     Two first trainings under two names may each have found no other ledger. Each looks again after its

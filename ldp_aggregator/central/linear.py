@@ -18,10 +18,10 @@ from encoders.randomness import RandomSource
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.ball_noise import add_cover_noise, bound_tail_delta, draw_ball_noise
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.losses import SHARPNESS, Loss, choose_loss
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
 
 COVER_SHARE = Fraction(1, 100)

@@ -11,9 +11,9 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.count_tables import measure_tables
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.selection import feature_count, select_features
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables

@@ -17,9 +17,9 @@ import numpy as np
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.noise import draw_laplace_array
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.splits import Split, choose_split, list_splits, split_columns, split_scores
 
 ROWS_PER_LEAF = 60

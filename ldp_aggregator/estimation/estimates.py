@@ -21,7 +21,7 @@ from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
-from ldp_aggregator.estimation.silo_summary import SiloSummary
+from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,

@@ -29,6 +29,8 @@ from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 SELECTION_ERROR = 0.1
 """Probability, at most, of selecting a top-k set although none is more accurate than all features."""
 _GAIN_BOUNDS = (-1.0, 1.0)
+GAIN_RANGE = 2.0
+"""Width of the interval of an unknown gain: its whole range."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
 

@@ -20,11 +20,11 @@ from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.decimals import parse_amount
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree

@@ -69,7 +69,7 @@ def choose_classifier(
         As :func:`fit_to_rows`, and if the two rounds did not validate one classifier each.
     DiscriminativeError, EstimationError
     """
-    training = _Training(snapshot, rows)
+    training = _TrainedClassifiers(snapshot, rows)
     first_result = _find_result(estimates)
     if second is None:
         validated = training.find_kind(first_result) if first_result else None
@@ -137,7 +137,7 @@ def _require_both(results: Sequence[ValidationResult], kinds: Sequence[str]) -> 
 
 
 @dataclass(frozen=True)
-class _Training:
+class _TrainedClassifiers:
     """Trains the two classifiers on the same reports and rows."""
 
     snapshot: Snapshot

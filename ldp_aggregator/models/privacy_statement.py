@@ -12,8 +12,9 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation.raw_estimates import total_of
-from ldp_aggregator.results.silo_text import SILO, SILOS
+from ldp_aggregator.results.silo_text import SILOS
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _MAX_DELTA = 1e-6

@@ -12,11 +12,11 @@ from typing import Any
 from encoders.notebook_html import table_html
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.silo_text import (
-    SILO,
     SILO_ERRORS,
     describe_sent,
     describe_silo_data,

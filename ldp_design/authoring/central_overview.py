@@ -8,7 +8,7 @@ from typing import Any
 from encoders.explain.text import wrap_text
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from encoders.text_table import format_table
-from ldp_design.authoring.survey_warning import SurveyWarning
+from ldp_design.authoring.overview import SurveyWarning
 
 
 def format_central_overview(survey: Survey) -> str:

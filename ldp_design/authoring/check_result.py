@@ -15,10 +15,9 @@ from encoders.survey.questions import MEAN
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
 from ldp_design.authoring.central_overview import describe_central_survey, find_central_warnings
-from ldp_design.authoring.overview import find_warnings, report_bytes
+from ldp_design.authoring.overview import SurveyWarning, find_warnings, report_bytes
 from ldp_design.authoring.silo_overview import describe_silo_plan, find_silo_warnings
 from ldp_design.authoring.survey_texts import find_missing_texts
-from ldp_design.authoring.survey_warning import SurveyWarning
 
 
 def describe_any_plan(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:

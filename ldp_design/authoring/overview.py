@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
-from encoders.explain.nonresponse import locate_silence
+from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import wrap_text
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
@@ -15,7 +16,6 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
 from ldp_design.authoring.survey_texts import describe_texts
-from ldp_design.authoring.survey_warning import SurveyWarning
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
@@ -26,6 +26,15 @@ _LEGEND = (
     "lost: the share of epsilon that the integer probabilities of the devices leave unused. asked: the "
     "probability of the question."
 )
+
+
+@dataclass(frozen=True)
+class SurveyWarning:
+    """A warning for the author of a survey."""
+
+    path: tuple[str, ...]
+    """The path of the entry in the survey file, the first one if the warning is about several."""
+    message: str
 
 
 def format_overview(plan: Plan) -> str:
@@ -69,8 +78,8 @@ def report_bytes(plan: Plan, question: Question) -> int:
 
 
 def find_warnings(plan: Plan) -> list[SurveyWarning]:
-    """Return warnings about settings of a plan that are allowed, but seldom intended; and about silence."""
-    return find_setting_warnings(plan) + [SurveyWarning(path, text) for path, text in locate_silence(plan)]
+    """Return warnings about nonresponse, and about settings that are allowed but seldom intended."""
+    return find_setting_warnings(plan) + [SurveyWarning(*each) for each in locate_nonresponse(plan)]
 
 
 def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:

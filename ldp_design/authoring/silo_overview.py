@@ -12,8 +12,8 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
+from ldp_design.authoring.overview import SurveyWarning
 from ldp_design.authoring.survey_texts import describe_texts
-from ldp_design.authoring.survey_warning import SurveyWarning
 
 
 def format_silo_overview(plan: SiloPlan) -> str:

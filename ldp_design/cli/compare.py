@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
@@ -19,18 +18,18 @@ from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare
 from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_design.comparison.page import list_notes, render_comparison
 from ldp_design.comparison.people import NoiseLevels, compute_noise_levels
 from ldp_design.comparison.recommendation import recommend
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.statements import (
     UNCOVERED,
     Statements,
@@ -41,30 +40,14 @@ from ldp_design.comparison.statements import (
 from ldp_design.comparison.tables import explain_targets, list_accuracies
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
 
-_PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Decimal]:
-    try:
-        return [parse_epsilon(part.strip()) for part in text.split(",")]
-    except SurveyError as error:
-        raise click.BadParameter(f"{error.why}; separate several by commas, for example .1,.5,1") from None
-
-
-def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[Trust]:
-    try:
-        return [parse_trust(part.strip()) for part in text.split(",")]
-    except LdpError as error:
-        raise click.BadParameter(str(error)) from None
-
 
 @click.command()
-@click.argument("survey", type=_PATH)
-@click.argument("rows", type=_PATH)
+@click.argument("survey", type=INPUT_FILE)
+@click.argument("rows", type=INPUT_FILE)
 @click.option(
     "--epsilon",
     "epsilons",
-    callback=_parse_epsilons,
+    callback=parse_epsilons,
     default=".1,.5,1,2,5",
     show_default=True,
     metavar="NUMBERS",
@@ -73,7 +56,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
 @click.option(
     "--trust",
     "trusts",
-    callback=_parse_trusts,
+    callback=list_parser(parse_trust),
     default=EXAMPLE,
     show_default=True,
     metavar="NAMES",
@@ -84,7 +67,7 @@ def _parse_trusts(_context: click.Context, _parameter: click.Parameter, text: st
 @click.option(
     "--accuracy",
     "target",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Share(),
     help="The wanted accuracy, for example 0.9; by default 5 points less than without protection. Prints the "
     "weakest trust model that reaches it.",
 )
@@ -141,7 +124,7 @@ def main(
             click.echo(f"wrote {output}: the same with a picture", err=as_json)
 
 
-def _find_levels(experiment: Experiment, comparison: Comparison) -> NoiseLevels | None:
+def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLevels | None:
     """Return the noise levels of the local survey, if it is compared."""
     if not comparison.local:
         return None
@@ -149,7 +132,7 @@ def _find_levels(experiment: Experiment, comparison: Comparison) -> NoiseLevels 
     return compute_noise_levels(experiment.survey, experiment.epsilons, baseline, comparison.training_rows)
 
 
-def _format(comparison: Comparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
+def _format(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
     yield UNCOVERED
     yield ""
     yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
@@ -177,7 +160,7 @@ def _format_statements(statements: Statements) -> Iterator[str]:
         )
 
 
-def _format_targets(comparison: Comparison) -> Iterator[str]:
+def _format_targets(comparison: TrustComparison) -> Iterator[str]:
     targets: Sequence[float] = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets:
         return

@@ -10,7 +10,7 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
@@ -18,17 +18,15 @@ from ldp_design.sizing.label_shares import LabelSharesError
 from ldp_design.sizing.sample_size import MAX_USERS
 from ldp_design.sizing.summary import format_people
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 def _announce_simulation(users: int) -> None:
     click.echo(f"simulating {format_people(users)}", err=True)
 
 
 @click.command()
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
-@click.option("--audit", type=_FILE, help="An audit of SURVEY, from ldp-audit --json.")
+@click.option("--audit", type=INPUT_FILE, help="An audit of SURVEY, from ldp-audit --json.")
 @click.option(
     "--users",
     type=click.IntRange(1, MAX_USERS),

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import click
 
-from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
-_PUBLIC_MODE = 0o644
 
 
 @click.command(short_help="Write a new survey file: an example, or a draft from a sample.")
 @click.option(
     "--from",
     "sample",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     help="Infer the survey from this PUBLIC sample, a CSV file.",
 )
 @click.option("--label", help="The sample's column to predict.")
@@ -49,7 +48,7 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
         click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
         return
     try:
-        write_atomically(output, text.encode(), _PUBLIC_MODE)
+        write_atomically(output, text.encode(), PUBLIC_MODE)
     except OSError as error:
         raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
     click.echo(f"wrote {output}\nnext: edit it, then ldp-survey check {shlex.quote(str(output))}")

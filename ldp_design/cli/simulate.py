@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.explain.text import wrap_text
 from encoders.mechanisms import check_name
 from encoders.progress import show_progress
@@ -20,13 +19,14 @@ from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.row_reports import make_row_reports
 from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
@@ -35,17 +35,8 @@ from ldp_design.simulation.variants import (
     NO_PROJECTION,
     SimulationGrid,
     check_numeric,
-    parse_projection,
+    check_projection_name,
 )
-
-
-def _parse_epsilons(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[Decimal]:
-    if text is None:
-        return []
-    try:
-        return [Decimal(part.strip()) for part in text.split(",")]
-    except InvalidOperation:
-        raise click.BadParameter("give numbers separated by commas, for example 0.5,1,2") from None
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -53,56 +44,32 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     return count or 0
 
 
-def _parse_counts(_context: click.Context, _parameter: click.Parameter, text: str) -> list[int]:
-    try:
-        return list(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        raise click.BadParameter("give whole numbers separated by commas, for example 1,3") from None
-
-
-def _names_parser(
-    check: Callable[[str], object],
-) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Return a callback that reads names separated by commas, and passes each to `check`."""
-
-    def read(_context: click.Context, _parameter: click.Parameter, text: str) -> list[str]:
-        names = [part.strip() for part in text.split(",")]
-        try:
-            for name in names:
-                check(name)
-        except LdpError as error:
-            raise click.BadParameter(str(error)) from error
-        return names
-
-    return read
-
-
 @click.command()
-@click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("survey", type=INPUT_FILE)
+@click.argument("rows", type=INPUT_FILE)
 @click.option(
     "--epsilon",
     "epsilons",
-    callback=_parse_epsilons,
+    callback=parse_epsilons,
     help="Values, for example 0.5,1,2; by default the survey's epsilon.",
 )
 @click.option(
     "--mechanism",
     "mechanisms",
-    callback=_names_parser(check_name),
+    callback=list_parser(check_name),
     default="auto",
     help="Frequency oracles, for example auto,DE,OUE.",
 )
 @click.option(
     "--numeric",
-    callback=_names_parser(check_numeric),
+    callback=list_parser(check_numeric),
     default=AS_AUTHORED,
     help="How numbers are asked, for example survey,auto,sign,bins:4; by default as the survey is written.",
 )
 @click.option(
     "--project",
     "projections",
-    callback=_names_parser(parse_projection),
+    callback=list_parser(check_projection_name),
     default=NO_PROJECTION,
     help="Projections, for example none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the rows that "
     "report, which epsilon does NOT cover, unless --public-share gives them public rows. A learned "
@@ -111,7 +78,7 @@ def _names_parser(
 )
 @click.option(
     "--rounds",
-    callback=_parse_counts,
+    callback=list_parser(click.INT),
     default="1",
     help="Numbers of rounds, for example 1,3. Half of the people answer the first round; later rounds leave "
     "out uninformative features.",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,8 +15,9 @@ from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_design.cli.option_values import Share, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
@@ -35,26 +35,9 @@ from ldp_design.sizing.size import (
 )
 from ldp_design.sizing.summary import format_comparison, format_epsilons, format_people, format_size
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-class _Share(click.FloatRange):
-    """A share between 0 and 1; the error message shows the form 0.05, for people who write percent."""
-
-    name = "share"
-
-    def __init__(self) -> None:
-        super().__init__(0, 1, min_open=True, max_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            raise click.BadParameter(f"{error.message.rstrip('.')}: write it as in 0.05") from error
-
 
 @click.command(short_help="Print the expected precision of the estimates of SURVEY.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
     "--users",
     type=click.IntRange(1, MAX_USERS),
@@ -70,17 +53,18 @@ class _Share(click.FloatRange):
 )
 @click.option(
     "--margin",
-    type=_Share(),
+    type=Share(),
     help="Find how many people or rows are needed for margins of at most this, for example 0.05.",
 )
 @click.option(
     "--accuracy",
-    type=_Share(),
+    type=Share(),
     help="Find how many people are needed for a model of this accuracy, for example 0.8.",
 )
 @click.option(
     "--epsilon",
     "epsilons",
+    callback=parse_epsilons,
     help="Values of epsilon to compare, for example 0.5,1,2; by default epsilon in [survey].",
 )
 @click.option(
@@ -89,7 +73,7 @@ class _Share(click.FloatRange):
     metavar="LABEL=SHARE,...",
     help="Expected shares of the labels, for example yes=0.1,no=0.9; by default they are equal.",
 )
-@click.option("--pilot", type=_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
+@click.option("--pilot", type=INPUT_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
 )
@@ -103,7 +87,7 @@ def size(
     silos: int | None,
     margin: float | None,
     accuracy: float | None,
-    epsilons: str | None,
+    epsilons: list[Decimal],
     shares_text: str | None,
     pilot: Path | None,
     seed: int,
@@ -125,13 +109,13 @@ def size(
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
-        _print_silos(written, rows, silos, margin, _parse_epsilons(epsilons), shares_text, as_json)
+        _print_silos(written, rows, silos, margin, epsilons, shares_text, as_json)
         return
     if rows or silos:
         raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
     parsed = read_survey(read_survey_text(survey))
     refuse_validation(parsed)
-    surveys = [replace(parsed, epsilon=each) for each in _parse_epsilons(epsilons)] or [parsed]
+    surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
     sizes: list[Size] = []
     for each in surveys:
@@ -151,15 +135,6 @@ def size(
         click.echo(format_epsilons(sizes))
     else:
         click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
-
-
-def _parse_epsilons(text: str | None) -> list[Decimal]:
-    try:
-        return [parse_epsilon(Decimal(part.strip())) for part in text.split(",")] if text else []
-    except InvalidOperation:
-        raise click.BadParameter(
-            "give numbers separated by commas, for example 0.5,1,2", param_hint="--epsilon"
-        ) from None
 
 
 def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -> LabelShares | None:

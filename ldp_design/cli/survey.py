@@ -14,6 +14,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file, read_survey_text
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.model_file import read_model
@@ -38,8 +39,6 @@ from ldp_design.rounds.narrow_toml import write_narrowed_round
 from ldp_design.rounds.validate_toml import write_validation_round
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class _SurveyGroup(click.Group):
@@ -66,7 +65,7 @@ def _print_toml(text: str) -> None:
 
 
 @main.command("compile", short_help="Write the plan of SURVEY as canonical JSON.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
     "-o",
     "--output",
@@ -97,14 +96,14 @@ def compile_(survey: Path, output: Path) -> None:
 
 
 @main.command("preview", short_help="Show for one row what is asked, sent and revealed.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
     "--row",
     "row_file",
-    type=_FILE,
+    type=INPUT_FILE,
     help="JSON file with one object that has each feature and the label by name.",
 )
-@click.option("--csv", "table", type=_FILE, help="A CSV file of rows.")
+@click.option("--csv", "table", type=INPUT_FILE, help="A CSV file of rows.")
 @click.option(
     "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
 )
@@ -149,8 +148,10 @@ def preview_(
 
 
 @main.command("project", short_help="Print SURVEY with its numbers projected to a few components.")
-@click.argument("survey", type=_FILE)
-@click.option("--from", "sample", type=_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file.")
+@click.argument("survey", type=INPUT_FILE)
+@click.option(
+    "--from", "sample", type=INPUT_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file."
+)
 @multiline_option
 @click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
 @click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
@@ -191,9 +192,9 @@ def project_(
 
 
 @main.command("learn", short_help="Learn a projection, and print the survey of the next round.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
-    "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for the first round."
+    "--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for the first round."
 )
 @click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
@@ -216,9 +217,9 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
 
 
 @main.command("narrow", short_help="Leave out uninformative features, for the next round.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
-    "--pilot", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
+    "--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
 )
 def narrow_(survey: Path, pilot: Path) -> None:
     """Leave out uninformative features, and print the survey of the next round.
@@ -231,9 +232,9 @@ def narrow_(survey: Path, pilot: Path) -> None:
 
 
 @main.command("validate", short_help="Print the survey in which devices validate a model.")
-@click.argument("survey", type=_FILE)
+@click.argument("survey", type=INPUT_FILE)
 @click.option(
-    "--model", type=_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
+    "--model", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
 )
 def validate_(survey: Path, model: Path) -> None:
     """Print the survey of a validation round, in which devices report whether a model predicts right.
@@ -259,8 +260,8 @@ def keygen(keyfile: Path) -> None:
 
 
 @main.command("sign", short_help="Sign the plan of SURVEY.")
-@click.argument("survey", type=_FILE)
-@click.option("--key", type=_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
+@click.argument("survey", type=INPUT_FILE)
+@click.option("--key", type=INPUT_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
 @click.option(
     "-o",
     "--output",

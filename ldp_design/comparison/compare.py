@@ -14,6 +14,7 @@ from dataclasses import astuple
 import numpy as np
 
 from encoders.randomness import FastStream
+from encoders.survey.plan_checks import LOCAL, SILO
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.learner import CentralModel, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
@@ -21,15 +22,15 @@ from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_design.comparison.experiment import Experiment, ask_as_written, make_promise
 from ldp_design.comparison.random_labels import RandomisedResponse, fit_logistic
-from ldp_design.comparison.result import Comparison, Curve
-from ldp_design.comparison.trusts import LABELS, LOCAL, NONE, SILO, Trust
+from ldp_design.comparison.result import Curve, TrustComparison
+from ldp_design.comparison.trusts import LABELS, NONE, Trust
 from ldp_design.comparison.unprotected import LEARNERS
 from ldp_design.simulation.cell_seed import seed_cell
 from ldp_design.simulation.silos import simulate_silos
 from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial
 
 
-def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> Comparison:
+def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> TrustComparison:
     """Run a comparison.
 
     Parameters
@@ -58,7 +59,7 @@ def compare(experiment: Experiment, progress: Callable[[int], object] | None = N
                 accuracies[-1].append(accuracy)
                 advance(1)
     table = np.array(accuracies).reshape(len(ceilings), len(protected), len(experiment.epsilons))
-    return Comparison(
+    return TrustComparison(
         plan=experiment.published,
         epsilons=tuple(map(float, experiment.epsilons)),
         trusts=experiment.trusts,

@@ -12,15 +12,16 @@ from typing import Any
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.plan_checks import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.budget import REPLACE, Promise
 from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.promise import REPLACE, Promise
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.comparison.random_labels import place_rows
-from ldp_design.comparison.trusts import CENTRAL, LABELS, LOCAL, NONE, SILO, ComparisonError, Trust
+from ldp_design.comparison.trusts import LABELS, NONE, Trust, TrustComparisonError
 from ldp_design.comparison.unprotected import LEARNERS
 from ldp_design.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats
@@ -103,12 +104,12 @@ def prepare(
 
     Raises
     ------
-    SurveyError, RowError, SimulationError, CentralError, ComparisonError
+    SurveyError, RowError, SimulationError, CentralError, TrustComparisonError
         If a row does not fit the survey, or a trust model cannot serve it; nothing was trained.
     """
     ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
     if not ascending or not trusts or splits < MIN_SPLITS:
-        raise ComparisonError(
+        raise TrustComparisonError(
             f"a comparison needs a trust model, an epsilon and at least {MIN_SPLITS} splits: the intervals "
             "follow from the differences between splits"
         )
@@ -140,7 +141,7 @@ def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
         return survey
     if any(trust.kind == LOCAL for trust in trusts):
         who = "organisations" if isinstance(survey, SiloSurvey) else "a curator"
-        raise ComparisonError(
+        raise TrustComparisonError(
             f"{LOCAL}: the survey {survey.id} is for {who}, so people answer nothing. Compare other trust "
             f"models: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
         )
@@ -158,13 +159,13 @@ def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
 def _require_comparable(table: LabelledTable) -> None:
     """Raise an error if nothing can be learnt from the rows."""
     if len(table.labels) < MIN_ROWS:
-        raise ComparisonError(
+        raise TrustComparisonError(
             f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
             "of them is for tests"
         )
     if len(set(table.labels.tolist())) == 1:
         value = table.survey.label.values[table.labels[0]]
-        raise ComparisonError(
+        raise TrustComparisonError(
             f"all rows have the label {value!r}, so every model is always right: a comparison needs rows of "
             "at least two labels"
         )
@@ -176,7 +177,7 @@ def _require_possible(
     """Raise an error if a trust model cannot serve the survey or its rows; silos have separate plans."""
     for trust in trusts:
         if trust.silos > people:
-            raise ComparisonError(
+            raise TrustComparisonError(
                 f"{trust.text}: there are only {people} training rows, so silos would be empty"
             )
         for epsilon in epsilons:
@@ -197,7 +198,7 @@ def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int
     Epsilon of a plan of silos is about rows that are added or removed. A replaced row is one of each.
     """
     if epsilon / 2 < MIN_EPSILON:
-        raise ComparisonError(
+        raise TrustComparisonError(
             f"{SILO}: epsilon {epsilon} is too small: silos spend half of it for a row that is added or "
             f"removed, and the least is {MIN_EPSILON}"
         )

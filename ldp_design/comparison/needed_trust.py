@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldp_design.comparison.curves import Mean
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.trusts import Trust
 
 _STEPS = (0.1, 0.05, 0.02, 0.01)
@@ -36,7 +36,7 @@ class NeededTrust:
     """The compared trust model with the highest accuracy."""
 
 
-def find_needed_trusts(comparison: Comparison, target: float) -> list[NeededTrust]:
+def find_needed_trusts(comparison: TrustComparison, target: float) -> list[NeededTrust]:
     """Return the weakest trust model that an accuracy needs, at each epsilon."""
     found = []
     for place, epsilon in enumerate(comparison.epsilons):
@@ -78,7 +78,7 @@ def describe_cell(needed: NeededTrust) -> str:
     return f"{sure} ({possible})" if possible else sure
 
 
-def tabulate_targets(comparison: Comparison, targets: Sequence[float]) -> list[list[str]]:
+def tabulate_targets(comparison: TrustComparison, targets: Sequence[float]) -> list[list[str]]:
     """Return one row for each accuracy: the weakest trust model that reaches it, at each epsilon."""
     return [
         [f"{100 * target:.4g}%", *map(describe_cell, find_needed_trusts(comparison, target))]

@@ -14,7 +14,7 @@ from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_design.comparison.people import NoiseLevels
 from ldp_design.comparison.picture import draw_level_swatch, draw_picture, draw_swatch
 from ldp_design.comparison.recommendation import recommend
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.statements import (
     ADJACENCY_NOTE,
     LABELS_NOTE,
@@ -43,12 +43,12 @@ _TERMS = {
 }
 
 
-def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target: float | None) -> bytes:
+def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> bytes:
     """Return the page in UTF-8; the same arguments give the same bytes.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : TrustComparison
     levels : NoiseLevels, optional
         For the number of people that a local survey needs.
     target : float, optional
@@ -84,12 +84,12 @@ def render_comparison(comparison: Comparison, levels: NoiseLevels | None, target
     )
 
 
-def list_notes(comparison: Comparison) -> list[str]:
+def list_notes(comparison: TrustComparison) -> list[str]:
     """Return what is below the table of accuracies."""
     return [ADJACENCY_NOTE, *([LABELS_NOTE] if comparison.find(LABELS) else [])]
 
 
-def _build_targets(comparison: Comparison) -> PlainTable | None:
+def _build_targets(comparison: TrustComparison) -> PlainTable | None:
     targets = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets or not comparison.ranked:
         return None
@@ -100,7 +100,7 @@ def _build_targets(comparison: Comparison) -> PlainTable | None:
     )
 
 
-def _list_keys(comparison: Comparison, target: float | None) -> Iterator[tuple[Markup, str]]:
+def _list_keys(comparison: TrustComparison, target: float | None) -> Iterator[tuple[Markup, str]]:
     for place, curve in enumerate(comparison.curves):
         yield draw_swatch(place), f"{curve.trust.text}: {curve.trust.meaning}"
     yield draw_level_swatch("ceiling"), f"without protection: {TITLES[comparison.best_learner]}"

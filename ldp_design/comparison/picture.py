@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from ldp_design.comparison.curves import Mean
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 
 _WIDTH, _HEIGHT = 480, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 466, 14, 284
@@ -46,7 +46,7 @@ class Scale:
         return _BOTTOM - share * (_BOTTOM - _TOP)
 
 
-def draw_picture(comparison: Comparison, target: float | None = None) -> Markup:
+def draw_picture(comparison: TrustComparison, target: float | None = None) -> Markup:
     """Return the image; its numbers are in a table beside it."""
     means = [[comparison.average(each) for each in curve.accuracies] for curve in comparison.curves]
     ends = [end for line in means for mean in line for end in (mean.low, mean.high)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.needed_trust import find_needed_trusts
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.statements import describe_mean
 
 ACCEPTED_LOSS = 0.05
 """If no accuracy is wanted, the recommendation is for this much less than without protection."""
 
 
-def recommend(comparison: Comparison, target: float | None) -> str:
+def recommend(comparison: TrustComparison, target: float | None) -> str:
     """Return which trust model and epsilon to choose, and why.
 
     It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by

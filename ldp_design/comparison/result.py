@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import LOCAL
 from ldp_aggregator.arrays import FloatArray
 from ldp_design.comparison.curves import Mean, average
-from ldp_design.comparison.trusts import LOCAL, NONE, Trust
+from ldp_design.comparison.trusts import NONE, Trust
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class TrustComparison:
     """The result of :func:`~ldp_design.comparison.compare.compare`."""
 
     plan: AnyPlan

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from encoders.survey.plan_checks import CENTRAL
+from ldp_aggregator.central.learner import NAIVE_BAYES
 from ldp_design.comparison.curves import Crossing, Mean, find_crossing
 from ldp_design.comparison.needed_trust import NeededTrust, find_needed_trusts
 from ldp_design.comparison.people import NoiseLevels
-from ldp_design.comparison.result import Comparison, Curve
-from ldp_design.comparison.trusts import CENTRAL, LABELS
-from ldp_design.comparison.unprotected import NAIVE_BAYES, TITLES
+from ldp_design.comparison.result import Curve, TrustComparison
+from ldp_design.comparison.trusts import LABELS
+from ldp_design.comparison.unprotected import TITLES
 
 UNCOVERED = (
     "This output is not covered by any epsilon: do not publish it unless the rows are public or made up."
@@ -37,7 +39,7 @@ class Statements:
     sentences: tuple[str, ...]
 
 
-def describe_setting(comparison: Comparison) -> str:
+def describe_setting(comparison: TrustComparison) -> str:
     """Return what was compared, and the accuracies without protection and of the majority class."""
     return (
         f"Each of {comparison.splits} splits trains on {comparison.training_rows:,} rows and tests on "
@@ -57,7 +59,7 @@ def describe_mean(mean: Mean) -> str:
 # -- the trust model that an accuracy needs -----------------------------------------------------------
 
 
-def describe_target(comparison: Comparison, target: float) -> Statements:
+def describe_target(comparison: TrustComparison, target: float) -> Statements:
     """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
     wanted = f"{100 * target:.4g}%"
     sentences = [_describe_needed(each) for each in find_needed_trusts(comparison, target)]
@@ -84,7 +86,7 @@ def _describe_needed(needed: NeededTrust) -> str:
     return f"epsilon {needed.epsilon:g}: {text}"
 
 
-def _describe_crossings(comparison: Comparison, target: float, wanted: str) -> Iterator[str]:
+def _describe_crossings(comparison: TrustComparison, target: float, wanted: str) -> Iterator[str]:
     labels = comparison.find(LABELS)
     curves: list[Curve] = [*comparison.ranked, *([labels] if labels else [])]
     if not curves:
@@ -100,7 +102,7 @@ def _describe_crossings(comparison: Comparison, target: float, wanted: str) -> I
 # -- what it costs to trust nobody -------------------------------------------------------------------
 
 
-def describe_cost(comparison: Comparison, levels: NoiseLevels | None) -> Statements | None:
+def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> Statements | None:
     """State what a local survey needs for the accuracy of a curator; None unless both are compared."""
     local, central = comparison.local, comparison.find(CENTRAL)
     if local is None or central is None:
@@ -142,7 +144,7 @@ def _describe_gap(gap: Mean, name: str) -> str:
 # -- ranges ------------------------------------------------------------------------------------------
 
 
-def describe_epsilon(comparison: Comparison, crossing: Crossing) -> str:
+def describe_epsilon(comparison: TrustComparison, crossing: Crossing) -> str:
     """Return an epsilon with its interval: 1.4 (1.1 to more than 5)."""
     smallest, largest = comparison.epsilons[0], comparison.epsilons[-1]
     text = _describe_range(crossing, lambda epsilon: _round(epsilon, smallest, largest), "or less")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ldp_design.comparison.curves import Mean
-from ldp_design.comparison.result import Comparison
+from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.trusts import NONE
 
 NO_PROMISE = "none"
 
 
-def explain_targets(comparison: Comparison) -> str:
+def explain_targets(comparison: TrustComparison) -> str:
     """Return the legend of the table of the weakest trust models."""
     trusts = "; ".join(f"{each.trust.text}, {each.trust.meaning}" for each in comparison.ranked)
     return (
@@ -19,7 +19,7 @@ def explain_targets(comparison: Comparison) -> str:
     )
 
 
-def list_accuracies(comparison: Comparison, sign: str = "+-") -> tuple[list[str], list[list[str]]]:
+def list_accuracies(comparison: TrustComparison, sign: str = "+-") -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows: trust model, learner, adjacency, and accuracies in % by epsilon."""
     head = ["trust model", "learner", "adjacency", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
     rows = []

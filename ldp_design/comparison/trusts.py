@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 
 from encoders.errors import LdpError
-from ldp_aggregator.central.budget import REPLACE
+from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from ldp_aggregator.central.learner import AUTO, LEARNERS
+from ldp_aggregator.central.promise import REPLACE
 
-NONE, CENTRAL, LABELS, SILO, LOCAL = "none", "central", "labels", "silo", "local"
+NONE, LABELS = "none", "labels"
 REPLACE_LABEL = "replace-label"
 """The adjacency of `labels`: two neighbours differ in one label; all features are in the clear."""
 EXAMPLE = "none,central,labels,silo:10,local"
@@ -20,7 +21,7 @@ _SILO = re.compile(rf"{SILO}:([1-9][0-9]{{0,8}})")
 _RANKS = {LOCAL: 0, SILO: 1, CENTRAL: 2, NONE: 3}
 
 
-class ComparisonError(LdpError):
+class TrustComparisonError(LdpError):
     """A comparison that cannot be run."""
 
 
@@ -69,7 +70,7 @@ def parse_trust(text: str) -> Trust:
 
     Raises
     ------
-    ComparisonError
+    TrustComparisonError
         If there is no such trust model.
     """
     if text in (NONE, LABELS, LOCAL):
@@ -80,7 +81,7 @@ def parse_trust(text: str) -> Trust:
     if match and int(match[1]) <= MAX_SILOS:
         return Trust(text=text, kind=SILO, silos=int(match[1]))
     learners = ", ".join(f"{CENTRAL}:{each}" for each in LEARNERS[1:])
-    raise ComparisonError(
+    raise TrustComparisonError(
         f"{text!r} is not a trust model: choose among none, central, {learners}, labels, silo:N with N from "
         f"1 to {MAX_SILOS:,}, and local, for example {EXAMPLE}"
     )

@@ -9,10 +9,10 @@ import numpy as np
 
 from encoders.survey import CategoricalFeature, Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.central.learner import NAIVE_BAYES
 from ldp_design.comparison.random_labels import RandomisedResponse, fit_logistic
 from ldp_design.simulation.trial import EncodedRows, predict_labels
 
-NAIVE_BAYES = "nb"
 _MAX_CATEGORIES = 255
 
 

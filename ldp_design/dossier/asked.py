@@ -11,7 +11,7 @@ from encoders.survey.display_texts import DisplayTexts, EntryTexts, display_text
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_design.dossier.source import DossierSource, PlanSource
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, computed, declared
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed, declared
 
 NOT_STATED = "Not stated by the author"
 ABOUT = {
@@ -66,11 +66,11 @@ def build_questions(source: DossierSource) -> dict[str, Any]:
     }
 
 
-def build_table(plan: AnyPlan, language: str) -> Table:
+def build_table(plan: AnyPlan, language: str) -> DossierTable:
     """Return the questions with their possible answers, in a language of the survey's texts."""
     texts = display_texts(plan, language)
     caption = f"What a person is asked ({language})" if language else "What a person is asked"
-    return Table(
+    return DossierTable(
         caption=caption,
         head=("Question", "Name in this document", "Possible answers", "If a person leaves it empty"),
         rows=list(_list_rows(plan, texts)),

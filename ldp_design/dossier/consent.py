@@ -10,9 +10,9 @@ from typing import Any
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.results.statements import update_belief
 from ldp_design.dossier.asked import about, title_of
+from ldp_design.dossier.nonresponse import join, list_required
 from ldp_design.dossier.privacy import WEAK_EPSILON
 from ldp_design.dossier.sections import section
-from ldp_design.dossier.silence import join, list_required
 from ldp_design.dossier.source import DossierSource
 
 _MAX_QUOTED = 300

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldp_design.dossier.sections import section
 from ldp_design.dossier.source import DossierSource
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, conditional
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, conditional
 from ldp_design.sizing.size import Size
 from ldp_design.sizing.summary import (
     build_accuracy_table,
@@ -42,7 +42,7 @@ def _build_one(source: DossierSource, size: Size) -> dict[str, list[Any]]:
     basis, command = Basis.CONDITIONAL, source.size_command
     table = build_margin_rows(size)
     tables = [
-        Table(
+        DossierTable(
             caption=f"Margins to expect from {format_people(size.users)}",
             head=["Feature", "Asked", "Reports", "Noise", "Typical estimate"],
             rows=[_format_row(row, former) for former, row in zip([[""], *table], table, strict=False)],
@@ -55,7 +55,7 @@ def _build_one(source: DossierSource, size: Size) -> dict[str, list[Any]]:
     if size.forecasts:
         head, *rows = build_accuracy_table(size)
         tables.append(
-            Table(
+            DossierTable(
                 caption="How often a model trained on the reports predicts the label correctly",
                 head=[f"{each[:1].upper()}{each[1:]}" for each in head],
                 rows=rows,
@@ -70,7 +70,7 @@ def _build_one(source: DossierSource, size: Size) -> dict[str, list[Any]]:
 
 def _build_comparison(source: DossierSource) -> dict[str, list[Any]]:
     head, *rows = ([each.replace("+-", "\u00b1") for each in row] for row in build_comparison(source.sizes))
-    table = Table(
+    table = DossierTable(
         caption="Margins to expect for several numbers of people",
         head=head,
         rows=rows,

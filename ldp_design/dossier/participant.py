@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ldp_design.dossier.kept import describe_mark, describe_record
+from ldp_design.dossier.nonresponse import join, list_required
 from ldp_design.dossier.precision import answer_aim
 from ldp_design.dossier.sections import section
-from ldp_design.dossier.silence import join, list_required
 from ldp_design.dossier.source import DossierSource
 from ldp_design.dossier.statement import Statement, assumed, conditional
 

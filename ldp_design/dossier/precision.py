@@ -14,13 +14,11 @@ from ldp_design.dossier.grades import (
 )
 from ldp_design.dossier.sections import section
 from ldp_design.dossier.source import DossierSource, Scenario
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed, conditional
 from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.size import Size
-from ldp_design.sizing.summary import build_margin_rows, format_people, typical_share
+from ldp_design.sizing.summary import UNINFORMATIVE_MARGIN, build_margin_rows, format_people, typical_share
 
-_UNINFORMATIVE_MARGIN = 0.5
-"""The table shows no larger margins of a share."""
 _VALIDATION = "This survey validates a model. Its result is how often the model is right, with an interval."
 
 
@@ -105,10 +103,10 @@ def _list_grades(size: Size, main: str) -> str:
     return "; ".join(f"{each} for {', '.join(grades[each])}" for each in Grade if each in grades)
 
 
-def _build_grades(source: DossierSource, scenario: Scenario) -> Table:
+def _build_grades(source: DossierSource, scenario: Scenario) -> DossierTable:
     [size] = scenario.sizes
     estimates = [row[4] for row in build_margin_rows(size) if row[0]]
-    return Table(
+    return DossierTable(
         caption=f"Expected from {format_people(size.users)}, {describe_shares(scenario, source.main)}",
         head=("Question", "Share of the people asked", "Typical estimate", "Grade"),
         rows=[
@@ -131,8 +129,8 @@ def format_estimate(text: str) -> str:
     return " ".join(text.partition(",")[0].replace("mean", "average").replace("+-", "\u00b1").split())
 
 
-def _build_counts(source: DossierSource, scenario: Scenario) -> Table:
-    return Table(
+def _build_counts(source: DossierSource, scenario: Scenario) -> DossierTable:
+    return DossierTable(
         caption=f"Expected from several numbers of people, {describe_shares(scenario, source.main)}",
         head=("People", source.main, *(f"Questions that are {each}" for each in Grade)),
         rows=[
@@ -186,7 +184,7 @@ def _explain_margin(source: DossierSource, size: Size) -> Iterator[Statement]:
     shares: list[tuple[Margin, float]] = [
         (margin, share)
         for margin in size.margins[1:]
-        if margin.margin < _UNINFORMATIVE_MARGIN and (share := typical_share(size, margin))
+        if margin.margin < UNINFORMATIVE_MARGIN and (share := typical_share(size, margin))
     ]
     if not shares:
         return

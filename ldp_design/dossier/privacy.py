@@ -9,7 +9,7 @@ from typing import Any
 from encoders.survey.decimals import decimal_text
 from ldp_design.dossier.sections import section
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource, PlanSource
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed, conditional
 
 WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
@@ -89,8 +89,8 @@ def _describe_limit(source: DossierSource) -> Iterator[Statement]:
     )
 
 
-def _build_beliefs(source: DossierSource) -> Table:
-    return Table(
+def _build_beliefs(source: DossierSource) -> DossierTable:
+    return DossierTable(
         caption="What one report of this survey can change at most",
         head=("Somebody believes a statement about the person, before", "After the report, at most"),
         rows=[(f"{belief:.0%}", source.belief_after(belief)) for belief in BELIEFS],
@@ -133,9 +133,9 @@ def _describe_several(source: DossierSource) -> Iterator[Statement]:
     )
 
 
-def build_sums(source: PlanSource) -> Table:
+def build_sums(source: PlanSource) -> DossierTable:
     """Return what several reports with this epsilon add up to."""
-    return Table(
+    return DossierTable(
         caption="What several surveys add up to",
         head=(
             "Surveys",

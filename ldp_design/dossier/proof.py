@@ -11,7 +11,7 @@ from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.statements import describe_privacy
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.source import SURVEYS, DossierSource
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, computed, conditional
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed, conditional
 
 
 def build_proof(source: DossierSource) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def _list_warnings(source: DossierSource) -> Iterator[Statement]:
         yield computed(f"{message[:1].upper()}{message[1:]}.", source.check_command)
 
 
-def _build_factors(source: DossierSource) -> Table:
-    return Table(
+def _build_factors(source: DossierSource) -> DossierTable:
+    return DossierTable(
         caption="The factor of several surveys",
         head=("Surveys of this epsilon", "Total epsilon", "Odds change by a factor of at most"),
         rows=[
@@ -83,9 +83,9 @@ def _describe_proof(source: DossierSource) -> Iterator[Statement]:
     )
 
 
-def _build_questions(source: DossierSource) -> Table:
+def _build_questions(source: DossierSource) -> DossierTable:
     plan = source.plan
-    return Table(
+    return DossierTable(
         caption="The questions that a device may be asked, and the exact epsilon of each",
         head=("Question", "Asked with probability", "Mechanism", "Report", "Exact epsilon"),
         rows=[

@@ -12,15 +12,14 @@ from encoders.explain.preview import Preview, preview
 from encoders.explain.wording import Wording
 from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
-from encoders.report import unpack
+from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_design.authoring.overview import report_bytes
 from ldp_design.authoring.sample_row import make_sample_row
 from ldp_design.dossier.source import DossierSource
-from ldp_design.dossier.statement import Basis, Statement, Table, assumed, computed
+from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed
 
 _SEED = 1
-_ARRAY_OF_FIVE = b"\x95"
 
 
 def build_sample(source: DossierSource) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def build_sample(source: DossierSource) -> dict[str, Any]:
     command = source.dossier_command
     return {
         "statements": _describe_message(source),
-        "person": Table(
+        "person": DossierTable(
             caption="A made-up person; these answers are not sent",
             head=("Question", "Answer"),
             rows=[(name, _format_value(value)) for name, value in row.items()],
@@ -39,7 +38,7 @@ def build_sample(source: DossierSource) -> dict[str, Any]:
             command=command,
         ),
         "randomised": _describe_randomisation(shown, command),
-        "fields": Table(
+        "fields": DossierTable(
             caption=f"The report: all {len(shown.report)} bytes that are sent, in hexadecimal",
             head=("Bytes", "Field", "Meaning"),
             rows=list(_list_fields(source, shown)),
@@ -103,7 +102,7 @@ def _list_fields(source: DossierSource, shown: Preview) -> Iterator[Sequence[str
         else "16 random bytes, drawn for this report alone; the collector counts each id once"
     )
     fields = [
-        (_ARRAY_OF_FIVE, "start", "a list of five entries (msgpack)"),
+        (bytes([ARRAY_OF_FIVE]), "start", "a list of five entries (msgpack)"),
         (version, "version", f"the version of this format, {version[0]}"),
         (
             msgpack.packb(report.plan_digest),
@@ -127,7 +126,7 @@ def _list_fields(source: DossierSource, shown: Preview) -> Iterator[Sequence[str
         yield data.hex(" "), name, meaning
 
 
-def _build_likelihoods(shown: Preview, command: str) -> Table:
+def _build_likelihoods(shown: Preview, command: str) -> DossierTable:
     question, payload = shown.randomised.question, shown.randomised.payload
     truth, wording = shown.randomised.truth, Wording.from_plan(shown.plan)
     chances = compute_likelihoods(question, payload, truth)
@@ -138,7 +137,7 @@ def _build_likelihoods(shown: Preview, command: str) -> Table:
     total = sum(chances.values())
     left = len(chances) - len(listed)
     some = "some of the true answers" if left or question.moment else "each possible true answer"
-    return Table(
+    return DossierTable(
         caption=f"Who could have sent this report: its probability for {some}",
         head=("True answer", "Probability of this report", "Belief in it, if all were equally likely before"),
         rows=[

@@ -23,7 +23,7 @@ from ldp_design.dossier.page import build_frame
 from ldp_design.dossier.precision import format_estimate
 from ldp_design.dossier.privacy import build_sums
 from ldp_design.dossier.source import BELIEFS, PlanSource
-from ldp_design.dossier.statement import Basis, Table, assumed, computed, conditional
+from ldp_design.dossier.statement import Basis, DossierTable, assumed, computed, conditional
 from ldp_design.sizing.label_shares import parse_label_shares
 from ldp_design.sizing.silo_summary import build_silo_comparison, build_silo_rows, explain_silo_size
 from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
@@ -153,8 +153,8 @@ def _build_view(source: SiloSource) -> dict[str, Any]:
     }
 
 
-def _build_beliefs(source: SiloSource) -> Table:
-    return Table(
+def _build_beliefs(source: SiloSource) -> DossierTable:
+    return DossierTable(
         caption="What one message can change at most",
         head=(
             "Somebody believes, before",
@@ -169,7 +169,7 @@ def _build_beliefs(source: SiloSource) -> Table:
     )
 
 
-def _build_precision(source: SiloSource) -> Table:
+def _build_precision(source: SiloSource) -> DossierTable:
     size = source.size
     if size:
         head = ["Question", "Typical estimate", "Grade"]
@@ -178,7 +178,7 @@ def _build_precision(source: SiloSource) -> Table:
         rows = [[each.name, text, str(grade(size, each))] for each, text in pairs]
     else:
         head, *rows = ([_mark(each) for each in row] for row in build_silo_comparison(source.sizes))
-    return Table(
+    return DossierTable(
         caption="What to expect from the noise",
         head=[each.capitalize() for each in head],
         rows=rows,

@@ -30,7 +30,7 @@ class Statement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(PlainTable):
+class DossierTable(PlainTable):
     """A table of texts with one basis."""
 
     basis: Basis

@@ -8,10 +8,10 @@ from typing import Any
 from ldp_design.dossier.asked import missing_entries
 from ldp_design.dossier.audit import describe_missing, describe_result
 from ldp_design.dossier.conditions import list_conditions
+from ldp_design.dossier.nonresponse import count_corrections, join, list_required
 from ldp_design.dossier.precision import describe_aim
 from ldp_design.dossier.privacy import describe_examples, describe_rating, warn_of_weak_epsilon
 from ldp_design.dossier.sections import section
-from ldp_design.dossier.silence import count_corrections, join, list_required
 from ldp_design.dossier.source import DossierSource
 from ldp_design.dossier.statement import Statement, assumed, computed, declared
 

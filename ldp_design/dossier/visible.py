@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ldp_design.authoring.overview import report_bytes
-from ldp_design.dossier.silence import describe_silence
+from ldp_design.dossier.nonresponse import describe_nonresponse
 from ldp_design.dossier.source import DossierSource
 from ldp_design.dossier.statement import Statement, assumed, computed
 
@@ -34,7 +34,7 @@ def list_visible(source: DossierSource) -> list[Statement]:
         ),
         *_describe_question(source),
         *_describe_identifier(source),
-        *describe_silence(source),
+        *describe_nonresponse(source),
         assumed("Which survey a report belongs to: each report contains the fingerprint of its survey."),
     ]
 

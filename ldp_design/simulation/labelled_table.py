@@ -54,7 +54,7 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
 
 
 @dataclass(frozen=True)
-class Split:
+class RowSplit:
     """Row numbers of one repeat."""
 
     train: IntArray
@@ -79,7 +79,7 @@ class Split:
 
 def split_rows(
     count: int, repeats: int, seed: int, public_share: float, unlabelled: int = 0, users: int = 0
-) -> list[Split]:
+) -> list[RowSplit]:
     """Shuffle and split `count` rows for each repeat: four fifths to report, one fifth to test.
 
     Public rows are a share of the first part and do not report. Without them projections are fitted on the
@@ -100,7 +100,7 @@ def split_rows(
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
     return [
-        Split(
+        RowSplit(
             train=order[first:training],
             test=order[training:],
             public=order[:public] if public else order[first:training],
@@ -112,7 +112,7 @@ def split_rows(
     ]
 
 
-def fit_projection(table: LabelledTable, split: Split, method: str, components: int) -> Fit:
+def fit_projection(table: LabelledTable, split: RowSplit, method: str, components: int) -> Fit:
     """Fit a projection on public rows, or the non-private baseline of a learned one on training rows."""
     inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED_METHOD else split.public

@@ -22,7 +22,7 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_design.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_design.rounds.narrow import compute_round_ends, next_round
 from ldp_design.rounds.validate import VALIDATION_SHARE, ValidationError, build_validation
-from ldp_design.simulation.labelled_table import LabelledTable, Split, fit_projection
+from ldp_design.simulation.labelled_table import LabelledTable, RowSplit, fit_projection
 from ldp_design.simulation.variants import Variant, parse_projection
 from reduction.publish import Fit
 
@@ -35,7 +35,7 @@ class EncodedRows:
     """The encoded rows of one repeat; variants that differ in epsilon, mechanism or rounds share them."""
 
     table: LabelledTable
-    split: Split
+    split: RowSplit
     fit: Fit | None
     """The projection, if the numbers are projected."""
     plan: Plan
@@ -183,7 +183,7 @@ def predict_labels(model: LogProbabilities, codes: IntArray, rows: IntArray | No
     return labels
 
 
-def encode_repeats(table: LabelledTable, splits: Sequence[Split], variant: Variant) -> list[EncodedRows]:
+def encode_repeats(table: LabelledTable, splits: Sequence[RowSplit], variant: Variant) -> list[EncodedRows]:
     """Encode the table for each repeat; a projection is fitted again in each."""
     projection = parse_projection(variant.projection)
     if projection:
@@ -212,7 +212,7 @@ def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> 
     return _encode(table, replace(split, train=people[count:], users=0), variant, fit)
 
 
-def _encode(table: LabelledTable, split: Split, variant: Variant, fit: Fit | None) -> EncodedRows:
+def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | None) -> EncodedRows:
     plan = compile_survey(replace(variant, estimator="default").apply(table.survey, fit))
     return EncodedRows(table=table, split=split, fit=fit, plan=plan, codes=_encode_columns(table, plan))
 

@@ -127,13 +127,13 @@ class SimulationGrid:
         ]
 
 
-def check_numeric(text: str) -> None:
-    """Raise SimulationError unless `text` is a value of :attr:`Variant.numeric`."""
+def check_numeric(text: str) -> str:
+    """Return `text` if it is a value of :attr:`Variant.numeric`; else raise SimulationError."""
     match = _BINS.fullmatch(text)
     if text == AS_AUTHORED or (match and 2 <= int(match[1]) <= 1000):
-        return
+        return text
     try:
-        check_numeric_name(text)
+        return check_numeric_name(text)
     except SurveyError as error:
         raise SimulationError(
             f'{error.why}, "survey" (as the survey is written), or "bins:N" with 2 to 1000 bins'
@@ -149,6 +149,12 @@ def parse_projection(text: str) -> tuple[str, int] | None:
         return None
     examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED_METHOD))
     raise SimulationError(f"choose none, or a method and its number of components: {examples}")
+
+
+def check_projection_name(text: str) -> str:
+    """Return `text` if :func:`parse_projection` accepts it; else raise SimulationError."""
+    parse_projection(text)
+    return text
 
 
 def check_projection(text: str, survey: Survey) -> None:

@@ -20,7 +20,7 @@ from ldp_design.sizing.size import (
     explain_label_question,
 )
 
-_UNINFORMATIVE_MARGIN = 0.5
+UNINFORMATIVE_MARGIN = 0.5
 """From this margin on, the interval of a share carries no information."""
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
@@ -182,7 +182,7 @@ def _format_number(margin: float | None) -> str:
 
 
 def _format_percent(share: float) -> str:
-    return f"{share:.1%}" if share < _UNINFORMATIVE_MARGIN else "50% or more"
+    return f"{share:.1%}" if share < UNINFORMATIVE_MARGIN else "50% or more"
 
 
 # -- accuracy -----------------------------------------------------------------------------------

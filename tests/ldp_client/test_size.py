@@ -16,7 +16,7 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
-    ("encoders", "exact.py"),
+    ("encoders", "exact_samplers.py"),
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),

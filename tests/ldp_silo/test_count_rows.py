@@ -249,7 +249,7 @@ def test_files_that_are_no_table_are_refused(plan: SiloPlan, write_rows: WriteRo
     assert refusal(plan, tmp_path).endswith(": is a directory: give a CSV file")
     assert refusal(plan, tmp_path / "pipe") == "pipe: is not a regular file: give a CSV file"
     assert refusal(plan, tmp_path / "none.csv") == "none.csv: cannot be read: No such file or directory"
-    assert refusal(plan, write_rows([["yes", "no"]])) == "ward.csv: row 1: has 2 cells, the header has 5"
+    assert refusal(plan, write_rows([["yes", "no"]])) == "ward.csv: row 1 has 2 cells, the header has 5"
 
 
 def test_wrong_headers_are_refused(plan: SiloPlan, write_rows: WriteRows) -> None:

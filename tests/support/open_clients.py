@@ -7,7 +7,7 @@ import time
 
 from ldp_client.client import _clients
 from ldp_client.sending.process_exit import _senders
-from ldp_client.sending.sending_mode import SendingMode
+from ldp_client.sending.sender import SendingMode
 
 _PATIENCE = 30.0
 

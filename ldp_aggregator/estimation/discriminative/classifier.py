@@ -27,7 +27,10 @@ MAX_ROWS = 4000
 MAX_ROW_MOMENTS = 3_000_000
 """Largest product of rows and moments: of a survey with many values and classes fewer rows are used."""
 MIN_ASSOCIATION = 3.0
-"""Least significance of all features together, in standard deviations; with less Naive Bayes is kept."""
+"""Least significance of all features together, in standard deviations; with less Naive Bayes is kept.
+
+Their noise includes that of the rows, so the significance of the same reports increases with the rows.
+"""
 MIN_GAIN = 0.01
 """Least factor of a number's scores; a normal distribution has a finite variance."""
 _SAMPLE_SEED = 0

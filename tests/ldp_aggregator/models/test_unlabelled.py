@@ -18,6 +18,7 @@ from ldp_aggregator import ModelError, NaiveBayes, fit_unlabelled, load_model, s
 from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.discriminative import DiscriminativeError
 from ldp_aggregator.estimation.discriminative import classifier as classifier_module
+from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
@@ -26,7 +27,6 @@ from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unla
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, round_to_one_digit
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.unlabelled_text import MIN_ASSOCIATION
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.rounds.validate import build_validation
@@ -181,10 +181,6 @@ def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tm
     assert "A Naive Bayes classifier of" in card
     assert "assumes that features are independent" in card
     assert "Epsilon does NOT cover the rows" in card
-
-
-def test_the_stated_rule_is_that_of_the_method() -> None:
-    assert classifier_module.MIN_ASSOCIATION == MIN_ASSOCIATION
 
 
 def test_absent_features_keep_the_tables_of_naive_bayes(snapshot: Snapshot, estimates: Estimates) -> None:

@@ -113,8 +113,8 @@ def test_without_matplotlib_the_extra_is_named_before_simulating(
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--epsilon", "much"], "give numbers separated by commas"),
-        (["--epsilon", "0"], "epsilon: needs a number above 0"),
+        (["--epsilon", "much"], "needs a number above 0 and at most 32; separate several by commas"),
+        (["--epsilon", "0"], "'--epsilon': needs a number above 0"),
         (["--epsilon", "1", "--mechanism", "MAGIC"], "choose one of"),
         (["--epsilon", "1", "--repeats", "0"], "repeats"),
     ],

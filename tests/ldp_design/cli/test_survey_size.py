@@ -206,8 +206,8 @@ def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_need
     [
         (("--label-shares", "yes=0.1"), '--label-shares: no share of "no"'),
         (("--label-shares", "yes=0.1,no=0.9", "--pilot", "pilot.json"), "give --label-shares or --pilot"),
-        (("--epsilon", "1,much"), "--epsilon: give numbers separated by commas, for example 0.5,1,2"),
-        (("--epsilon", "0"), "epsilon: needs a number above 0"),
+        (("--epsilon", "1,much"), "'--epsilon': needs a number above 0 and at most 32; separate several by"),
+        (("--epsilon", "0"), "'--epsilon': needs a number above 0"),
     ],
 )
 def test_mistakes_in_shares_and_epsilons_are_explained(

@@ -19,14 +19,14 @@ from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.count_tables import exact_tables
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_design.comparison import compare as module
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import Experiment, prepare
 from ldp_design.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
-from ldp_design.comparison.trusts import ComparisonError, parse_trust
+from ldp_design.comparison.trusts import TrustComparisonError, parse_trust
 from ldp_design.simulation.labelled_table import split_rows
 from ldp_design.simulation.silos import simulate_silos
 from ldp_design.simulation.simulate import simulate
@@ -247,7 +247,7 @@ def test_epsilons_are_sorted_and_equal_ones_run_once() -> None:
     ],
 )
 def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
-    with pytest.raises(ComparisonError, match=why):
+    with pytest.raises(TrustComparisonError, match=why):
         parse_trust(trust)
 
 
@@ -279,7 +279,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_runs(
 
 def test_too_few_rows_are_refused() -> None:
     columns = {name: column[:9] for name, column in COLUMNS.items()}
-    with pytest.raises(ComparisonError, match="there are 9 rows, but a comparison needs at least 10"):
+    with pytest.raises(TrustComparisonError, match="there are 9 rows, but a comparison needs at least 10"):
         prepare(SURVEY, columns, [parse_trust("local")], ["1"])
 
 
@@ -296,7 +296,7 @@ def test_a_survey_of_silos_is_compared_without_people_who_answer() -> None:
     of_people = compare(prepare(SURVEY, COLUMNS, trusts, ["5"], splits=2))
     assert found.as_dict() == of_people.as_dict()
     assert found.plan.digest != of_people.plan.digest
-    with pytest.raises(ComparisonError, match="local: the survey central-tea is for organisations"):
+    with pytest.raises(TrustComparisonError, match="local: the survey central-tea is for organisations"):
         prepare(read_any_survey(silos), COLUMNS, [parse_trust("local")], ["5"])
 
 
@@ -317,7 +317,7 @@ def test_a_projected_survey_is_compared() -> None:
 
 def test_rows_of_one_class_are_refused() -> None:
     columns = COLUMNS | {"tired": ["yes"] * 400}
-    with pytest.raises(ComparisonError, match="all rows have the label 'yes'"):
+    with pytest.raises(TrustComparisonError, match="all rows have the label 'yes'"):
         prepare(SURVEY, columns, [parse_trust("local")], ["5"])
 
 

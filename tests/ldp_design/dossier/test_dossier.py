@@ -330,7 +330,7 @@ def test_warnings_about_settings_are_in_the_annex(make: Make) -> None:
     assert "Epsilon is above 2, the maximum that clients accept by default" in page.section("proof").text
 
 
-def test_warnings_of_silence_are_in_the_dossier(make: Make) -> None:
+def test_warnings_of_nonresponse_are_in_the_dossier(make: Make) -> None:
     found = parse_page(render_dossier(make(TEA)))
     visible, summary = found.section("visible").text, found.section("summary").text
     assert "People who leave tea empty send nothing, whichever question is drawn." in visible

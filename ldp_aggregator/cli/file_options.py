@@ -1,4 +1,4 @@
-"""The output file of a command, checked before the command computes its result."""
+"""Input and output files of commands; an output file is checked before the command computes its result."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from ldp_aggregator.atomic_file import require_replaceable
+
+INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 class OutputFile(click.Path):

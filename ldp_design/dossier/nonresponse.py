@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from encoders.explain.nonresponse import find_silence_causes
+from encoders.explain.nonresponse import find_nonresponse_causes
 from ldp_design.dossier.source import DossierSource
 from ldp_design.dossier.statement import Statement, assumed, computed
 
@@ -13,12 +13,12 @@ _NOTICED = "Somebody who knows that they were asked can notice this."
 
 def list_required(source: DossierSource) -> list[str]:
     """Return the names of the questions without an answer to which nothing is sent, the main one last."""
-    return [*find_silence_causes(source.plan).required, source.main]
+    return [*find_nonresponse_causes(source.plan).required, source.main]
 
 
-def describe_silence(source: DossierSource) -> Iterator[Statement]:
+def describe_nonresponse(source: DossierSource) -> Iterator[Statement]:
     """Yield who sends no report, and what the author should correct."""
-    causes, command = find_silence_causes(source.plan), source.check_command
+    causes, command = find_nonresponse_causes(source.plan), source.check_command
     yield assumed(
         "Silence. A person with an answer that the survey does not accept sends nothing. The privacy limit "
         "does not cover this: among people who are known to take part, silence shows that this person is "
@@ -52,8 +52,8 @@ def describe_silence(source: DossierSource) -> Iterator[Statement]:
 
 
 def count_corrections(source: DossierSource) -> int:
-    """Return how many causes of silence the author should correct."""
-    causes = find_silence_causes(source.plan)
+    """Return how many causes of nonresponse the author should correct."""
+    causes = find_nonresponse_causes(source.plan)
     listed = bool(causes.incomplete) or causes.is_label_incomplete
     return sum((bool(causes.required), listed, causes.is_label_required))
 

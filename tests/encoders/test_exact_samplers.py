@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encoders import exact
+from encoders import exact_samplers
 from encoders.errors import LdpError
-from encoders.exact import draw_below, draw_bernoulli_exp, draw_laplace, permute_and_flip
+from encoders.exact_samplers import draw_below, draw_bernoulli_exp, draw_laplace, permute_and_flip
 from encoders.randomness import FastStream, GivenBytes, SystemEntropy
 from tests.support.branching import Paths, enumerated, realised_epsilon
 
@@ -35,7 +35,7 @@ def test_a_draw_below_a_bound_is_uniform_over_all_bytes(bound: int) -> None:
 
 
 def only_below(paths: Paths, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(exact, "draw_below", paths.draw_below)
+    patch.setattr(exact_samplers, "draw_below", paths.draw_below)
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_discrete_laplace_has_the_closed_form_by_enumeration(
 ) -> None:
     paths = Paths()
     only_below(paths, monkeypatch)
-    monkeypatch.setattr(exact, "_draw_short_exp", paths.draw_bernoulli_exp)
+    monkeypatch.setattr(exact_samplers, "_draw_short_exp", paths.draw_bernoulli_exp)
     law, left = paths.law(lambda: draw_laplace(scale, SystemEntropy()), runs=30_000)
     a = math.exp(-1 / scale)
     assert left < 0.02
@@ -100,7 +100,7 @@ def test_discrete_laplace_agrees_with_opendp(scale: Fraction) -> None:
 
 
 def law_of_choice(scores: tuple[int, ...], rate: Fraction) -> dict[object, float]:
-    with enumerated("encoders.exact") as paths:
+    with enumerated("encoders.exact_samplers") as paths:
         law, left = paths.law(lambda: permute_and_flip(scores, rate, SystemEntropy()))
     assert left == 0
     return {key: float(mass) for key, mass in law.items()}

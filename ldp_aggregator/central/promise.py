@@ -1,4 +1,7 @@
-"""What a training promises, and how it divides epsilon among its steps."""
+"""The privacy that a training promises to a person, and what its steps spend for it.
+
+The share of epsilon of each step is in the module of the step.
+"""
 
 from __future__ import annotations
 

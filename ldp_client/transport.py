@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.debug_log import describe_error, log, log_report
-from ldp_client.errors import TransportError
+from ldp_client.errors import OptionError, TransportError
 from ldp_client.retry_after import parse_retry_after
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
@@ -86,7 +86,11 @@ class HttpTransport:
     """
 
     def __init__(self, gateway_tokens: Mapping[str, str] | None = None) -> None:
-        self._gateway_tokens = {origin_of_url(url): token for url, token in (gateway_tokens or {}).items()}
+        tokens = (gateway_tokens or {}).items()
+        try:
+            self._gateway_tokens = {origin_of_url(url): token for url, token in tokens}
+        except ValueError:
+            raise OptionError("gateway_tokens: the port of a URL must be a number from 0 to 65535") from None
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Send one request and read the whole response, all within `timeout` seconds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import StringIO
@@ -107,7 +106,7 @@ def parse_text_columns(
         raise TableError(f"{path}: is not a UTF-8 CSV file") from error
     except csv.Error as error:
         raise TableError(f"{path}: {error}") from error
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise TableError(f"{path}: two columns are called {repeated[0]!r}")
+    for column, name in enumerate(header, 1):
+        if (first := header.index(name) + 1) < column:  # a file without a header has cells here
+            raise TableError(f"{path}: columns {first} and {column} have the same name")
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}

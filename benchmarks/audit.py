@@ -36,10 +36,12 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.central.learner import LINEAR
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import ALPHA, WHOLE_REQUESTS, collect_reports, measure_leak
-from ldp_audit.central import AUDITED, LEAST_TRIALS, audit_trainings
+from ldp_audit.audit import WHOLE_REQUESTS, collect_reports, measure_leak
+from ldp_audit.blackbox import ALPHA
+from ldp_audit.central import AUDITED, audit_trainings
 from ldp_audit.device import Reporter
-from ldp_audit.exact import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
+from ldp_audit.outcomes import LEAST_TRIALS
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value
 from ldp_audit.silo import audit_silo

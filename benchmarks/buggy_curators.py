@@ -13,11 +13,11 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from ldp_aggregator.central import learner, linear, naive_bayes, tree
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.count_tables import exact_tables
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.splits import Split
 
 

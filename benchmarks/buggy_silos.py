@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from unittest.mock import patch
 
-from encoders.exact import draw_laplace
+from encoders.exact_samplers import draw_laplace
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.randomness import FastStream, RandomSource

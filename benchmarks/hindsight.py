@@ -24,8 +24,8 @@ from encoders.survey import Survey
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.simulation.trial import EncodedRows, run_rounds
-from ldp_aggregator.simulation.variants import Variant
+from ldp_design.simulation.trial import EncodedRows, run_rounds
+from ldp_design.simulation.variants import Variant
 
 EPSILON = Decimal(1)
 KEPT = (1, 2, 3, 4, 6, 8, 12, 20)

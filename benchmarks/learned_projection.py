@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from encoders.randomness import FastStream
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.rows.csv_rows import read_text_columns
-from ldp_aggregator.simulation.labelled_table import LabelledTable, Split, read_labelled_table, split_rows
-from ldp_aggregator.simulation.trial import EncodedRows, encode_repeats, learn_from_pilot, run_rounds
-from ldp_aggregator.simulation.variants import Variant
+from ldp_design.simulation.labelled_table import LabelledTable, RowSplit, read_labelled_table, split_rows
+from ldp_design.simulation.trial import EncodedRows, encode_repeats, learn_from_pilot, run_rounds
+from ldp_design.simulation.variants import Variant
 
 REAL = ("australian", "pima")
 SETS = (*REAL, "indep", "sparse", "corr", "imbal")
@@ -72,7 +72,7 @@ class Draw:
     """One population: labelled rows, split into the rows that users are drawn from and test rows."""
 
     table: LabelledTable
-    split: Split
+    split: RowSplit
     seed: int
 
     @cached_property
@@ -87,7 +87,7 @@ class Draw:
         split = replace(self.split, train=rng.choice(self.split.train, users))
         return [self._accuracy(name, epsilon, split, FastStream(int(rng.integers(2**31)))) for name in WAYS]
 
-    def _accuracy(self, name: str, epsilon: Decimal, split: Split, rng: FastStream) -> float:
+    def _accuracy(self, name: str, epsilon: Decimal, split: RowSplit, rng: FastStream) -> float:
         rows, variant = replace(self.encoded[name], split=split), variant_of(name, epsilon)
         if name in LEARNED:
             rows = learn_from_pilot(rows, variant, rng)

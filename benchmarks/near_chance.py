@@ -35,8 +35,8 @@ from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulation.trial import EncodedRows, Trial, run_trial
-from ldp_aggregator.simulation.variants import Variant
+from ldp_design.simulation.trial import EncodedRows, Trial, run_trial
+from ldp_design.simulation.variants import Variant
 
 SEED = 7
 """Another seed than that of `make accuracy`, so that all repeats are new ones."""

@@ -23,13 +23,13 @@ from encoders.survey import Survey
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_reader import read_survey
 from encoders.text_table import format_table
-from ldp_aggregator.authoring.draft import draft_survey
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulation.labelled_table import split_rows
-from ldp_aggregator.simulation.silos import simulate_silos
-from ldp_aggregator.simulation.trial import compute_accuracy
+from ldp_design.authoring.draft import draft_survey
+from ldp_design.simulation.labelled_table import split_rows
+from ldp_design.simulation.silos import simulate_silos
+from ldp_design.simulation.trial import compute_accuracy
 
 DATA_SETS = ("mushroom", "chess", "car", "australian", "pima")
 EPSILONS = ("0.1", "0.5", "1", "2", "5")

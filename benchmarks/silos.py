@@ -27,8 +27,8 @@ import json, resource, secrets, sys, time
 sys.modules["numpy"] = None
 from pathlib import Path
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client.silo.count_rows import count_rows
-from ldp_client.silo.rows_file import open_rows
+from ldp_silo.count_rows import count_rows
+from ldp_silo.rows_file import open_rows
 plan = SiloPlan.from_json(Path(sys.argv[1]).read_bytes())
 start, start_processor = time.perf_counter(), time.process_time()
 with open_rows(sys.argv[2], secrets.token_bytes(32)) as file:

@@ -36,8 +36,8 @@ from ldp_aggregator.estimation.discriminative import (
     fit_classifier,
 )
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
-from ldp_aggregator.simulation.trial import EncodedRows
-from ldp_aggregator.simulation.variants import Variant
+from ldp_design.simulation.trial import EncodedRows
+from ldp_design.simulation.variants import Variant
 
 FAIR, SHIFTED, PARTIAL = "fair", "shifted", "partial"
 SHIFT = 4

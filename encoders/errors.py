@@ -51,14 +51,10 @@ class LdpError(Exception):
     """Base class of all errors that ldp-bayes raises deliberately.
 
     The text may quote a file or a server. It is escaped, so that it can be printed on a terminal.
-
-    Attributes
-    ----------
-    reason : str
-        A stable word for the kind of the error, as in the receipts of a client.
     """
 
     reason: str = "error"
+    """A stable word for the kind of the error, as in the receipts of a client."""
 
     def __str__(self) -> str:
         return "\n".join(map(escape_unprintable, super().__str__().split("\n")))
@@ -192,15 +188,10 @@ class TokenError(LdpError):
 
 
 class ReportError(LdpError):
-    """Bytes that are not a valid report.
-
-    Attributes
-    ----------
-    reason : Reason
-        The stable word under which the collector counts the rejection.
-    """
+    """Bytes that are not a valid report."""
 
     reason: Reason
+    """The stable word under which the collector counts the rejection."""
 
     def __init__(self, reason: Reason, why: str = "") -> None:
         self.reason, self.why = reason, why

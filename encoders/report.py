@@ -30,24 +30,16 @@ OVERHEAD_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One randomised answer with all fields of the wire format.
-
-    Attributes
-    ----------
-    plan_digest : bytes
-        SHA-256 of the plan that the report belongs to, 32 bytes.
-    question : int
-        Index of the question in the plan.
-    id : bytes
-        16 random bytes, by which the collector counts the report once.
-    payload : bytes
-        Output of the question's mechanism.
-    """
+    """One randomised answer with all fields of the wire format."""
 
     plan_digest: bytes
+    """SHA-256 of the plan that the report belongs to, 32 bytes."""
     question: int
+    """Index of the question in the plan."""
     id: bytes
+    """16 random bytes, by which the collector counts the report once."""
     payload: bytes
+    """Output of the question's mechanism."""
 
 
 def pack(report: Report) -> bytes:
@@ -106,7 +98,7 @@ def iterate_reports(body: bytes) -> Iterator[bytes]:
     unpacker.feed(body)
     count = start = 0
     while start < len(body):
-        if body[start] != _ARRAY_OF_FIVE:
+        if body[start] != ARRAY_OF_FIVE:
             raise ReportError(Reason.MALFORMED, "the body is not a sequence of reports")
         try:
             unpacker.skip()
@@ -129,5 +121,5 @@ _STRICT = {
     "max_ext_len": 0,
     "max_str_len": 0,
 }
-_ARRAY_OF_FIVE = 0x95
+ARRAY_OF_FIVE = 0x95
 _TYPES = [int, bytes, int, bytes, bytes]

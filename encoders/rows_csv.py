@@ -6,6 +6,8 @@ import csv
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from encoders.nfc import to_nfc
+
 if TYPE_CHECKING:
     from _csv import Reader
 
@@ -39,9 +41,23 @@ def read_record(records: Reader, *, multiline: bool = False, lines_before: int =
     return record
 
 
-def find_other_separator(header: Sequence[str]) -> str:
-    """Return the name of the separator that splits a header into more columns than commas do, or ""."""
+def read_header(records: Reader, *, multiline: bool = False) -> list[str]:
+    """Return the names of the columns, in NFC, from the first record of a strict ``csv.reader``.
+
+    Raises csv.Error as :func:`read_record` does, if there is no header, and if another separator than commas
+    splits it into more columns. The message contains no name, because the first line may be a row.
+    """
+    header = list(map(to_nfc, read_record(records, multiline=multiline) or []))
+    if not header:
+        raise csv.Error("has no header: the first line must name the columns")
     for separator, separator_name in _SEPARATOR_NAMES.items():
         if sum(name.count(separator) for name in header) >= len(header):
-            return separator_name
-    return ""
+            raise csv.Error(f"seems to be separated by {separator_name}; save it with commas instead")
+    return header
+
+
+def check_widths(rows: Sequence[Sequence[str]], width: int, first: int = 1) -> None:
+    """Raise csv.Error if a row has not `width` cells; `first` is the number of the first row."""
+    if not set(map(len, rows)) <= {width}:
+        number, row = next((number, row) for number, row in enumerate(rows, first) if len(row) != width)
+        raise csv.Error(f"row {number} has {len(row)} cells, the header has {width}")

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
         save_onnx,
         to_sklearn,
     )
-    from ldp_aggregator.simulation.simulate import Simulation, SimulationGrid, simulate
     from ldp_aggregator.snapshot import Snapshot
 
 __all__ = [
     "Estimates",
     "ModelError",
     "NaiveBayes",
-    "Simulation",
-    "SimulationGrid",
     "Snapshot",
     "__version__",
     "estimate_snapshot",
@@ -42,7 +39,6 @@ __all__ = [
     "load_model",
     "save_model",
     "save_onnx",
-    "simulate",
     "to_sklearn",
 ]
 
@@ -50,15 +46,12 @@ _MODULE_OF_NAME = {
     "Estimates": "estimation",
     "ModelError": "models",
     "NaiveBayes": "models",
-    "Simulation": "simulation.simulate",
-    "SimulationGrid": "simulation.variants",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "fit_unlabelled": "models",
     "load_model": "models",
     "save_model": "models",
     "save_onnx": "models",
-    "simulate": "simulation.simulate",
     "to_sklearn": "models",
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import mkstemp
 
 _PRIVATE_MODE = 0o600
+PUBLIC_MODE = 0o644
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 

@@ -51,23 +51,15 @@ PlanT = TypeVar("PlanT", Plan, SiloPlan)
 
 @dataclass(frozen=True)
 class CounterSnapshot(ABC, Generic[PlanT]):
-    """Totals of one survey at one time; see :class:`Snapshot` and :class:`SiloSnapshot`.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    totals : mapping of question key to Total
-        Questions without reports may be absent. Support counters (`Question.support_key`) may be absent too:
-        older stores did not count them.
-    rejections : mapping of reason to count
-    simulated : bool
-        Whether some of the reports are from an archive that ldp-simulate wrote.
-    """
+    """Totals of one survey at one time; see :class:`Snapshot` and :class:`SiloSnapshot`."""
 
     plan: PlanT
     totals: Mapping[str, Total]
+    """Questions without reports may be absent. Support counters (`Question.support_key`) may be absent
+    too: older stores did not count them."""
     rejections: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
+    """Whether some of the reports are from an archive that ldp-simulate wrote."""
 
     def __add__(self, other: Self) -> Self:
         plan = self._choose_plan(other)
@@ -189,11 +181,13 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
-        FORMAT,
-        VERSION,
-    ):
-        raise SnapshotError(f"{name}: not a snapshot of version {VERSION}")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SnapshotError(f"{name}: not a snapshot")
+    if document.get("version") != VERSION:
+        raise SnapshotError(
+            f"{name}: the snapshot has version {document.get('version')!r}, and only {VERSION} is supported: "
+            "use the release that wrote it, or take it again"
+        )
     try:
         # the plan was canonical when it was written; sorting its keys restores those bytes
         plan = read_any_plan(dump_canonical_json(document["plan"]))

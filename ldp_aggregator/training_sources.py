@@ -36,24 +36,16 @@ _MAX_PROBLEM_BYTES = 4096
 
 
 class TrainingData(NamedTuple):
-    """The snapshots that a model is trained on.
-
-    Attributes
-    ----------
-    snapshot : Snapshot or SiloSnapshot
-        The sum of all rounds of a survey of people, or the sum of all messages of silos.
-    validation : Snapshot or None
-        The sum of the snapshots of the validation round, if a source has one.
-    second_validation : Snapshot or None
-        The same of a round that validates another model; only if two models are allowed.
-    silos : SiloSnapshot or None
-        The messages of silos, if there is a survey of people too.
-    """
+    """The snapshots that a model is trained on."""
 
     snapshot: AnySnapshot
+    """The sum of all rounds of a survey of people, or the sum of all messages of silos."""
     validation: Snapshot | None = None
+    """The sum of the snapshots of the validation round, if a source has one."""
     second_validation: Snapshot | None = None
+    """The same of a round that validates another model; only if two models are allowed."""
     silos: SiloSnapshot | None = None
+    """The messages of silos, if there is a survey of people too."""
 
 
 class SourceError(LdpError):

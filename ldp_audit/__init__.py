@@ -20,8 +20,4 @@ with needs_extra("audit", "ldp-audit"):
     from ldp_audit.request_capture import Request
     from ldp_audit.result import AuditResult
 
-Audit = AuditResult
-Sending = RequestDevice
-"""The former names, kept for one release."""
-
 __all__ = ["AuditResult", "Device", "PublicClient", "Request", "RequestDevice", "__version__", "audit"]

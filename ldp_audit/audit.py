@@ -8,7 +8,7 @@ from itertools import combinations
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_audit.blackbox import compare, required_requests
+from ldp_audit.blackbox import ALPHA, compare, required_requests
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -19,7 +19,7 @@ from ldp_audit.device import (
     list_reporters,
     request_body,
 )
-from ldp_audit.exact import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.freshness import (
     RepeatResult,
     check_forks,
@@ -36,8 +36,6 @@ from ldp_audit.request_capture import check_requests
 from ldp_audit.result import HOMOGENEITY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing
 
-ALPHA = 1e-6
-"""The probability that any test of a run finds a fault in a client that has none."""
 FORKED_COPIES = 64
 ANY_QUESTION = "any question"
 WHOLE_REQUESTS = "any question, whole requests"

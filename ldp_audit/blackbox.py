@@ -17,6 +17,8 @@ from scipy.stats import beta
 
 from ldp_audit.messages import Flags, Messages
 
+ALPHA = 1e-6
+"""The probability that any bound of an audit is too high, or that any of its tests raises a false alarm."""
 SELECTION_SHARE = 0.2
 """Share of the messages that select the event. Few suffice; all others improve the bound."""
 
@@ -35,21 +37,14 @@ MessagePair = tuple[Messages, Messages]
 
 @dataclass(frozen=True)
 class Event:
-    """A property of a message, such as "byte 57 is 3".
-
-    Attributes
-    ----------
-    kind : str
-        "length", "byte", "bits" or "word".
-    positions : tuple of int
-        The position of the byte, of both bits, or of the first byte of the word; empty for a length.
-    value : int
-        The length, the byte, the two bits as a number, or the minimum of the word.
-    """
+    """A property of a message, such as "byte 57 is 3"."""
 
     kind: str
+    """One of "length", "byte", "bits" or "word"."""
     positions: tuple[int, ...]
+    """The position of the byte, of both bits, or of the first byte of the word; empty for a length."""
     value: int
+    """The length, the byte, the two bits as a number, or the minimum of the word."""
 
     def __str__(self) -> str:
         if self.kind == "length":
@@ -79,27 +74,18 @@ class Event:
 
 @dataclass(frozen=True)
 class Leak:
-    """How well the messages of two people can be distinguished.
-
-    Attributes
-    ----------
-    likelier_person, other_person : str
-        The names of the two people; the event is more probable for `likelier_person`.
-    event : str
-    epsilon_lower_bound : float
-        The true epsilon is at least this; 0 if nothing was detected.
-    max_detectable_epsilon : float
-        The greatest lower bound that this number of messages can give.
-    trials : int
-        Number of messages of each person.
-    """
+    """How well the messages of two people can be distinguished."""
 
     likelier_person: str
     other_person: str
+    """The names of the two people; the event is more probable for `likelier_person`."""
     event: str
     epsilon_lower_bound: float
+    """The true epsilon is at least this; 0 if nothing was detected."""
     max_detectable_epsilon: float
+    """The greatest lower bound that this number of messages can give."""
     trials: int
+    """Number of messages of each person."""
 
     def __str__(self) -> str:
         return (

@@ -17,18 +17,16 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Survey
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training, train
 from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.selection import ROWS_PER_FEATURE
 from ldp_aggregator.central.tree import DecisionTree
-from ldp_audit.outcomes import MeasuredLeak, measure_leak
+from ldp_audit.blackbox import ALPHA
+from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
 
 AUDITED = (NAIVE_BAYES, LINEAR, TREE)
-ALPHA = 1e-6
-"""The probability that any bound of an audit is too high."""
-LEAST_TRIALS = 200
 _COPIES = 3
 _EXPECTED_ROWS = 60
 """With so few public rows, a tree has one level."""

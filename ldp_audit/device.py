@@ -17,10 +17,9 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
-from ldp_audit.request_capture import HOST, Request, capture_requests
+from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
 from ldp_client import Client, Journal, Response, TransportError
 
-_URL = f"http://{HOST}/v1/surveys/"
 _OFFLINE_SECONDS = 0.03
 _TIMEOUT_SECONDS = 60.0
 
@@ -53,15 +52,10 @@ class RequestDevice(Protocol):
 
 
 class PublicClient:
-    """The client of this project, through its public functions.
-
-    Attributes
-    ----------
-    client_class : type of Client
-        The class of the clients that `send` and `attempts` make.
-    """
+    """The client of this project, through its public functions."""
 
     client_class: type[Client] = Client
+    """The class of the clients that `send` and `attempts` make."""
 
     def report(self, plan: Plan, row: Row, label: str) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""
@@ -95,7 +89,7 @@ class PublicClient:
         options = {"token": _draw_token(plan)} | options
         return self.client_class(
             plan,
-            _URL + plan.id,
+            SURVEYS_URL + plan.id,
             journal=journal,
             max_epsilon=float(plan.epsilon),
             strict=True,

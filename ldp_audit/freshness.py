@@ -125,23 +125,15 @@ def check_two_surveys(
 
 @dataclass(frozen=True)
 class RepeatResult:
-    """The reports of one person under the same conditions.
-
-    Attributes
-    ----------
-    person : Person
-    repeats : int
-        Number of reports in a row with the same payload; 0 if a payload differed, or if chance explains it.
-    same_id : bool
-        Whether all of these reports had the same report id.
-    decided : bool
-        False if chance can explain that many equal payloads, so that the test decides nothing.
-    """
+    """The reports of one person under the same conditions."""
 
     person: Person
     repeats: int
+    """Number of reports in a row with the same payload; 0 if a payload differed, or if chance explains it."""
     same_id: bool
+    """Whether all of these reports had the same report id."""
     decided: bool = True
+    """False if chance can explain that many equal payloads, so that the test decides nothing."""
 
 
 def repeat_for_all(

@@ -13,17 +13,12 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages as one array.
-
-    Attributes
-    ----------
-    data : uint8 array, shape (n, longest)
-        One message per row, followed by zeros.
-    lengths : int array, shape (n,)
-    """
+    """Messages as one array."""
 
     data: NDArray[np.uint8]
+    """One message per row, followed by zeros. Shape (n, longest)."""
     lengths: NDArray[np.int64]
+    """Shape (n,)."""
 
     @classmethod
     def from_bytes(cls, messages: Sequence[bytes]) -> Messages:

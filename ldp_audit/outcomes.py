@@ -14,30 +14,23 @@ from typing import Any
 from encoders.text_table import format_table
 from ldp_audit.blackbox import epsilon_lower_bound
 
+LEAST_TRIALS = 200
+
 
 @dataclass(frozen=True)
 class MeasuredLeak:
-    """What the outcomes of two neighbours reveal.
-
-    Attributes
-    ----------
-    name : str
-        What was audited: a learner, or the person whose rows were added.
-    epsilon : Fraction
-        The promised epsilon.
-    epsilon_lower_bound : float
-        The epsilon that the outcomes reveal at least; too high with a probability of at most `alpha`.
-    max_detectable_epsilon : float
-        The largest bound that this number of trials can show.
-    trials : int
-        Number of outcomes of each neighbour.
-    """
+    """What the outcomes of two neighbours reveal."""
 
     name: str
+    """What was audited: a learner, or the person whose rows were added."""
     epsilon: Fraction
+    """The promised epsilon."""
     epsilon_lower_bound: float
+    """The epsilon that the outcomes reveal at least; too high with a probability of at most `alpha`."""
     max_detectable_epsilon: float
+    """The largest bound that this number of trials can show."""
     trials: int
+    """Number of outcomes of each neighbour."""
 
     @property
     def passed(self) -> bool:

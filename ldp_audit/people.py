@@ -19,17 +19,10 @@ _MISSING_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Person:
-    """One made-up person.
-
-    Attributes
-    ----------
-    name : str
-        The property in which this person differs from others, as text.
-    row : dict
-    label : str
-    """
+    """One made-up person."""
 
     name: str
+    """The property in which this person differs from others, as text."""
     row: dict[str, object]
     label: str
 

@@ -11,7 +11,7 @@ from textwrap import wrap
 from encoders.epsilon_proof import exp_bounds
 from encoders.text_table import format_table
 from ldp_audit import legend
-from ldp_audit.exact import ExactResult
+from ldp_audit.exact_epsilon import ExactResult
 from ldp_audit.result import TIMING, AuditResult, BlackBoxResult, Check
 
 _TEXT_WIDTH = 110
@@ -21,7 +21,7 @@ _FAR_ABOVE_EPSILON = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Table:
+class _ExplainedTable:
     """A table, with the explanation above it and the meanings of its columns below it."""
 
     explanation: str
@@ -63,22 +63,22 @@ def _conclusions(result: AuditResult) -> list[str]:
     return [*warnings, *notes, *(faults or [legend.summarise_pass(result)])]
 
 
-def _tables(result: AuditResult) -> list[_Table]:
+def _tables(result: AuditResult) -> list[_ExplainedTable]:
     epsilon = result.plan.epsilon
     return [
-        _Table(
+        _ExplainedTable(
             explanation=legend.EXACT,
             head=("question", "mechanism", *legend.EXACT_COLUMNS, ""),
             rows=[_exact_row(each, epsilon) for each in result.exact],
             columns=legend.EXACT_COLUMNS,
         ),
-        _Table(
+        _ExplainedTable(
             explanation=legend.BLACK_BOX,
             head=("question", *legend.BLACK_BOX_COLUMNS, ""),
             rows=[_black_box_row(each, epsilon) for each in result.black_box],
             columns=legend.BLACK_BOX_COLUMNS,
         ),
-        _Table(
+        _ExplainedTable(
             explanation=legend.CHECKS,
             head=("check", "finding", ""),
             rows=[(each.name, each.finding, _mark_check(each)) for each in result.checks],
@@ -136,7 +136,7 @@ def _mark_check(check: Check) -> str:
     return "ok" if check.passed else "FAULT"
 
 
-def _html_table(table: _Table) -> str:
+def _html_table(table: _ExplainedTable) -> str:
     lines = [_html_row("th", table.head), *(_html_row("td", row) for row in table.rows)]
     terms = (f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in table.columns.items())
     return f"<p>{escape(table.explanation)}</p>\n<table>{''.join(lines)}</table>\n<dl>{''.join(terms)}</dl>"

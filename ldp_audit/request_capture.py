@@ -12,6 +12,7 @@ from ldp_client import transport
 
 HOST = "audit.invalid"
 """Requests to this host are captured; requests to other hosts are sent as usual."""
+SURVEYS_URL = f"http://{HOST}/v1/surveys/"
 
 _END_OF_HEAD = b"\r\n\r\n"
 _BODY = b'{"status": "recorded"}'
@@ -20,16 +21,10 @@ _RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request.
-
-    Attributes
-    ----------
-    head : bytes
-        Request line and headers.
-    body : bytes
-    """
+    """One HTTP request."""
 
     head: bytes
+    """Request line and headers."""
     body: bytes
 
 

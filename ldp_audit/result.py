@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from encoders.explain.nonresponse import silence_warnings
+from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_audit.blackbox import Leak
-from ldp_audit.exact import ExactResult
+from ldp_audit.exact_epsilon import ExactResult
 
 HOMOGENEITY = "homogeneity"
 FRESHNESS = "freshness"
@@ -18,24 +18,16 @@ TIMING = "timing"
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, and the result of testing it.
-
-    Attributes
-    ----------
-    layer : str
-        The part of the audit that makes the claim.
-    name : str
-        The claim as text.
-    passed : bool or None
-        Whether the claim holds; None if the result is reported without a decision.
-    finding : str
-        What was observed.
-    """
+    """A claim, and the result of testing it."""
 
     layer: str
+    """The part of the audit that makes the claim."""
     name: str
+    """The claim as text."""
     passed: bool | None
+    """Whether the claim holds; None if the result is reported without a decision."""
     finding: str
+    """What was observed."""
 
 
 def format_p_value(p: float, digits: int) -> str:
@@ -45,21 +37,14 @@ def format_p_value(p: float, digits: int) -> str:
 
 @dataclass(frozen=True)
 class BlackBoxResult:
-    """The largest leak between two people's messages, for one question or for all.
-
-    Attributes
-    ----------
-    question : str
-        The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`.
-    leak : Leak
-        The largest leak of all pairs of people.
-    pairs : int
-        Number of pairs of people.
-    """
+    """The largest leak between two people's messages, for one question or for all."""
 
     question: str
+    """The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`."""
     leak: Leak
+    """The largest leak of all pairs of people."""
     pairs: int
+    """Number of pairs of people."""
 
     def exceeds(self, epsilon: Decimal) -> bool:
         """Return whether the messages prove that epsilon is exceeded."""
@@ -72,31 +57,16 @@ class BlackBoxResult:
 
 @dataclass(frozen=True)
 class AuditResult:
-    """The result of the audit of a plan.
-
-    Attributes
-    ----------
-    plan : Plan
-    trials : int
-        Number of messages of each person that were compared.
-    alpha : float
-        The probability that any test finds a fault in a client that has none.
-    exact : tuple of ExactResult
-    black_box : tuple of BlackBoxResult
-    checks : tuple of Check
-    """
+    """The result of the audit of a plan."""
 
     plan: Plan
     trials: int
+    """Number of messages of each person that were compared."""
     alpha: float
+    """The probability that any test finds a fault in a client that has none."""
     exact: tuple[ExactResult, ...]
     black_box: tuple[BlackBoxResult, ...]
     checks: tuple[Check, ...]
-
-    @property
-    def measured(self) -> tuple[BlackBoxResult, ...]:
-        """The former name of `black_box`, for one release."""
-        return self.black_box
 
     @property
     def faults(self) -> list[str]:
@@ -122,7 +92,7 @@ class AuditResult:
     @property
     def warnings(self) -> list[str]:
         """One sentence per reason why some people cannot answer; tests of messages do not detect this."""
-        return silence_warnings(self.plan)
+        return nonresponse_warnings(self.plan)
 
     @property
     def passed(self) -> bool:

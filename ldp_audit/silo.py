@@ -23,13 +23,11 @@ from encoders.errors import LdpError
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import Report, pack, unpack
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.outcomes import MeasuredLeak, measure_leak
+from ldp_audit.blackbox import ALPHA
+from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
 from ldp_audit.silo_device import PublicSilo, SiloDevice, without_tokens
 from ldp_audit.silo_rows import Neighbours, make_neighbours
 
-ALPHA = 1e-6
-"""The probability that any bound of an audit is too high, or that noise that is fresh is found to repeat."""
-LEAST_TRIALS = 200
 WHOLE_REPORT_TRIALS = 200
 """Number of whole reports of each of two files, with a network that fails."""
 WHOLE_REPORTS = "whole reports, with retries"
@@ -37,17 +35,11 @@ WHOLE_REPORTS = "whole reports, with retries"
 
 @dataclass(frozen=True)
 class SiloAudit:
-    """The result of an audit of silos.
-
-    Attributes
-    ----------
-    leaks : list of MeasuredLeak
-    faults : list of str
-        What is wrong besides a bound above epsilon: each a sentence.
-    """
+    """The result of an audit of silos."""
 
     leaks: list[MeasuredLeak]
     faults: list[str]
+    """What is wrong besides a bound above epsilon: each a sentence."""
 
     @property
     def passed(self) -> bool:
@@ -92,7 +84,7 @@ def audit_silo(
         share = ALPHA / (2 * len(pairs) + 1)  # each pair has a bound and a test of repeated noise
         for pair in pairs:
             found = [
-                _Messages.read(plan, pair, device.messages(plan, file, pair.person, trials))
+                _SentMessages.read(plan, pair, device.messages(plan, file, pair.person, trials))
                 for file in pair.files
             ]
             leaks.append(measure_leak(pair.name, epsilon, [each.outcomes for each in found], share))
@@ -138,29 +130,20 @@ def _class_total(table: CountedTable, cells: np.ndarray, label: int) -> int:
 
 
 @dataclass
-class _Messages:
-    """What the audit keeps of many messages of the same rows.
-
-    Attributes
-    ----------
-    outcomes : list
-    ids : set of bytes
-    first : bytes
-        The payload of the first message.
-    repeated : int
-        Number of later messages with that payload.
-    malformed : int
-        Number of messages that differ from others in more than their id and payload.
-    """
+class _SentMessages:
+    """What the audit keeps of many messages of the same rows."""
 
     outcomes: list[Hashable] = field(default_factory=list)
     ids: set[bytes] = field(default_factory=set)
     first: bytes = b""
+    """The payload of the first message."""
     repeated: int = 0
+    """Number of later messages with that payload."""
     malformed: int = 0
+    """Number of messages that differ from others in more than their id and payload."""
 
     @classmethod
-    def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _Messages:
+    def read(cls, plan: SiloPlan, pair: Neighbours, messages: Iterable[bytes]) -> _SentMessages:
         found = cls()
         for message in messages:
             report = unpack(message, plan.max_report_bytes)

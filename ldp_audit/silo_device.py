@@ -13,13 +13,11 @@ from typing import Protocol
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.request_capture import HOST
+from ldp_audit.request_capture import SURVEYS_URL
 from ldp_client import Response, TransportError
-from ldp_client.silo import Silo, SiloJournal
-from ldp_client.silo.epoch_reports import count_file
-from ldp_client.silo.silo_survey import draw_message_id, make_message
-
-_URL = f"http://{HOST}/v1/surveys/"
+from ldp_silo import Silo, SiloJournal
+from ldp_silo.epoch_reports import count_file
+from ldp_silo.message import draw_message_id, make_message
 
 
 class SiloDevice(Protocol):
@@ -57,7 +55,7 @@ class PublicSilo:
         """Return the bodies of two calls of :meth:`Silo.report`; the network fails during the first."""
         network, journal = _UnreliableNetwork(), SiloJournal(":memory:")
         for _ in range(2):
-            silo = Silo(plan, _URL + plan.id, journal=journal, transport=network, strict=True)
+            silo = Silo(plan, SURVEYS_URL + plan.id, journal=journal, transport=network, strict=True)
             silo.grant()
             silo.report(rows, person=person, timeout=0)
         return network.bodies

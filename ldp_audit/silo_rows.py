@@ -20,27 +20,18 @@ _OTHER_POSITIONS = ("last", "beyond", "missing")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two files of rows; the second also has the rows of one person, and no other row has their label.
-
-    Attributes
-    ----------
-    name : str
-        The label and the values of the person.
-    label : int
-        The code of the person's label.
-    files : tuple of Path
-        Without and with the rows of the person.
-    counts : tuple of int array
-        The exact cells of both files, computed from codes and not from the files.
-    person : str or None
-        The column that names the persons, if the survey needs one.
-    """
+    """Two files of rows; the second also has the rows of one person, and no other row has their label."""
 
     name: str
+    """The label and the values of the person."""
     label: int
+    """The code of the person's label."""
     files: tuple[Path, Path]
+    """Without and with the rows of the person."""
     counts: tuple[IntArray, IntArray]
+    """The exact cells of both files, computed from codes and not from the files."""
     person: str | None
+    """The column that names the persons, if the survey needs one."""
 
 
 Row = tuple[list[object], str]

@@ -26,26 +26,17 @@ from ldp_audit.result import TIMING, Check, format_p_value
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of the two people who differ most.
-
-    Attributes
-    ----------
-    people : tuple of str
-    median : float
-        Median over all reports of the microseconds that one report takes.
-    relative_difference : float
-        Largest difference of two people's medians, divided by the smaller one.
-    p : float
-        The least p-value of Kolmogorov and Smirnov's test over all pairs.
-    runs : int
-        Number of timed reports of each person.
-    """
+    """The times of the two people who differ most."""
 
     people: tuple[str, str]
     median: float
+    """Median over all reports of the microseconds that one report takes."""
     relative_difference: float
+    """Largest difference of two people's medians, divided by the smaller one."""
     p: float
+    """The least p-value of Kolmogorov and Smirnov's test over all pairs."""
     runs: int
+    """Number of timed reports of each person."""
 
 
 def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Check:

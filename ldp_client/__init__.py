@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from ldp_client.plan_source import load_plan
     from ldp_client.receipt import Receipt, State
     from ldp_client.report_maker import make_report
-    from ldp_client.transport import Answer as Answer
     from ldp_client.transport import HttpTransport, Response, Transport
 
 require_own_encoders()
@@ -101,7 +100,7 @@ _HOMES = {
     "plan_source": ("load_plan",),
     "report_maker": ("make_report",),
     "receipt": ("Receipt", "State"),
-    "transport": ("Answer", "HttpTransport", "Response", "Transport"),
+    "transport": ("HttpTransport", "Response", "Transport"),
 }
 
 _client: Client | None = None

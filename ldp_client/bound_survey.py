@@ -22,30 +22,19 @@ from ldp_client.transport import Transport
 
 @dataclass
 class BoundSurvey(ABC, Generic[PlanT]):
-    """Loads the plan of a survey, and accepts no other plan than the one that this device is bound to.
-
-    Attributes
-    ----------
-    identity : SurveyIdentity
-    url : str
-        The survey's URL at its collector.
-    source : str, path or plan
-        The source of the plan, as for :class:`~ldp_client.client.Client`.
-    token : str or None
-        The invitation, if the survey needs one.
-    policy : ClientPolicy
-    journal : Journal
-    transport : Transport
-        Fetches the plan.
-    """
+    """Loads the plan of a survey, and accepts no other plan than the one that this device is bound to."""
 
     identity: SurveyIdentity
     url: str
+    """The survey's URL at its collector."""
     source: str | os.PathLike[str] | PlanT
+    """The source of the plan, as for :class:`~ldp_client.client.Client`."""
     token: str | None
+    """The invitation, if the survey needs one."""
     policy: ClientPolicy
     journal: Journal
     transport: Transport
+    """Fetches the plan."""
     _plan: PlanT | None = field(default=None, init=False)
 
     @property

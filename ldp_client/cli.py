@@ -105,10 +105,9 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
 def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
     lines: list[str] = []
     for entry in _select_entries(journal, options.survey):
-        if entry.report is None:
+        if entry.report is None or entry.plan is None:  # they are deleted together
             continue
-        plan = Plan.from_json(entry.plan) if entry.plan else None
-        text = explain_report(plan, entry.report) if plan else entry.report.hex(" ")
+        text = explain_report(Plan.from_json(entry.plan), entry.report)
         lines += [f"{entry.survey}: waits to be sent to {entry.url}", "", text, ""]
     return [*_describe_rehearsal(), *(lines[:-1] or ["nothing waits to be sent"])]
 

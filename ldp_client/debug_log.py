@@ -21,10 +21,7 @@ log.addHandler(logging.NullHandler())
 def log_report(survey: SurveyIdentity, message: str) -> None:
     """Log at level DEBUG what happens to a survey's report."""
     if is_debugging():
-        origin = survey.origin
-        if "@" in origin:  # an entry of an earlier release may contain credentials
-            origin = f"{origin.partition('://')[0]}://{origin.rpartition('@')[2]}"
-        log_debug(f"{survey.survey} at {origin}: {message}")
+        log_debug(f"{survey.survey} at {survey.origin}: {message}")
 
 
 def log_debug(message: str) -> None:

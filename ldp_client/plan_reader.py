@@ -14,20 +14,13 @@ from encoders.survey.plan_files import load_plan_file
 
 @dataclass(frozen=True)
 class PlanReader(Generic[PlanT]):
-    """The functions that read plans of one kind; each refuses the other kind.
-
-    Attributes
-    ----------
-    plan_type : type
-    from_json : callable
-        Reads and checks the bytes of a compiled plan.
-    load_file : callable
-        Reads a survey in TOML, or a compiled plan.
-    """
+    """The functions that read plans of one kind; each refuses the other kind."""
 
     plan_type: type[PlanT]
     from_json: Callable[[bytes], PlanT]
+    """Reads and checks the bytes of a compiled plan."""
     load_file: Callable[[Path], PlanT]
+    """Reads a survey in TOML, or a compiled plan."""
 
 
 PEOPLE = PlanReader(Plan, Plan.from_json, load_plan_file)

@@ -36,24 +36,16 @@ class QueuedPlan(Protocol):
 
 @dataclass(frozen=True)
 class ClientPolicy:
-    """The limits that a client checks every plan and every queued report against.
-
-    Attributes
-    ----------
-    max_epsilon : Fraction
-        Largest epsilon of one survey.
-    max_total_epsilon : Fraction or None
-        Largest sum of epsilon over all surveys of a journal.
-    digest : str
-        The only plan to accept, if not empty.
-    public_key : str
-        The key that must have signed the plan, if not empty.
-    """
+    """The limits that a client checks every plan and every queued report against."""
 
     max_epsilon: Fraction
+    """Largest epsilon of one survey."""
     max_total_epsilon: Fraction | None
+    """Largest sum of epsilon over all surveys of a journal."""
     digest: str
+    """The only plan to accept, if not empty."""
     public_key: str
+    """The key that must have signed the plan, if not empty."""
 
     @classmethod
     def from_options(

@@ -86,37 +86,25 @@ class Receipt:
 
     `field`, `why`, `problems` and `clipped` name the entries that did not fit: for the person, not for a log.
     `str` returns the state and the cause in one line, `repr` the fields that are not empty.
-
-    Attributes
-    ----------
-    state : State
-    survey : str
-        The survey's id; the id of an earlier round, if this device answered that round.
-    epsilon : float
-        The epsilon that this call spent of the person's budget: 0 unless it queued a report.
-    reason : str
-        A stable word for why a report was rejected or still waits, or what is unavailable.
-    field : str
-        The feature or label that was invalid, or "token"; of several, the first.
-    why : str
-        The cause as a sentence for people, without any value of the row; about `field`, if it is set.
-    clipped : tuple of str
-        Names of the numbers that were beyond the survey's public bounds, and were clipped to them.
-    rehearsal : bool
-        Whether the client rehearses: nothing was sent, kept or spent, whatever the state is.
-    problems : tuple of (str, str)
-        Every `field` that was invalid, with its `why`.
     """
 
     state: State
     survey: str = ""
+    """The survey's id; the id of an earlier round, if this device answered that round."""
     epsilon: float = 0.0
+    """The epsilon that this call spent of the person's budget: 0 unless it queued a report."""
     reason: str = ""
+    """A stable word for why a report was rejected or still waits, or what is unavailable."""
     field: str = ""
+    """The feature or label that was invalid, or "token"; of several, the first."""
     why: str = ""
+    """The cause as a sentence for people, without any value of the row; about `field`, if it is set."""
     clipped: tuple[str, ...] = ()
+    """Names of the numbers that were beyond the survey's public bounds, and were clipped to them."""
     problems: tuple[tuple[str, str], ...] = ()
+    """Every `field` that was invalid, with its `why`."""
     rehearsal: bool = False
+    """Whether the client rehearses: nothing was sent, kept or spent, whatever the state is."""
 
     @classmethod
     def from_error(cls, error: Exception, survey: str) -> Receipt:

@@ -15,20 +15,14 @@ class SurveyIdentity(NamedTuple):
 
     An id or a family alone identifies nothing: any collector can publish a plan under any name, and could
     find out who answered another collector's survey.
-
-    Attributes
-    ----------
-    survey : str
-        The survey's id.
-    origin : str
-        Scheme, host and port of its URL.
-    signer : str
-        The public key that the application pins, or an empty string.
     """
 
     survey: str
+    """The survey's id."""
     origin: str
+    """Scheme, host and port of its URL."""
     signer: str = ""
+    """The public key that the application pins, or an empty string."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -50,8 +44,4 @@ def origin_of_url(url: str) -> str:
             host = host.encode("idna").decode().rstrip(".")
     with suppress(ValueError):  # it is a name
         host = ip_address(host).compressed
-    try:
-        port = parts.port
-    except ValueError:  # a journal of an earlier release may hold such a URL
-        return f"{parts.scheme}://{parts.netloc}"
-    return f"{parts.scheme}://{host}:{port or _DEFAULT_PORTS.get(parts.scheme, '')}"
+    return f"{parts.scheme}://{host}:{parts.port or _DEFAULT_PORTS.get(parts.scheme, '')}"

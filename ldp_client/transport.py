@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
 from ldp_client.debug_log import describe_error, log, log_report
-from ldp_client.errors import TransportError
+from ldp_client.errors import OptionError, TransportError
 from ldp_client.retry_after import parse_retry_after
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 
@@ -33,19 +33,12 @@ MAX_RESPONSE_BYTES = 1 << 20  # a plan is never larger
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A server's HTTP response.
-
-    Attributes
-    ----------
-    status : int
-    body : bytes
-    retry_after : float or None
-        Seconds to wait before the next attempt, if the server gave them.
-    """
+    """A server's HTTP response."""
 
     status: int
     body: bytes
     retry_after: float | None = None
+    """Seconds to wait before the next attempt, if the server gave them."""
 
     def entry(self, name: str) -> object:
         """Return one entry of the JSON object in the body; None if there is no such object or entry."""
@@ -54,10 +47,6 @@ class Response:
         except (ValueError, RecursionError):
             return None
         return document.get(name) if isinstance(document, dict) else None
-
-
-Answer = Response
-"""The former name, kept for one release."""
 
 
 class Transport(Protocol):
@@ -97,7 +86,11 @@ class HttpTransport:
     """
 
     def __init__(self, gateway_tokens: Mapping[str, str] | None = None) -> None:
-        self._gateway_tokens = {origin_of_url(url): token for url, token in (gateway_tokens or {}).items()}
+        tokens = (gateway_tokens or {}).items()
+        try:
+            self._gateway_tokens = {origin_of_url(url): token for url, token in tokens}
+        except ValueError:
+            raise OptionError("gateway_tokens: the port of a URL must be a number from 0 to 65535") from None
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Send one request and read the whole response, all within `timeout` seconds."""

@@ -22,24 +22,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted projection, and what the survey's author should know about it.
-
-    Attributes
-    ----------
-    projection : Projection
-    bounds : tuple of (str, str)
-        The public range of each component.
-    powers : tuple of float
-        PCA: share of the inputs' variance. DCA: variance between the classes over variance within.
-        Learned: share of the variance between the classes.
-    middle : tuple of (float, float)
-        For each component the bounds of the middle 98 % of the fitted rows; empty if it was learned.
-    """
+    """A fitted projection, and what the survey's author should know about it."""
 
     projection: Projection
     bounds: tuple[tuple[str, str], ...]
+    """The public range of each component."""
     powers: tuple[float, ...]
+    """PCA: share of the inputs' variance. DCA: variance between the classes over variance within. Learned:
+    share of the variance between the classes."""
     middle: tuple[tuple[float, float], ...] = ()
+    """For each component the bounds of the middle 98 % of the fitted rows; empty if it was learned."""
 
 
 def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:

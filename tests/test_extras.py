@@ -86,10 +86,13 @@ def test_a_command_names_another_extra_that_one_of_its_sources_needs() -> None:
     assert found.returncode == 1
 
 
-@pytest.mark.parametrize("name", ["to_sklearn", "load_model", "simulate"])
-def test_a_public_name_without_its_extra_names_it(name: str) -> None:
-    found = run(WITHOUT + f"from ldp_aggregator import {name}", EVERY)
-    assert f"ldp_aggregator.{name} needs the extra [train]: pip install 'ldp-bayes[train]'" in found.stderr
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("ldp_aggregator", "to_sklearn"), ("ldp_aggregator", "load_model"), ("ldp_design", "simulate")],
+)
+def test_a_public_name_without_its_extra_names_it(package: str, name: str) -> None:
+    found = run(WITHOUT + f"from {package} import {name}", EVERY)
+    assert f"{package}.{name} needs the extra [train]: pip install 'ldp-bayes[train]'" in found.stderr
 
 
 def test_the_auditor_as_a_library_names_its_extra() -> None:
@@ -121,7 +124,7 @@ def test_a_command_says_that_another_package_replaced_encoders(tmp_path: Path, s
         assert (found.returncode, found.stdout) == (1, ""), command
         assert found.stderr.startswith(why)
         assert found.stderr.count("\n") == 1
-    for package in ("ldp_client", "ldp_aggregator", "ldp_audit"):
+    for package in ("ldp_client", "ldp_silo", "ldp_aggregator", "ldp_design", "ldp_audit"):
         assert f"InstallationError: {why}" in run_here(f"import {package}", tmp_path).stderr
 
 

@@ -19,11 +19,14 @@ MAY_IMPORT = {
     "encoders": {"encoders"},
     "reduction": {"encoders", "reduction"},
     "ldp_client": {"encoders", "reduction", "ldp_client"},
+    "ldp_silo": {"encoders", "reduction", "ldp_client", "ldp_silo"},
     "ldp_aggregator": {"encoders", "reduction", "ldp_aggregator"},
-    "ldp_audit": {"encoders", "ldp_client", "ldp_aggregator", "ldp_audit"},
+    "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_design"},
+    "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_audit"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
-BASE_INSTALL = {"msgpack", *ON_THE_DEVICE}
+WITHOUT_EXTRAS = (*ON_THE_DEVICE, "ldp_silo")
+BASE_INSTALL = {"msgpack", *WITHOUT_EXTRAS}
 FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
@@ -32,9 +35,9 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "nfc", "notebook_html", "rows_csv", "text_table"},
-        {"epsilon_proof", "installation", "progress", "randomness", "report"},
-        {"exact", "extras", "probability_tables"},
+        {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
+        {"epsilon_proof", "installation", "progress", "randomness", "report", "rows_csv"},
+        {"exact_samplers", "extras", "probability_tables"},
         {"mechanisms"},
         {"survey"},
         {"explain"},
@@ -51,7 +54,7 @@ LAYERS = {
         {"client"},
         {"aio"},
         {"__init__"},
-        {"cli", "silo", "testing"},
+        {"cli", "testing"},
     ],
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task"},
@@ -59,10 +62,16 @@ LAYERS = {
         {"snapshot_entries", "snapshot_plans"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
-        {"central", "results"},
-        {"authoring", "models", "training_sources"},
-        {"collector", "results.page", "rounds"},
-        {"migrate", "simulation"},
+        {"central", "results", "synthetic_people"},
+        {"models", "training_sources"},
+        {"collector", "results.page"},
+        {"__init__", "migrate"},
+        {"cli"},
+    ],
+    "ldp_design": [
+        {"authoring"},
+        {"rounds"},
+        {"simulation"},
         {"__init__", "sizing"},
         {"comparison", "dossier"},
         {"cli"},
@@ -77,7 +86,7 @@ LAYERS = {
         {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"discriminative", "estimators", "relevance"},
         {"feature_result", "number_result", "pooling", "validation_result"},
-        {"feature_descriptions", "poisoning", "silo_summary"},
+        {"feature_descriptions", "poisoning", "silo_influence"},
         {"estimates"},
         {"__init__"},
     ],
@@ -224,7 +233,7 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
     allowed = sys.stdlib_module_names | BASE_INSTALL
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules_of(*ON_THE_DEVICE)
+        for path in modules_of(*WITHOUT_EXTRAS)
         for name, late in every_import(path)
         if top(name) not in allowed
         and not (
@@ -244,7 +253,7 @@ def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
 
 
 FOR_SILOS = (
-    "encoders.exact",
+    "encoders.exact_samplers",
     "encoders.mechanisms.count_table",
     "encoders.mechanisms.count_table_range",
     "encoders.mechanisms.counted_table",
@@ -254,7 +263,7 @@ FOR_SILOS = (
     "encoders.survey.boolean_values",
     "encoders.survey.silo_plan",
     "encoders.survey.silo_survey",
-    "ldp_client.silo",
+    "ldp_silo",
 )
 """What organisations with many rows need, and no device of a person."""
 
@@ -285,7 +294,7 @@ def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
     # FastStream, the simulations' source, is the one that may import numpy.random, and only when it is used.
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules_of(*ON_THE_DEVICE)
+        for path in modules_of(*WITHOUT_EXTRAS)
         for name, late in every_import(path)
         if top(name) == "random" or (name.startswith("numpy.random") and not late)
     ]
@@ -293,7 +302,7 @@ def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ON_THE_DEVICE)
+@pytest.mark.parametrize("package", WITHOUT_EXTRAS)
 def test_importing_the_device_side_loads_nothing_heavy(package: str) -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)

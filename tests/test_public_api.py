@@ -19,7 +19,7 @@ PUBLIC_NAMES = {
         "Receipt",
         "__version__",
     },
-    "ldp_aggregator": {"NaiveBayes", "load_model", "simulate", "__version__"},
+    "ldp_aggregator": {"NaiveBayes", "load_model", "__version__"},
     "ldp_aggregator.collector": {"create_app"},
     "ldp_aggregator.estimation": {"estimate_snapshot"},
     "ldp_aggregator.models": {
@@ -32,6 +32,8 @@ PUBLIC_NAMES = {
     },
     "ldp_aggregator.stores": {"open_store"},
     "ldp_audit": {"audit", "__version__"},
+    "ldp_design": {"simulate", "__version__"},
+    "ldp_silo": {"Silo"},
     "encoders.survey": {"Plan", "read_survey"},
     "encoders.mechanisms": {"MECHANISMS", "design", "load"},
 }
@@ -47,14 +49,14 @@ def test_public_names_are_listed_once_and_resolve(name: str) -> None:
     assert set(module.__all__) <= set(dir(module))
 
 
-@pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator"])
+@pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator", "ldp_design"])
 def test_the_names_that_load_on_first_use_are_those_that_they_are_listed_by(name: str) -> None:
     module = importlib.import_module(name)
     for public in module.__all__:
         assert getattr(getattr(module, public), "__name__", public) == public
 
 
-@pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator"])
+@pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator", "ldp_design"])
 def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         importlib.import_module(name).no_such_name  # noqa: B018
@@ -64,8 +66,11 @@ UNWANTED_MODULES = {
     "ldp_client": {"sqlite3", "http.client", "ssl", "numpy", "tomllib", "asyncio", "importlib.metadata"},
     "ldp_aggregator.estimation": {"sklearn", "scipy"},
     **{
-        f"ldp_aggregator.cli.{command}": {"sklearn", "scipy", "pandas", "matplotlib"}
-        for command in ("compare", "predict", "results", "simulate", "survey", "train")
+        f"{module}": {"sklearn", "scipy", "pandas", "matplotlib"}
+        for module in (
+            *(f"ldp_aggregator.cli.{command}" for command in ("predict", "results", "train")),
+            *(f"ldp_design.cli.{command}" for command in ("compare", "simulate", "survey")),
+        )
     },
 }
 

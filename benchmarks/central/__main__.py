@@ -32,11 +32,11 @@ from encoders.errors import LdpError
 from encoders.progress import show_progress
 
 SOURCES = (
-    "encoders/exact.py",
+    "encoders/exact_samplers.py",
     "encoders/randomness.py",
     "encoders/survey/**/*.py",
-    "ldp_aggregator/authoring/column_types.py",
-    "ldp_aggregator/authoring/draft.py",
+    "ldp_design/authoring/column_types.py",
+    "ldp_design/authoring/draft.py",
     "ldp_aggregator/central/**/*.py",
     "ldp_aggregator/estimation/bayes/*.py",
     "ldp_aggregator/estimation/numeric/*.py",

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from benchmarks.central.data_sets import DataSet
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.central.budget import ADD_REMOVE, REPLACE, Promise
 from ldp_aggregator.central.learner import CentralModel, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.promise import ADD_REMOVE, REPLACE, Promise
 from ldp_aggregator.models.scoring import LogProbabilities
 
 AUTO, AUTO_REPLACE = "auto", "auto, replace"

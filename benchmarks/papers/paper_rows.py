@@ -14,10 +14,10 @@ from benchmarks.central.data_sets import DataSet, read_data_set
 from benchmarks.central.ours import predict
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.central.budget import ADD_REMOVE, Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import train
-from ldp_aggregator.simulation.labelled_table import split_rows
+from ldp_aggregator.central.promise import ADD_REMOVE, Promise
+from ldp_design.simulation.labelled_table import split_rows
 
 MIN_EPSILON = Fraction(1, 10**5)
 """The smallest epsilon at which ours runs; below it stands for a smaller one of a paper."""

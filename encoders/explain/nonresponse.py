@@ -37,33 +37,25 @@ def is_complete(values: Sequence[str]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SilenceCauses:
-    """Who cannot answer a survey, by the cause.
-
-    Attributes
-    ----------
-    incomplete : tuple of str
-        The features whose values may not cover every answer.
-    required : tuple of str
-        The entries of the row without which there is no report.
-    is_label_incomplete : bool
-        Whether the values of the label may not cover every answer.
-    is_label_required : bool
-        Whether the label has no value for people without an answer.
-    """
+class NonresponseCauses:
+    """Who cannot answer a survey, by the cause."""
 
     incomplete: tuple[str, ...]
+    """The features whose values may not cover every answer."""
     required: tuple[str, ...]
+    """The entries of the row without which there is no report."""
     is_label_incomplete: bool
+    """Whether the values of the label may not cover every answer."""
     is_label_required: bool
+    """Whether the label has no value for people without an answer."""
 
 
-def find_silence_causes(plan: Plan) -> SilenceCauses:
+def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
     """Return who cannot answer a survey, by the rule of this module."""
     label = plan.row_label
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     is_label_complete = is_complete(label.values)
-    return SilenceCauses(
+    return NonresponseCauses(
         incomplete=tuple(each.name for each in listed if not is_complete(each.values)),
         required=tuple(each.name for each in plan.entries if each.missing == "error"),
         is_label_incomplete=not is_label_complete,
@@ -71,14 +63,14 @@ def find_silence_causes(plan: Plan) -> SilenceCauses:
     )
 
 
-def silence_warnings(plan: Plan) -> list[str]:
+def nonresponse_warnings(plan: Plan) -> list[str]:
     """Return one warning for each reason why some people cannot answer a survey, with the correction."""
-    return [warning for _, warning in locate_silence(plan)]
+    return [warning for _, warning in locate_nonresponse(plan)]
 
 
-def locate_silence(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
-    """Return the warnings of :func:`silence_warnings`, each after the path of the first entry it is about."""
-    label, causes = plan.row_label, find_silence_causes(plan)
+def locate_nonresponse(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
+    """Return each warning of :func:`nonresponse_warnings`, after the path of the first entry it is about."""
+    label, causes = plan.row_label, find_nonresponse_causes(plan)
     inputs = {each.name for each in plan.projection.inputs} if plan.projection else set()
 
     def path_of(name: str) -> tuple[str, ...]:

@@ -23,31 +23,17 @@ from encoders.text_table import format_table
 
 @dataclass(frozen=True)
 class Preview:
-    """The report that a device would make of one row. `str` explains it; `repr` hides the true answer.
-
-    Attributes
-    ----------
-    plan : Plan
-    randomised : RandomisedReport
-        The question, the true answer as an input of its mechanism, and the report.
-    clipped : tuple of str
-        Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`.
-    rehearsal : bool
-        Whether the client that made it rehearses: none of its reports is sent.
-    language : str
-        The language of the texts, if the plan has its texts; empty for the survey's first language.
-    """
+    """The report that a device would make of one row. `str` explains it; `repr` hides the true answer."""
 
     plan: Plan = field(repr=False)
     randomised: RandomisedReport
+    """The question, the true answer as an input of its mechanism, and the report."""
     clipped: tuple[str, ...] = field(default=(), repr=False)
+    """Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`."""
     rehearsal: bool = False
+    """Whether the client that made it rehearses: none of its reports is sent."""
     language: str = field(default="", repr=False)
-
-    @property
-    def answer(self) -> RandomisedReport:
-        """The former name of `randomised`, for one release."""
-        return self.randomised
+    """The language of the texts, if the plan has its texts; empty for the survey's first language."""
 
     @property
     def question(self) -> str:

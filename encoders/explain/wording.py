@@ -15,15 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wording:
-    """Displays names and values of a survey.
-
-    Attributes
-    ----------
-    entries : mapping of str to EntryTexts
-        The texts of the label and of the entries of the row, by name; empty without texts.
-    """
+    """Displays names and values of a survey."""
 
     entries: Mapping[str, EntryTexts]
+    """The texts of the label and of the entries of the row, by name; empty without texts."""
 
     @classmethod
     def from_plan(cls, plan: Plan, language: str = "") -> Wording:

@@ -21,9 +21,6 @@ from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
 
-Form = NumericDomain  # the former names, for one release
-numeric_rivals = numeric_candidates
-
 __all__ = [
     "DE",
     "MECHANISMS",

@@ -26,22 +26,15 @@ Number = TypeVar("Number", float, "FloatArray")
 
 
 class CountedMechanism(ABC):
-    """What a collector and a trainer use of a mechanism: it checks payloads and adds them to counters.
-
-    Attributes
-    ----------
-    name : str
-        As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers;
-        count_table for the message of a silo.
-    cells : int
-        Number of counters that a report adds to.
-    payload_bytes : int
-        Exact length of a payload.
-    """
+    """What a collector and a trainer use of a mechanism: it checks payloads and adds them to counters."""
 
     name: ClassVar[str]
+    """As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers;
+    count_table for the message of a silo."""
     cells: int
+    """Number of counters that a report adds to."""
     payload_bytes: int
+    """Exact length of a payload."""
 
     def check(self, payload: bytes) -> None:
         """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
@@ -94,24 +87,16 @@ class CountedMechanism(ABC):
 
 
 class Mechanism(CountedMechanism):
-    """A mechanism of people's answers: randomises one answer, and computes exact likelihoods.
-
-    Attributes
-    ----------
-    multivariate : bool
-        Whether a value is a tuple with one entry for each of several numbers.
-    parameters : Mapping[str, object]
-        The integers of the mechanism's tables, as decimal strings, as the plan stores them.
-    random_bytes : int
-        Exact length of the randomness that one `perturb` takes.
-    ratio : Fraction
-        Exact worst likelihood ratio over all inputs and outputs: e^(realised epsilon).
-    """
+    """A mechanism of people's answers: randomises one answer, and computes exact likelihoods."""
 
     multivariate: ClassVar[bool] = False
+    """Whether a value is a tuple with one entry for each of several numbers."""
     parameters: MechanismParameters
+    """The integers of the mechanism's tables, as decimal strings, as the plan stores them."""
     random_bytes: int
+    """Exact length of the randomness that one `perturb` takes."""
     ratio: Fraction
+    """Exact worst likelihood ratio over all inputs and outputs: e^(realised epsilon)."""
 
     # -- the survey's author ---------------------------------------------------------------
 

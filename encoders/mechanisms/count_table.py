@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
-from encoders.exact import draw_laplace
+from encoders.exact_samplers import draw_laplace
 from encoders.mechanisms.base import CountedMechanism
 from encoders.mechanisms.counted_table import FALSE_ALARM, CountedTable, bound_sum
 from encoders.mechanisms.soft_cells import SOFT_UNIT

@@ -16,43 +16,30 @@ _MAX_RATE = 60.0
 
 @dataclass(frozen=True)
 class CountedTable:
-    """One table of a message: its place, and what a row adds to it.
-
-    Attributes
-    ----------
-    start : int
-        Index of its first cell in the message; the cell of value a and label c is start + a k + c.
-    values : int
-        Number of values of the feature, or of soft cells of a number.
-    labels : int
-        Number of labels, k.
-    unit : int
-        What a row adds to the cells of its label in total: 1, or SOFT_UNIT for a number.
-    scale : Fraction
-        Scale of the noise in a cell, in parts of a unit.
-    clamp : tuple of int
-        The least and the greatest value of a cell that an honest silo sends.
-    accepted : tuple of int
-        The least and the greatest value of a cell that a collector accepts, within the clamp. An honest
-        cell of the table is outside with a probability of at most a third of FALSE_ALARM, divided by the
-        number of tables.
-    total_error : int
-        The table's total differs from its true total by more with the same probability at most. It is in
-        parts SOFT_UNIT of a row, also for units of 1.
-    class_error : int
-        The total of a label in the table differs from its true total by more with the same probability at
-        most, all labels together. It is in the same parts.
-    """
+    """One table of a message: its place, and what a row adds to it."""
 
     start: int
+    """Index of its first cell in the message; the cell of value a and label c is start + a k + c."""
     values: int
+    """Number of values of the feature, or of soft cells of a number."""
     labels: int
+    """Number of labels, k."""
     unit: int
+    """What a row adds to the cells of its label in total: 1, or SOFT_UNIT for a number."""
     scale: Fraction
+    """Scale of the noise in a cell, in parts of a unit."""
     clamp: tuple[int, int]
+    """The least and the greatest value of a cell that an honest silo sends."""
     accepted: tuple[int, int]
+    """The least and the greatest value of a cell that a collector accepts, within the clamp. An honest
+    cell of the table is outside with a probability of at most a third of FALSE_ALARM, divided by the
+    number of tables."""
     total_error: int
+    """The table's total differs from its true total by more with the same probability at most. It is in
+    parts SOFT_UNIT of a row, also for units of 1."""
     class_error: int
+    """The total of a label in the table differs from its true total by more with the same probability at
+    most, all labels together. It is in the same parts."""
 
     @property
     def noise_variance(self) -> float:

@@ -18,26 +18,20 @@ MAX_DOMAIN = 1 << 16
 
 
 class FrequencyOracle(Mechanism):
-    """A mechanism over the domain {0, ..., domain-1} whose reports estimate frequencies.
-
-    Attributes
-    ----------
-    domain : int
-        Number of values d, at least 2; also the number of counters.
-    on_mean, on_var, off_mean, off_var : float
-        Mean and variance of what one report adds to the counter of the true value (on), and to any other
-        counter (off). For pure protocols: p, p(1-p), q, q(1-q).
-    constant_sum : bool
-        Whether every report adds the same sum over all counters. If not, what it adds to one counter is
-        independent of what it adds to the others, given the true value.
-    """
+    """A mechanism over the domain {0, ..., domain-1} whose reports estimate frequencies."""
 
     constant_sum: ClassVar[bool] = False
+    """Whether every report adds the same sum over all counters. If not, what it adds to one counter is
+    independent of what it adds to the others, given the true value."""
     domain: int
+    """Number of values d, at least 2; also the number of counters."""
     on_mean: float
     on_var: float
     off_mean: float
     off_var: float
+    """`on_mean`, `on_var`, `off_mean` and `off_var`: mean and variance of what one report adds to the
+    counter of the true value (on), and to any other counter (off). For pure protocols: p, p(1-p), q,
+    q(1-q)."""
 
     def __init__(self, domain: int, tables: MechanismParameters) -> None:
         if type(domain) is not int or not 2 <= domain <= MAX_DOMAIN:

@@ -33,21 +33,14 @@ ROUNDING = 1 / 6
 
 @dataclass(frozen=True)
 class NumericDomain:
-    """The input of a mechanism for numbers: the number of classes, the numbers and their range.
-
-    Attributes
-    ----------
-    labels : int
-        Number of classes k.
-    missing : tuple of bool
-        For each number, whether it may be missing.
-    low : int
-        -1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1].
-    """
+    """The input of a mechanism for numbers: the number of classes, the numbers and their range."""
 
     labels: int
+    """Number of classes k."""
     missing: tuple[bool, ...] = (False,)
+    """For each number, whether it may be missing."""
     low: int = -1
+    """-1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1]."""
 
     @property
     def slots(self) -> int:
@@ -63,17 +56,11 @@ class NumericDomain:
 
 
 class NumericMechanism(Mechanism):
-    """A mechanism whose reports estimate the mean of x in each class, where x is a number or a square.
-
-    Attributes
-    ----------
-    domain : NumericDomain
-    estimates_prior : bool
-        Whether reports estimate the class prior too. If not, other questions must estimate it, because
-        class means are divided by it.
-    """
+    """A mechanism whose reports estimate the mean of x in each class, where x is a number or a square."""
 
     estimates_prior: ClassVar[bool] = False
+    """Whether reports estimate the class prior too. If not, other questions must estimate it, because
+    class means are divided by it."""
     domain: NumericDomain
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:

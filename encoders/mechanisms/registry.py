@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from encoders.errors import SurveyError
 from encoders.mechanisms.direct import DE
@@ -30,6 +30,17 @@ NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
 """The mechanisms for numbers."""
 
 _ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
+
+TITLES = {
+    "DE": "direct encoding",
+    "SUE": "symmetric unary encoding",
+    "OUE": "optimised unary encoding",
+    "SHE": "summation with histogram encoding",
+    "THE": "thresholding with histogram encoding",
+    "SS": "subset selection",
+    "count_table": "noisy counts of the rows of silos",
+}
+"""The full names of mechanisms with abbreviated names, for people."""
 
 
 def check_name(name: str) -> str:
@@ -76,3 +87,9 @@ def _check_plan_entry(name: object, known: Mapping[str, object], parameters: obj
         raise SurveyError(f"mechanism {name!r} is not one of {', '.join(known)}")
     if not isinstance(parameters, Mapping):
         raise SurveyError(f"{name} tables must be an object")
+
+
+def explain_mechanisms(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each abbreviated mechanism among the names."""
+    used = {name.partition("(")[0] for name in names}
+    return [f"{name}: {title}." for name, title in TITLES.items() if name in used]

@@ -31,23 +31,16 @@ class SupportCounters:
 
     One bit belongs to the true value; all other bits have the same probability. The bits are independent.
     If the number of ones is fixed, all sets of that many other bits have the same probability instead.
-
-    Attributes
-    ----------
-    length : int
-        Number of bits d; bit i is bit i % 8 of byte i // 8.
-    off : Fraction
-        Probability that a bit is 1 if it is not the true value's.
-    own : pair of Fraction
-        Least and greatest probability that the bit of the true value is 1.
-    ones : int or None
-        Number of bits that are 1, if it is fixed.
     """
 
     length: int
+    """Number of bits d; bit i is bit i % 8 of byte i // 8."""
     off: Fraction
+    """Probability that a bit is 1 if it is not the true value's."""
     own: tuple[Fraction, Fraction]
+    """Least and greatest probability that the bit of the true value is 1."""
     ones: int | None = None
+    """Number of bits that are 1, if it is fixed."""
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:

@@ -45,41 +45,28 @@ QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompiledPlan(Generic[QuestionT]):
-    """A compiled survey; :class:`~encoders.survey.plan.Plan` is a survey of people.
-
-    Attributes
-    ----------
-    id : str
-        The survey's id.
-    epsilon : Decimal
-        Nominal privacy budget of one report.
-    label : Label
-    features : tuple of Feature
-    questions : tuple of questions
-    family : str
-        Id of the first of several rounds. By default the survey's own id.
-    enrolment : str
-        "open": anybody may answer. "token": those with an invitation, see :mod:`encoders.survey.invitation`.
-    texts_digest : str
-        SHA-256 of the survey's texts, in hexadecimal; empty if it has none.
-    texts : SurveyTexts or None
-        The survey's texts, if they are at hand: a plan that is read alone has only their digest.
-    json : bytes
-        Canonical form; its SHA-256 is the digest in every report.
-    """
+    """A compiled survey; :class:`~encoders.survey.plan.Plan` is a survey of people."""
 
     max_report_bytes: ClassVar[int] = MAX_REPORT_BYTES
 
     id: str
+    """The survey's id."""
     epsilon: Decimal
+    """Nominal privacy budget of one report."""
     label: Label
     features: tuple[Feature, ...]
     questions: tuple[QuestionT, ...]
     family: str = ""
+    """Id of the first of several rounds. By default the survey's own id."""
     enrolment: str = OPEN
+    """"open": anybody may answer. "token": those with an invitation, see
+    :mod:`encoders.survey.invitation`."""
     texts_digest: str = ""
+    """SHA-256 of the survey's texts, in hexadecimal; empty if it has none."""
     texts: SurveyTexts | None = field(default=None, repr=False)
+    """The survey's texts, if they are at hand: a plan that is read alone has only their digest."""
     json: bytes = field(init=False, repr=False)
+    """Canonical form; its SHA-256 is the digest in every report."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.json == other.json

@@ -12,49 +12,32 @@ from encoders.survey.texts import values_with_texts
 
 @dataclass(frozen=True)
 class EntryTexts:
-    """The texts of the label, or of one entry of the row.
-
-    Attributes
-    ----------
-    title : str
-        The question; the name if there is no text.
-    help : str
-        An explanation. It is empty if the author wrote no explanation.
-    values : mapping of str to str
-        The text of each value to choose from, in the survey's order. ``(missing)``, if it is there, stands
-        for a missing answer, which an application passes as None. Empty for a number.
-    """
+    """The texts of the label, or of one entry of the row."""
 
     title: str
+    """The question; the name if there is no text."""
     help: str
+    """An explanation. It is empty if the author wrote no explanation."""
     values: Mapping[str, str]
+    """The text of each value to choose from, in the survey's order. ``(missing)``, if it is there, stands
+    for a missing answer, which an application passes as None. Empty for a number."""
 
 
 @dataclass(frozen=True)
 class DisplayTexts:
-    """The texts of a survey in one language: plain text, to display as it is.
-
-    Attributes
-    ----------
-    language : str
-        The language of the survey that fits the requested one best; empty if there are no texts.
-    title : str
-        The title of the survey; its id if there is no text.
-    help : str
-        An explanation of the survey. It is empty if the author wrote no explanation.
-    about : mapping of str to str
-        The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``.
-    label : EntryTexts
-    features : mapping of str to EntryTexts
-        The texts of each entry of the row, by name.
-    """
+    """The texts of a survey in one language: plain text, to display as it is."""
 
     language: str
+    """The language of the survey that fits the requested one best; empty if there are no texts."""
     title: str
+    """The title of the survey; its id if there is no text."""
     help: str
+    """An explanation of the survey. It is empty if the author wrote no explanation."""
     about: Mapping[str, str]
+    """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``."""
     label: EntryTexts
     features: Mapping[str, EntryTexts]
+    """The texts of each entry of the row, by name."""
 
 
 def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:

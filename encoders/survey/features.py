@@ -21,17 +21,11 @@ _MAX_LISTED_VALUES = 12
 
 @dataclass(frozen=True)
 class Label:
-    """The label of a survey: the class attribute, with its public list of values.
-
-    Attributes
-    ----------
-    name : str
-    values : tuple of str
-        The k class labels, in the order of their codes.
-    """
+    """The label of a survey: the class attribute, with its public list of values."""
 
     name: str
     values: tuple[str, ...]
+    """The k class labels, in the order of their codes."""
     _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -50,19 +44,12 @@ class Label:
 
 @dataclass(frozen=True)
 class CategoricalFeature:
-    """A feature with a public list of values.
-
-    Attributes
-    ----------
-    name : str
-    values : tuple of str
-    missing : str
-        "category": a missing value is one more category. "error": it is refused.
-    """
+    """A feature with a public list of values."""
 
     name: str
     values: tuple[str, ...]
     missing: str = "error"
+    """"category": a missing value is one more category. "error": it is refused."""
     kind: ClassVar[str] = "categorical"
     _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 

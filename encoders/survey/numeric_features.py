@@ -21,21 +21,14 @@ Real = TypeVar("Real", float, "FloatArray")
 
 @dataclass(frozen=True)
 class BinnedFeature:
-    """A number that is coded as the index of its bin between public edges.
-
-    Attributes
-    ----------
-    name : str
-    edges : tuple of str
-        bins + 1 increasing decimal strings. A bin includes its lower edge. Numbers beyond the first or last
-        edge are clipped to the first or last bin.
-    missing : str
-        As for categories; NaN counts as missing. Infinity is refused.
-    """
+    """A number that is coded as the index of its bin between public edges."""
 
     name: str
     edges: tuple[str, ...]
+    """bins + 1 increasing decimal strings. A bin includes its lower edge. Numbers beyond the first or last
+    edge are clipped to the first or last bin."""
     missing: str = "error"
+    """As for categories; NaN counts as missing. Infinity is refused."""
     kind: ClassVar[str] = "binned"
     _inner: tuple[float, ...] = field(init=False, repr=False, compare=False, default=())
 
@@ -90,20 +83,14 @@ class NumericFeature:
     """A number, clipped to public bounds and normalised to [-1, 1] (Yilmaz et al. 2019, section 3.2).
 
     Its code u stands for x = (u - GRID) / GRID; a missing number is one more code, the last.
-
-    Attributes
-    ----------
-    name : str
-    low, high : str
-        The public bounds, as decimal strings; numbers beyond them are clipped.
-    missing : str
-        As for categories; NaN counts as missing. Infinity is refused.
     """
 
     name: str
     low: str
     high: str
+    """The public bounds, as decimal strings; numbers beyond them are clipped."""
     missing: str = "error"
+    """As for categories; NaN counts as missing. Infinity is refused."""
     kind: ClassVar[str] = "numeric"
 
     @property

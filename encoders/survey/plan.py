@@ -28,18 +28,12 @@ MAX_HTML_QUESTIONS = 20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(CompiledPlan[Question]):
-    """A compiled survey that people answer.
-
-    Attributes
-    ----------
-    projection : Projection or None
-        Computes some of the features from other numbers of the row.
-    validation : Validation or None
-        A model that devices validate. Label and features are then whether its predictions are right.
-    """
+    """A compiled survey that people answer."""
 
     projection: Projection | None = None
+    """Computes some of the features from other numbers of the row."""
     validation: Validation | None = None
+    """A model that devices validate. Label and features are then whether its predictions are right."""
 
     def __post_init__(self) -> None:
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
@@ -152,8 +146,6 @@ class Plan(CompiledPlan[Question]):
     def question_probability(self, question: Question) -> float:
         """Return the probability that a person is asked this question."""
         return question.weight / sum(each.weight for each in self.questions)
-
-    clipped, chance = clipped_names, question_probability  # the former names, for one release
 
     @cached_property
     def _limits(self) -> Sequence[int]:

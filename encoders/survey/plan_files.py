@@ -122,3 +122,31 @@ def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> Su
     known = name in [feature.name for feature in features]
     line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))
     return type(error)(error.why, error.field, line)
+
+
+def read_survey_text(path: Path) -> str:
+    """Read an authored survey as text.
+
+    Raises
+    ------
+    SurveyError
+        If the file cannot be read as text, or is a plan, a model or a snapshot.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
+    if text.lstrip().startswith("{"):
+        raise SurveyError(
+            f"{path.name}: is {_describe_json(text)}; give the TOML survey that it was made from"
+        )
+    return text
+
+
+def _describe_json(text: str) -> str:
+    """Return a description of a JSON file: which of the project's files it is."""
+    if '"ldp-bayes model"' in text:
+        return "a model of ldp-train"
+    if '"ldp-bayes snapshot"' in text:
+        return "a snapshot"
+    return "a compiled plan" if '"format"' in text else "JSON, and a survey file is TOML"

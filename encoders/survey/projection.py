@@ -34,21 +34,14 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{0,5}[1-9])?")
 
 @dataclass(frozen=True)
 class Component:
-    """One weighted sum.
-
-    Attributes
-    ----------
-    name : str
-        Name of the feature that this component computes.
-    weights : tuple of str
-        One for each input, as canonical decimal strings of at most 6 decimals.
-    offset : str
-        Added to the sum; a decimal string like the weights.
-    """
+    """One weighted sum."""
 
     name: str
+    """Name of the feature that this component computes."""
     weights: tuple[str, ...]
+    """One for each input, as canonical decimal strings of at most 6 decimals."""
     offset: str = "0"
+    """Added to the sum; a decimal string like the weights."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
@@ -61,11 +54,6 @@ class Projection:
 
     With the weights W_j and the offset B in millionths, and the inputs' codes c_j + GRID, a component is
     (sum_j W_j c_j + B GRID) / (10^6 GRID): a sum of integers below 2^53, divided once in IEEE doubles.
-
-    Attributes
-    ----------
-    inputs : tuple of NumericFeature
-    components : tuple of Component
     """
 
     inputs: tuple[NumericFeature, ...]

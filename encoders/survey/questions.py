@@ -36,38 +36,26 @@ MEAN, SQUARE = 1, 2
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question of a plan.
-
-    Attributes
-    ----------
-    index : int
-        Index in the plan, which reports contain.
-    label : Label
-    feature_indices : tuple of int
-        Indices of the features in the plan: none for the label question, several for `laplace` and for
-        discrete features that share a question.
-    asked_features : tuple of Feature
-        These features.
-    weight : int
-        The question is drawn with probability weight / (sum of all weights).
-    mechanism : Mechanism
-    moment : int or None
-        MEAN or SQUARE if a number or its square is asked for; None for discrete features.
-    projection : Projection or None
-        The plan's projection, which computes some of the features.
-    validation : Validation or None
-        The plan's model, if it validates one. Label and features are then whether its predictions are right.
-    """
+    """One question of a plan."""
 
     index: int
+    """Index in the plan, which reports contain."""
     label: Label
     feature_indices: tuple[int, ...]
+    """Indices of the features in the plan: none for the label question, several for `laplace` and for
+    discrete features that share a question."""
     asked_features: tuple[Feature, ...]
+    """These features."""
     weight: int
+    """The question is drawn with probability weight / (sum of all weights)."""
     mechanism: Mechanism
     moment: int | None = None
+    """MEAN or SQUARE if a number or its square is asked for; None for discrete features."""
     projection: Projection | None = None
+    """The plan's projection, which computes some of the features."""
     validation: Validation | None = None
+    """The plan's model, if it validates one. Label and features are then whether its predictions are
+    right."""
 
     @property
     def feature(self) -> Feature | None:

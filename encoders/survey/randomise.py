@@ -16,22 +16,15 @@ from encoders.survey.report_id import draw_report_id, report_id_prefix
 
 
 class RandomisedReport(NamedTuple):
-    """One randomised answer. Only `report` leaves the device.
-
-    Attributes
-    ----------
-    question : Question
-        The one question that is answered.
-    truth : int or tuple of int
-        The true answer, as an input of the question's mechanism.
-    payload, report : bytes
-        The randomised answer alone, and the whole report.
-    """
+    """One randomised answer. Only `report` leaves the device."""
 
     question: Question
+    """The one question that is answered."""
     truth: Any
+    """The true answer, as an input of the question's mechanism."""
     payload: bytes
     report: bytes
+    """The randomised answer alone, and the whole report."""
 
     def __repr__(self) -> str:
         # logs may contain a repr, so it has neither the true answer nor the report

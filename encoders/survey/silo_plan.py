@@ -31,14 +31,7 @@ _CANONICAL_INTEGER = re.compile(r"[1-9][0-9]{0,38}")
 
 @dataclass(frozen=True, kw_only=True)
 class SiloQuestion:
-    """The one question of a silo survey: the counts of every feature's values with the label.
-
-    Attributes
-    ----------
-    label : Label
-    asked_features : tuple of Feature
-    mechanism : CountTable
-    """
+    """The one question of a silo survey: the counts of every feature's values with the label."""
 
     index: ClassVar[int] = 0
     name: ClassVar[str] = "counts"
@@ -89,25 +82,18 @@ class SiloQuestion:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SiloPlan(CompiledPlan[SiloQuestion]):
-    """A compiled survey that silos answer; it is no :class:`~encoders.survey.plan.Plan` of people.
-
-    Attributes
-    ----------
-    rows : int
-        The most rows that one message may count.
-    rows_per_person : int
-        The most rows of one person among them.
-    scale : Fraction
-        Scale of the noise, in rows; by default the least that is epsilon-differentially private.
-    """
+    """A compiled survey that silos answer; it is no :class:`~encoders.survey.plan.Plan` of people."""
 
     max_report_bytes: ClassVar[int] = MAX_MESSAGE_BYTES
     projection: ClassVar[None] = None
     validation: ClassVar[None] = None
 
     rows: int
+    """The most rows that one message may count."""
     rows_per_person: int = 1
+    """The most rows of one person among them."""
     scale: Fraction = Fraction(0)
+    """Scale of the noise, in rows; by default the least that is epsilon-differentially private."""
     questions: tuple[SiloQuestion, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -30,34 +30,23 @@ _SURVEY_KEYS = {"id", "epsilon", "kind", "rows", "rows_per_person", "family", "e
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSurvey:
-    """An authored survey of silos, checked but not yet compiled.
-
-    Attributes
-    ----------
-    id : str
-    epsilon : Decimal
-        Privacy budget of one message.
-    label : Label
-    features : tuple of Feature
-    rows : int
-        The most rows that one message may count.
-    rows_per_person : int
-        The most rows of one person among them.
-    family, enrolment, texts
-        See :class:`~encoders.survey.compiled_plan.CompiledPlan`.
-    """
+    """An authored survey of silos, checked but not yet compiled."""
 
     kind: ClassVar[str] = SILO
 
     id: str
     epsilon: Decimal
+    """Privacy budget of one message."""
     label: Label
     features: tuple[Feature, ...]
     rows: int
+    """The most rows that one message may count."""
     rows_per_person: int = 1
+    """The most rows of one person among them."""
     family: str = ""
     enrolment: str = OPEN
     texts: SurveyTexts | None = None
+    """`family`, `enrolment` and `texts`: see :class:`~encoders.survey.compiled_plan.CompiledPlan`."""
 
     def compile(self) -> SiloPlan:
         """Return the plan; its noise has the least scale that is epsilon-differentially private.

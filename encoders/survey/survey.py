@@ -20,54 +20,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """An authored survey, checked but not yet compiled.
-
-    Attributes
-    ----------
-    id : str
-    epsilon : Decimal
-        Privacy budget of one report.
-    label : Label
-    features : tuple of Feature
-    weights : tuple of int
-        Public weights of the questions: the label's first, then each feature's. The label's weight is None
-        if the author gives none. The label is then asked for alone if no other question estimates its
-        prior, or if few `users` are expected.
-    frequency : str
-        Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each.
-    numeric : str
-        Mechanism of numbers, or "auto".
-    projection : Projection or None
-        Computes some of the features from other numbers of the row.
-    family : str
-        See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id.
-    enrolment : str
-        Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`.
-    users : int or None
-        Number of people who are expected to answer, if the author gives it. It determines the label's weight
-        if the author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`.
-    validation : Validation or None
-        A model that devices validate, see :meth:`with_validation`.
-    texts : SurveyTexts or None
-        What people read when they are asked.
-    kind : str
-        "local", or "central" for a curator. A survey of a curator is not compiled, and its epsilon not used.
-    """
+    """An authored survey, checked but not yet compiled."""
 
     id: str
     epsilon: Decimal
+    """Privacy budget of one report."""
     label: Label
     features: tuple[Feature, ...]
     weights: tuple[int | None, ...]
+    """Public weights of the questions: the label's first, then each feature's. The label's weight is None
+    if the author gives none. The label is then asked for alone if no other question estimates its
+    prior, or if few `users` are expected."""
     frequency: str = "auto"
+    """Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each."""
     numeric: str = "auto"
+    """Mechanism of numbers, or "auto"."""
     projection: Projection | None = None
+    """Computes some of the features from other numbers of the row."""
     family: str = ""
+    """See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id."""
     enrolment: str = OPEN
+    """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
     users: int | None = None
+    """Number of people who are expected to answer, if the author gives it. It determines the label's
+    weight if the author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`."""
     validation: Validation | None = None
+    """A model that devices validate, see :meth:`with_validation`."""
     texts: SurveyTexts | None = None
+    """What people read when they are asked."""
     kind: str = LOCAL
+    """One of "local", or "central" for a curator. A survey of a curator is not compiled, and its epsilon not
+    used."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:

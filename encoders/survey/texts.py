@@ -46,18 +46,13 @@ class TextProblem(NamedTuple):
 
 @dataclass(frozen=True)
 class EntryNames:
-    """The names and values of a survey that may have texts.
-
-    Attributes
-    ----------
-    label : collection of str
-        The values of the label.
-    features : mapping of str to collection of str, or None
-        For each entry of a row, the values that may have a text; None if they are not known.
-    """
+    """The names and values of a survey that may have texts."""
 
     label: Collection[str]
+    """The values of the label."""
     features: Mapping[str, Collection[str] | None]
+    """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
+    to collection of str, or None."""
 
     @classmethod
     def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
@@ -73,18 +68,12 @@ def values_with_texts(feature: Feature) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SurveyTexts:
-    """The texts of a survey, as they are in the survey file.
-
-    Attributes
-    ----------
-    about : mapping of str to str
-        The entries of [about].
-    languages : mapping of language tag to mapping
-        The tables [texts.TAG], in the author's order.
-    """
+    """The texts of a survey, as they are in the survey file."""
 
     about: Mapping[str, str]
+    """The entries of [about]."""
     languages: Mapping[str, Mapping[str, Any]]
+    """The tables [texts.TAG], in the author's order."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SurveyTexts) and self.json == other.json

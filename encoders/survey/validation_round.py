@@ -35,34 +35,23 @@ Scores = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """A model that devices validate, with all of its features and with the first k of them.
-
-    Attributes
-    ----------
-    label : Label
-        The label that the model predicts.
-    features : tuple of Feature
-        The features that code a row; scores have the same order.
-    order : tuple of int
-        Indices of the features that the model uses, the most relevant first.
-    top_k : tuple of int
-        Numbers k of first features with which the model is validated too: increasing, and less than all.
-    prior : tuple of int
-        A score for each label.
-    scores : tuple of Scores
-        For each feature a table with a row per code and a column per label. A number has a row for each of
-        BINS parts of its range, then one for a missing number.
-    projection : Projection or None
-        Computes some of the features from other numbers of the row.
-    """
+    """A model that devices validate, with all of its features and with the first k of them."""
 
     label: Label
+    """The label that the model predicts."""
     features: tuple[Feature, ...]
+    """The features that code a row; scores have the same order."""
     order: tuple[int, ...]
+    """Indices of the features that the model uses, the most relevant first."""
     top_k: tuple[int, ...]
+    """Numbers k of first features with which the model is validated too: increasing, and less than all."""
     prior: tuple[int, ...]
+    """A score for each label."""
     scores: tuple[Scores, ...]
+    """For each feature a table with a row per code and a column per label. A number has a row for each of
+    BINS parts of its range, then one for a missing number."""
     projection: Projection | None = None
+    """Computes some of the features from other numbers of the row."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:

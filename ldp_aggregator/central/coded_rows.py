@@ -24,23 +24,16 @@ class CodedRows:
 
     Any number of rows is valid, also zero, and so are rows of one class only: an error that depended on the
     rows would reveal them.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-        The public features of the survey.
-    k : int
-        The public number of classes, at least 2.
-    codes : (m, F) array
-        Codes of the values, see :func:`~ldp_aggregator.rows.encode_table.encode_table`.
-    labels : (m,) array
-        Codes of the labels.
     """
 
     features: tuple[Feature, ...]
+    """The public features of the survey."""
     k: int
+    """The public number of classes, at least 2."""
     codes: IntArray
+    """Codes of the values, see :func:`~ldp_aggregator.rows.encode_table.encode_table`. Shape (m, F)."""
     labels: IntArray
+    """Codes of the labels. Shape (m,)."""
 
     def __post_init__(self) -> None:
         if self.k < 2:

@@ -25,18 +25,12 @@ _ROUNDING = 1 + 2.0**-40
 
 @dataclass(frozen=True)
 class Design:
-    """The public coordinates of the features of a survey.
-
-    Attributes
-    ----------
-    blocks : tuple of (codes, coordinates) arrays
-        One per feature.
-    constant : float
-        The last coordinate of every row.
-    """
+    """The public coordinates of the features of a survey."""
 
     blocks: tuple[FloatArray, ...]
+    """One per feature. Tuple of (codes, coordinates) arrays."""
     constant: float
+    """The last coordinate of every row."""
 
     @classmethod
     def from_features(cls, features: Sequence[Feature]) -> Design:

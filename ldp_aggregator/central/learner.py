@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.exact import draw_laplace
+from encoders.exact_samplers import draw_laplace
 from encoders.randomness import RandomSource, SystemEntropy
-from ldp_aggregator.central.budget import Promise, Spending
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import LinearModel, fit_linear
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes, fit_naive_bayes
+from ldp_aggregator.central.promise import Promise, Spending
 from ldp_aggregator.central.tree import DecisionTree, fit_tree
 
 AUTO, NAIVE_BAYES, LINEAR, TREE = "auto", "nb", "linear", "tree"
@@ -30,25 +30,16 @@ CentralModel = CentralNaiveBayes | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class Training:
-    """The result of a training.
-
-    Attributes
-    ----------
-    learner : str
-        "nb", "linear" or "tree".
-    model : CentralNaiveBayes, LinearModel or DecisionTree
-    promise : Promise
-    spendings : tuple of Spending
-        What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly.
-    expected_rows : int
-        The public or noisy number of rows.
-    """
+    """The result of a training."""
 
     learner: str
+    """One of "nb", "linear" or "tree"."""
     model: CentralModel
     promise: Promise
     spendings: tuple[Spending, ...]
+    """What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly."""
     expected_rows: int
+    """The public or noisy number of rows."""
 
     @property
     def delta(self) -> Fraction:

@@ -25,30 +25,23 @@ class LedgerError(CentralError):
 
 
 @dataclass(frozen=True)
-class Request:
-    """A training as the ledger knows it.
-
-    Attributes
-    ----------
-    rows : tuple of str
-        Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
-        rows: a file with another blank line, or with rows in another order, has the same rows.
-    command : str
-        A digest of everything else that determines the training.
-    epsilon, delta : Fraction
-        What the training spends.
-    """
+class TrainingRequest:
+    """A training as the ledger knows it."""
 
     rows: tuple[str, str]
+    """Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
+    rows: a file with another blank line, or with rows in another order, has the same rows."""
     command: str
+    """A digest of everything else that determines the training."""
     epsilon: Fraction
     delta: Fraction
+    """What the training spends."""
 
-    def has_rows_of(self, other: Request) -> bool:
+    def has_rows_of(self, other: TrainingRequest) -> bool:
         """Return whether two trainings have the same rows."""
         return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
 
-    def is_repetition_of(self, other: Request) -> bool:
+    def is_repetition_of(self, other: TrainingRequest) -> bool:
         """Return whether two requests are one training, and so get the same model.
 
         No learner depends on the order of rows, so fresh noise for rows in another order would spend again.
@@ -60,7 +53,7 @@ class Request:
 class Entry:
     """An amount that was committed on a day (UTC), and the finished model if there is one."""
 
-    request: Request
+    request: TrainingRequest
     date: str
     model: str | None = None
 
@@ -81,31 +74,22 @@ class Entry:
         """Return the entry of the JSON form."""
         epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
         file, content = document["rows"]
-        request = Request((file, content), document["command"], epsilon, delta)
+        request = TrainingRequest((file, content), document["command"], epsilon, delta)
         return cls(request, document["date"], document["model"])
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The content of a ledger.
-
-    Attributes
-    ----------
-    name : str
-        The curator's name for the rows.
-    adjacency : str
-    rows_per_person : int
-        Amounts add up for these neighbours only, so all trainings share them.
-    cap, delta_cap : Fraction
-        The total epsilon and the total delta that may be spent.
-    entries : tuple of Entry
-    """
+    """The content of a ledger."""
 
     name: str
+    """The curator's name for the rows."""
     adjacency: str
     rows_per_person: int
+    """Amounts add up for these neighbours only, so all trainings share them."""
     cap: Fraction
     delta_cap: Fraction
+    """The total epsilon and the total delta that may be spent."""
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -118,7 +102,7 @@ class Ledger:
         """The sum of the deltas."""
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
-    def find_model(self, request: Request) -> bytes | None:
+    def find_model(self, request: TrainingRequest) -> bytes | None:
         """Return the finished model of a training, or None if it has not finished."""
         models = (entry.model for entry in self.entries if entry.request.is_repetition_of(request))
         found = next((model for model in models if model is not None), None)

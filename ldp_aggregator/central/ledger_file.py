@@ -25,7 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, Request
+from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"
@@ -34,29 +34,19 @@ _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, Zer
 
 @dataclass(frozen=True)
 class LedgerTerms:
-    """What a command states about a ledger.
-
-    Attributes
-    ----------
-    name : str
-    adjacency : str
-    rows_per_person : int
-    cap : Fraction, optional
-        A new total epsilon. Without it the total stays; that of a new ledger is the epsilon of its first
-        training.
-    delta_cap : Fraction, optional
-        A new total delta. Without it the total stays; that of a new ledger is the delta of its first
-        training, and at least LEAST_DELTA_CAP.
-    rows_changed : bool
-        Whether the rows may differ from those of the earlier trainings. Their amounts still count.
-    """
+    """What a command states about a ledger."""
 
     name: str
     adjacency: str
     rows_per_person: int
     cap: Fraction | None = None
+    """A new total epsilon. Without it the total stays; that of a new ledger is the epsilon of its first
+    training."""
     delta_cap: Fraction | None = None
+    """A new total delta. Without it the total stays; that of a new ledger is the delta of its first
+    training, and at least LEAST_DELTA_CAP."""
     rows_changed: bool = False
+    """Whether the rows may differ from those of the earlier trainings. Their amounts still count."""
 
 
 def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
@@ -82,7 +72,7 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
 
 
 def train_once(
-    path: Path, terms: LedgerTerms, request: Request, make_model: Callable[[], bytes]
+    path: Path, terms: LedgerTerms, request: TrainingRequest, make_model: Callable[[], bytes]
 ) -> tuple[bytes, Ledger]:
     """Return the model of a request and the ledger; train it only if the ledger has no such model.
 
@@ -91,7 +81,7 @@ def train_once(
     path : path
         The ledger.
     terms : LedgerTerms
-    request : Request
+    request : TrainingRequest
     make_model : callable
         Trains, and returns the UTF-8 bytes of a model file. It is called after the amount was committed.
         If it fails, the amount stays spent.
@@ -123,7 +113,7 @@ def train_once(
         return model, ledger  # 4.
 
 
-def _make_ledger(terms: LedgerTerms, request: Request) -> Ledger:
+def _make_ledger(terms: LedgerTerms, request: TrainingRequest) -> Ledger:
     return Ledger(
         name=terms.name,
         adjacency=terms.adjacency,
@@ -141,7 +131,7 @@ def _state_caps(ledger: Ledger, terms: LedgerTerms) -> Ledger:
     )
 
 
-def _check_caps(path: Path, ledger: Ledger, request: Request) -> None:
+def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
     """Raise LedgerError if the amounts, with those of the last entry, exceed a cap."""
     if ledger.spent > ledger.cap:
         before = ledger.spent - request.epsilon
@@ -158,7 +148,7 @@ def _check_caps(path: Path, ledger: Ledger, request: Request) -> None:
         )
 
 
-def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Request) -> None:
+def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: TrainingRequest) -> None:
     if ledger.name != terms.name:
         raise LedgerError(f"{path}: is the ledger of other rows, which are called {ledger.name!r}")
     if (ledger.adjacency, ledger.rows_per_person) != (terms.adjacency, terms.rows_per_person):
@@ -173,7 +163,7 @@ def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Reques
         )
 
 
-def _refuse_same_rows(path: Path, request: Request) -> None:
+def _refuse_same_rows(path: Path, request: TrainingRequest) -> None:
     """Raise LedgerError if another ledger in the folder is of the same rows: amounts would not add up."""
     for other in sorted(path.parent.glob("*" + SUFFIX)):
         if other.name == path.name or other.is_symlink() or not other.is_file():
@@ -187,7 +177,7 @@ def _refuse_same_rows(path: Path, request: Request) -> None:
                 )
 
 
-def _undo_if_same_rows(path: Path, request: Request, found: Ledger | None) -> None:
+def _undo_if_same_rows(path: Path, request: TrainingRequest, found: Ledger | None) -> None:
     """Look again for other ledgers of the same rows, and undo the last commit if there is one.
 
     Two first trainings under two names may each have found no other ledger. Each looks again after its

@@ -18,10 +18,10 @@ from encoders.randomness import RandomSource
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.ball_noise import add_cover_noise, bound_tail_delta, draw_ball_noise
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.losses import SHARPNESS, Loss, choose_loss
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
 
 COVER_SHARE = Fraction(1, 100)
@@ -35,19 +35,12 @@ _ROUNDING = 2.0**-52
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Scores that are linear in a row's coordinates.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-    k : int
-    weights : (columns, k - 1) array
-        Released: multiples of 2^-40.
-    """
+    """Scores that are linear in a row's coordinates."""
 
     features: tuple[Feature, ...]
     k: int
     weights: FloatArray
+    """Released: multiples of 2^-40. Shape (columns, k - 1)."""
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""

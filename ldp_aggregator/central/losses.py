@@ -52,10 +52,6 @@ class SoftMaxHinge:
     """The loss ln(sum_j e^(tau (s_j - s_y + [j != y]))) / tau of a row with the label y and k scores.
 
     The scores of the classes add up to zero; they have k - 1 coordinates in an orthonormal basis.
-
-    Attributes
-    ----------
-    k : int
     """
 
     k: int

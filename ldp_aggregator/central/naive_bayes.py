@@ -11,9 +11,9 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.count_tables import measure_tables
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.selection import feature_count, select_features
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
@@ -28,27 +28,19 @@ SELECTION_SHARE = Fraction(3, 10)
 
 @dataclass(frozen=True)
 class CentralNaiveBayes:
-    """A Naive Bayes classifier from noisy tables.
-
-    Attributes
-    ----------
-    prior : (k,) array
-        P(label).
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature; it is the same for all labels if the feature was not selected.
-    selected : tuple of int
-        Indices of the features that were measured.
-    tables : tuple of NoisyTable
-        Their tables, which may be released too.
-    classes : ClassCounts
-        The class counts, with the variance of their noise.
-    """
+    """A Naive Bayes classifier from noisy tables."""
 
     prior: FloatArray
+    """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature; it is the same for all labels if the feature was not selected.
+    Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
+    """Indices of the features that were measured."""
     tables: tuple[NoisyTable, ...]
+    """Their tables, which may be released too."""
     classes: ClassCounts
+    """The class counts, with the variance of their noise."""
 
 
 def fit_naive_bayes(

@@ -1,7 +1,7 @@
 """Exact discrete Laplace and Gaussian noise for arrays of counts.
 
-All draws are integers from a source of random bytes. The distributions are those of :mod:`encoders.exact`, so
-the same proof of epsilon applies to arrays.
+All draws are integers from a source of random bytes. The distributions are those of
+:mod:`encoders.exact_samplers`, and the same proof of epsilon applies to arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.exact import draw_bernoulli_exp, draw_laplace
+from encoders.exact_samplers import draw_bernoulli_exp, draw_laplace
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import BoolArray, IntArray
 from ldp_aggregator.central.coded_rows import CentralError
@@ -30,8 +30,8 @@ _DELTA_TOO_SMALL = (
 def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> IntArray:
     """Return `count` independent draws of discrete Laplace noise, shape (count,).
 
-    P[z] is proportional to e^(-|z| / scale). It is the sampler of :func:`encoders.exact.draw_laplace`, run in
-    lanes; a lane that rejects its draw starts again.
+    P[z] is proportional to e^(-|z| / scale). It is the sampler of
+    :func:`encoders.exact_samplers.draw_laplace`, run in lanes; a lane that rejects its draw starts again.
     """
     if scale.numerator > _MAX_NUMERATOR or scale.denominator > _MAX_NUMERATOR:
         return np.array([draw_laplace(scale, source) for _ in range(count)], dtype=np.int64)

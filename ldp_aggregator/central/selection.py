@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from encoders.exact import permute_and_flip
+from encoders.exact_samplers import permute_and_flip
 from encoders.randomness import RandomSource
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.count_tables import exact_tables

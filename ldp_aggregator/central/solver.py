@@ -40,27 +40,18 @@ _HESSIAN_WORK = 1 << 33
 
 @dataclass(frozen=True)
 class Objective:
-    """sum_i loss(x_i W, y_i) + (ridge / 2) ||W||^2 + <linear, W>, for W of shape (columns, scores).
-
-    Attributes
-    ----------
-    design : Design
-    columns : sequence of (m,) arrays
-        Codes of the features.
-    labels : (m,) array
-    loss : Loss
-    ridge : float
-        lambda.
-    linear : (columns, scores) array
-        The noise b.
-    """
+    """sum_i loss(x_i W, y_i) + (ridge / 2) ||W||^2 + <linear, W>, for W of shape (columns, scores)."""
 
     design: Design
     columns: Sequence[IntArray]
+    """Codes of the features. Sequence of (m,) arrays."""
     labels: IntArray
+    """Shape (m,)."""
     loss: Loss
     ridge: float
+    """lambda."""
     linear: FloatArray
+    """The noise b. Shape (columns, scores)."""
 
     def value(self, weights: FloatArray, scores: FloatArray) -> float:
         """Return the objective at weights with these scores."""

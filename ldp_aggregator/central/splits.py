@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.exact import draw_below, draw_bernoulli_exp
+from encoders.exact_samplers import draw_below, draw_bernoulli_exp
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
@@ -29,16 +29,10 @@ _MAX_ROWS_IN_WORDS = 1 << 20
 
 @dataclass(frozen=True)
 class Split:
-    """The test low <= code <= high of one feature.
-
-    Attributes
-    ----------
-    feature : int
-        The index of the feature.
-    low, high : int
-    """
+    """The test low <= code <= high of one feature."""
 
     feature: int
+    """The index of the feature."""
     low: int
     high: int
 
@@ -129,8 +123,9 @@ def _count_inside(
 def choose_split(scores: SplitScores, epsilon: Fraction, by_hits: bool, source: RandomSource) -> int:
     """Return the index of a good test; epsilon-differentially private.
 
-    Permute-and-flip as in :func:`encoders.exact.permute_and_flip`, with fractions that are not reduced. Both
-    scores are monotone, so the rate is epsilon / sensitivity: epsilon for hits, epsilon / 2 for Gini.
+    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`, with fractions that are not
+    reduced. Both scores are monotone, so the rate is epsilon / sensitivity: epsilon for hits, epsilon / 2
+    for Gini.
     """
     rate = epsilon if by_hits else epsilon / 2
     tops, bottoms = scores.tops, scores.bottoms

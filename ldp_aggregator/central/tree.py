@@ -17,9 +17,9 @@ import numpy as np
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import RandomSource
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.budget import Spending
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.noise import draw_laplace_array
+from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.splits import Split, choose_split, list_splits, split_columns, split_scores
 
 ROWS_PER_LEAF = 60
@@ -40,21 +40,14 @@ def tree_depth(expected_rows: int, epsilon: Fraction) -> int:
 
 @dataclass(frozen=True)
 class DecisionTree:
-    """A complete binary tree; node i has the children 2i + 1 (test fails) and 2i + 2 (test holds).
-
-    Attributes
-    ----------
-    splits : tuple of Split
-        The 2^depth - 1 inner nodes, level by level.
-    leaves : (2^depth, k) array
-        P(label | leaf).
-    counts : (2^depth, k) int array
-        The noisy counts of the leaves.
-    """
+    """A complete binary tree; node i has the children 2i + 1 (test fails) and 2i + 2 (test holds)."""
 
     splits: tuple[Split, ...]
+    """The 2^depth - 1 inner nodes, level by level."""
     leaves: FloatArray
+    """P(label | leaf). Shape (2^depth, k)."""
     counts: IntArray
+    """The noisy counts of the leaves. Shape (2^depth, k)."""
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return log P(label | leaf) of m coded rows, shape (m, k)."""

@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.authoring.toml_edit import read_survey_text
-from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
 from ldp_aggregator.central.learner import AUTO, LEARNERS, NAIVE_BAYES
 from ldp_aggregator.central.ledger import Ledger
 from ldp_aggregator.central.ledger_file import (
@@ -27,9 +26,10 @@ from ldp_aggregator.central.ledger_file import (
     read_ledger,
     train_once,
 )
+from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
@@ -37,7 +37,6 @@ from ldp_aggregator.models.central_training import CuratorTraining, read_curator
 from ldp_aggregator.models.model_document import parse_content
 from ldp_aggregator.results.csv_file import dump_csv
 
-_PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
 _REPEATED = (
     "These are the rows of an earlier training in another order or form, so its model is written again, and "
@@ -75,8 +74,8 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("survey", type=_PATH)
-@click.argument("rows", type=_PATH)
+@click.argument("survey", type=INPUT_FILE)
+@click.argument("rows", type=INPUT_FILE)
 @click.option(
     "--epsilon",
     callback=_amount_parser(MIN_ROW_EPSILON, Fraction(MAX_EPSILON)),

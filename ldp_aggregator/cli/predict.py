@@ -11,8 +11,8 @@ import click
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.models.model_file import load_model
 from ldp_aggregator.rows.csv_rows import read_typed_columns

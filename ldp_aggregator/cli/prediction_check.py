@@ -9,7 +9,7 @@ import numpy as np
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.models.scoring import LogProbabilities
-from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier

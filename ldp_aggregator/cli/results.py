@@ -8,7 +8,7 @@ import click
 
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results

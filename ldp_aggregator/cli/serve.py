@@ -21,6 +21,7 @@ from ldp_aggregator.cli.config import (
     resolve_store_path,
     setting_origins,
 )
+from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.tokens import tokens
 from ldp_aggregator.cli.version_option import version_option
@@ -63,13 +64,13 @@ def main() -> None:
     nargs=-1,
     required=True,
     envvar="LDP_COLLECTOR_SERVE_SURVEYS",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
 )
 @click.option(
     "--config",
     is_eager=True,  # before the options that it sets defaults of
     callback=read_config,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     help="A TOML file with settings named like these options: store, bind, workers, ... and surveys.",
 )
 @click.option(

@@ -15,8 +15,8 @@ from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.output_file import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
 from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file, format_unlabelled

@@ -8,13 +8,13 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from encoders.explain.text import wrap_text
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
-from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
-from ldp_aggregator.estimation.validation_result import ValidationResult
+from ldp_aggregator.estimation.validation_result import GAIN_RANGE, ValidationResult
 from ldp_aggregator.models.privacy_statement import list_questions
 from ldp_aggregator.results.silo_text import (
     SILO_ERRORS,
@@ -23,17 +23,14 @@ from ldp_aggregator.results.silo_text import (
     find_silo_statement,
 )
 from ldp_aggregator.results.table import CLASS_PRIOR, Row, build_table
-from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, format_tables
+from ldp_aggregator.results.terminal_tables import INTERVAL_LEGEND, LEGEND, UNKNOWN, format_tables
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
-_UNKNOWN = "unknown"
 _INTERVALS = (
     "single: it contains the truth 19 times in 20. simultaneous: all contain it at once, 19 times in 20. "
     "The estimates are consistent: at least 0, and they add up to 1."
 )
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
-_GAIN_RANGE = 2.0
-"""Width of the interval of an unknown gain: its whole range."""
 
 
 def format_summary(estimates: Estimates, snapshot: AnySnapshot, compared: Estimates | None = None) -> str:
@@ -157,7 +154,7 @@ def _describe_feature(feature: FeatureResult | NumberResult, label: str, used: b
     if not used:
         notes.append("not selected")
     relevance = str(feature.relevance)
-    explains = f"explains {relevance}" if relevance == _UNKNOWN else f"explains {relevance} of {label}"
+    explains = f"explains {relevance}" if relevance == UNKNOWN else f"explains {relevance} of {label}"
     return _feature_row(feature.name, reports, names, explains, "; ".join(notes))
 
 
@@ -165,7 +162,7 @@ def _format_prior(table: Sequence[Row]) -> list[str]:
     rows = [["", "", "single", "simultaneous"]]
     for row in table:
         if row["statistic"] == CLASS_PRIOR:
-            value = _UNKNOWN if row["estimate"] is None else format(row["estimate"], ".4f")
+            value = UNKNOWN if row["estimate"] is None else format(row["estimate"], ".4f")
             interval = _format_interval(row["low"], row["high"])
             simultaneous = _format_interval(row["simultaneous_low"], row["simultaneous_high"])
             rows.append([f"  {row['class']}", value, interval, simultaneous])
@@ -213,7 +210,7 @@ def _format_validation(validation: Estimates, result: ValidationResult, kept: bo
     ]
     for place, k in enumerate(model.top_k):
         low, high = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
-        interval = f"[{low:+.4f}, {high:+.4f}]" if high - low < _GAIN_RANGE else _UNKNOWN
+        interval = f"[{low:+.4f}, {high:+.4f}]" if high - low < GAIN_RANGE else UNKNOWN
         mark = "selected" if place == result.selected else ""
         rows.append([f"  top {k}", _format_value(float(gains.value[place]), "+.4f"), interval, mark])
     if result.selected is None:
@@ -230,9 +227,9 @@ def _format_validation(validation: Estimates, result: ValidationResult, kept: bo
 
 
 def _format_value(value: float, digits: str) -> str:
-    return format(value, digits) if math.isfinite(value) else _UNKNOWN
+    return format(value, digits) if math.isfinite(value) else UNKNOWN
 
 
 def _format_interval(low: float | None, high: float | None) -> str:
     """Return an interval as text; "unknown" if it is the whole range from 0 to 1."""
-    return _UNKNOWN if low is None or high is None or (low <= 0 and high >= 1) else f"[{low:.4f}, {high:.4f}]"
+    return UNKNOWN if low is None or high is None or (low <= 0 and high >= 1) else f"[{low:.4f}, {high:.4f}]"

@@ -10,7 +10,7 @@ import click
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.output_file import OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (

@@ -14,13 +14,7 @@ _MIN_GZIP_BYTES = 1000
 
 @dataclass(frozen=True)
 class CachedResponse:
-    """A body with its media type, ready to send.
-
-    Attributes
-    ----------
-    body : bytes
-    media_type : str
-    """
+    """A body with its media type, ready to send."""
 
     body: bytes
     media_type: str

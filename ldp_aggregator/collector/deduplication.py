@@ -23,18 +23,12 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """The outcome of one report.
-
-    Attributes
-    ----------
-    status : str
-        "recorded", "duplicate" (the same bytes were counted before: success) or "rejected".
-    error : Rejection or None
-        Why it was rejected.
-    """
+    """The outcome of one report."""
 
     status: str
+    """One of "recorded", "duplicate" (the same bytes were counted before: success) or "rejected"."""
     error: Rejection | None = None
+    """Why it was rejected."""
 
 
 _ID_REUSED = ReportOutcome(

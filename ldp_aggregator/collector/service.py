@@ -24,48 +24,32 @@ RESULT_TTL_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """State that all requests of one collector share.
-
-    Attributes
-    ----------
-    settings : CollectorSettings
-    store : Store
-    plans : mapping of survey id to Plan or SiloPlan
-        The plans in the store when the application was made.
-    intakes : mapping of survey id to Intake
-        The intake of each survey.
-    texts : mapping of survey id to CachedResponse
-        The texts of the surveys that have some.
-    signatures : mapping of survey id to bytes
-        The authors' signatures, served unchecked.
-    guarantee : str
-        What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`.
-    rate_limit : RateLimit
-        Limits the reports of each address.
-    wrong_token_limit : RateLimit
-        Limits the wrong tokens of each address.
-    schedules : TtlCache
-        When each survey is open; while the store cannot be used, the last schedules read.
-    progress : TtlCache
-        The data of the operator's page, by survey.
-    readiness : TtlCache
-        Whether the store can record reports.
-    """
+    """State that all requests of one collector share."""
 
     settings: CollectorSettings
     store: Store
     plans: Mapping[str, Plan | SiloPlan]
+    """The plans in the store when the application was made."""
     intakes: Mapping[str, Intake]
+    """The intake of each survey."""
     texts: Mapping[str, CachedResponse]
+    """The texts of the surveys that have some."""
     signatures: Mapping[str, bytes]
+    """The authors' signatures, served unchecked."""
     guarantee: str
+    """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit
+    """Limits the reports of each address."""
     wrong_token_limit: RateLimit
+    """Limits the wrong tokens of each address."""
     schedules: TtlCache[dict[str, Schedule]] = field(
         default_factory=lambda: TtlCache(SCHEDULE_TTL_SECONDS, stale_on=StoreError)
     )
+    """When each survey is open; while the store cannot be used, the last schedules read."""
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
+    """The data of the operator's page, by survey."""
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
+    """Whether the store can record reports."""
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""

@@ -30,33 +30,6 @@ _RANGES = {
 class CollectorSettings:
     """The settings of a collector, with the names of the options of `ldp-collector serve`.
 
-    Attributes
-    ----------
-    surveys : tuple of Path
-        Survey files or compiled plans.
-    store : str
-        The URL of the store.
-    bind : str
-        HOST:PORT; port 0 chooses a free port.
-    operator_bind : str or None
-        HOST:PORT of the operator's pages, if they have a separate address.
-    workers, threads : int
-        Number of processes, and of threads per process.
-    durability : str
-        See :class:`StorePolicy`.
-    allow_open_redis : bool
-        Whether Redis may be used over the network without a password.
-    rate : int
-        Reports per address and minute; 0 means no limit.
-    trusted_proxy : tuple of networks
-        The proxies whose X-Forwarded-For is trusted.
-    operator_token : str or None
-        Gives access to the operator's pages; without a token they are closed.
-    gateway_token : str or None
-        If `rate` is a limit: exempts a post from it, and allows several reports in one post.
-    max_body : int
-        Maximum length of a request's body, in bytes.
-
     Raises
     ------
     SettingsError
@@ -64,18 +37,30 @@ class CollectorSettings:
     """
 
     surveys: tuple[Path, ...] = ()
+    """Survey files or compiled plans."""
     store: str = "sqlite:///ldp.db"
+    """The URL of the store."""
     bind: str = "127.0.0.1:8000"
+    """HOST:PORT; port 0 chooses a free port."""
     operator_bind: str | None = None
+    """HOST:PORT of the operator's pages, if they have a separate address."""
     workers: int = 2
     threads: int = 16
+    """Number of processes, and of threads per process."""
     durability: str = "always"
+    """See :class:`StorePolicy`."""
     allow_open_redis: bool = False
+    """Whether Redis may be used over the network without a password."""
     rate: int = 0
+    """Reports per address and minute; 0 means no limit."""
     trusted_proxy: tuple[Network, ...] = ()
+    """The proxies whose X-Forwarded-For is trusted."""
     operator_token: str | None = field(default=None, repr=False)
+    """Gives access to the operator's pages; without a token they are closed."""
     gateway_token: str | None = field(default=None, repr=False)
+    """If `rate` is a limit: exempts a post from it, and allows several reports in one post."""
     max_body: int = MAX_BODY_BYTES
+    """Maximum length of a request's body, in bytes."""
 
     def __post_init__(self) -> None:
         for name in ("bind", "operator_bind"):

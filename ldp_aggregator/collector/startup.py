@@ -32,31 +32,20 @@ from ldp_aggregator.stores.failure import MissingSurveyError
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSurveys:
-    """Surveys that are published in the store, ready to be served.
-
-    Attributes
-    ----------
-    settings : CollectorSettings
-    plans : list of Plan or SiloPlan
-    signatures : dict of survey id to bytes
-        The signatures of those surveys that have a signature file beside their files.
-    guarantee : str
-        What the store guarantees for an acknowledged report.
-    report_counts : mapping of survey id to int
-        The number of reports of each survey in the store, when it was read; also of surveys without a file.
-    new_store : bool
-        Whether the store had no survey before these were published.
-    store_file : tuple of int, optional
-        Identifies the file of a SQLite store at the start: another file is used only after a restart.
-    """
+    """Surveys that are published in the store, ready to be served."""
 
     settings: CollectorSettings
     plans: list[Plan | SiloPlan]
     signatures: dict[str, bytes]
+    """The signatures of those surveys that have a signature file beside their files."""
     guarantee: str
+    """What the store guarantees for an acknowledged report."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
+    """The number of reports of each survey in the store, when it was read; also of surveys without a file."""
     new_store: bool = False
+    """Whether the store had no survey before these were published."""
     store_file: tuple[int, int] | None = None
+    """Identifies the file of a SQLite store at the start: another file is used only after a restart."""
 
     def make_app(self) -> Flask:
         """Make the application, in a worker.

@@ -29,10 +29,3 @@ __all__ = [
     "estimate_snapshot",
     "project_simplex",
 ]
-
-# The old names, kept for one release.
-Conditional = ClassConditional
-FeatureEstimate = FeatureResult
-Figure = IntervalEstimate
-NumberEstimate = NumberResult
-estimate_probabilities = estimate_parameters

@@ -38,31 +38,24 @@ class Contrasts:
 
     At r the covariance of one row is diag(v) + the sum over j of signs[j] u[j] u[j]', with
     v = own[0] + own[1] r + own[2] r^2 + growth max(r (1 - r), 0) and u = top_factors - r bottom_factors.
-
-    Attributes
-    ----------
-    top, bottom : (rows, k) arrays
-        Estimates with equal ratios in all classes under the null hypothesis.
-    own : (3, rows, k) array
-    growth : (rows, k) array
-    top_factors, bottom_factors : (rows, factors, k) arrays
-    signs : (factors,) array
-        1 or -1.
-    informative : (rows, k) bool array
-        Which classes are compared.
-    kurtosis : float
-        Excess kurtosis of the contrasts, at most.
     """
 
     top: FloatArray
     bottom: FloatArray
+    """Estimates with equal ratios in all classes under the null hypothesis. Shape (rows, k)."""
     own: FloatArray
+    """Shape (3, rows, k)."""
     growth: FloatArray
+    """Shape (rows, k)."""
     top_factors: FloatArray
     bottom_factors: FloatArray
+    """Shape (rows, factors, k)."""
     signs: FloatArray
+    """1 or -1. Shape (factors,)."""
     informative: BoolArray
+    """Which classes are compared. Shape (rows, k)."""
     kurtosis: float = 0.0
+    """Excess kurtosis of the contrasts, at most."""
 
     def select(self, rows: BoolArray | slice) -> Contrasts:
         """Return some of the rows."""

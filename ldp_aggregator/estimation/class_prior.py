@@ -42,22 +42,15 @@ class ClassCovariance:
 
 @dataclass(frozen=True)
 class LabelShares:
-    """P(label), estimated by one question.
-
-    Attributes
-    ----------
-    question : int
-        Index of the question in the plan.
-    value, variance : (k,) arrays
-        The estimate and its variance.
-    between : ClassCovariance
-        Of two different classes.
-    """
+    """P(label), estimated by one question."""
 
     question: int
+    """Index of the question in the plan."""
     value: FloatArray
     variance: FloatArray
+    """The estimate and its variance. Shape (k,)."""
     between: ClassCovariance
+    """Of two different classes."""
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
@@ -81,21 +74,14 @@ class LabelShares:
 
 @dataclass(frozen=True)
 class PooledPrior:
-    """P(label), pooled from several questions.
-
-    Attributes
-    ----------
-    estimate : IntervalEstimate
-        The pooled estimate, (k,), unbiased.
-    weights : mapping of question index to weight
-        The weight of each question's estimate; the weights add up to one.
-    between : ClassCovariance
-        Of two different classes.
-    """
+    """P(label), pooled from several questions."""
 
     estimate: IntervalEstimate
+    """The pooled estimate, (k,), unbiased."""
     weights: Mapping[int, float]
+    """The weight of each question's estimate; the weights add up to one."""
     between: ClassCovariance = ClassCovariance()
+    """Of two different classes."""
 
     @property
     def known(self) -> bool:

@@ -21,7 +21,7 @@ from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
-from ldp_aggregator.estimation.silo_summary import SiloSummary
+from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,
@@ -33,50 +33,34 @@ from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 @dataclass(frozen=True)
 class Estimates:
-    """All estimates of a survey.
-
-    Attributes
-    ----------
-    survey, plan_digest, estimator : str
-    label : str
-        Name of the label.
-    classes : tuple of str
-        The values of the label, in the order of their codes.
-    label_n : int or None
-        Reports of the label question; None if the survey does not ask it.
-    reports : int
-        Reports of all questions, and messages of silos.
-    raw_prior : IntervalEstimate
-        P(label), (k,), unbiased; shown to people.
-    prior : (k,) array
-        P(label), a distribution; used by the classifier.
-    features : tuple of (FeatureResult or NumberResult)
-    poisoning : PoisoningSummary or None
-        Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
-        computed.
-    validation_result : ValidationResult or None
-        The validation result, if the survey is a validation round.
-    validation : Estimates or None
-        The estimates of a validation round of an earlier model, or None. The classifier uses only the
-        features that the round selects.
-    silos : SiloSummary or None
-        What the estimates contain from silos; None for a survey of people alone.
-    """
+    """All estimates of a survey."""
 
     survey: str
     plan_digest: str
     estimator: str
     label: str
+    """Name of the label."""
     classes: tuple[str, ...]
+    """The values of the label, in the order of their codes."""
     label_n: int | None
+    """Reports of the label question; None if the survey does not ask it."""
     reports: int
+    """Reports of all questions, and messages of silos."""
     raw_prior: IntervalEstimate
+    """P(label), (k,), unbiased; shown to people."""
     prior: FloatArray
+    """P(label), a distribution; used by the classifier. Shape (k,)."""
     features: tuple[FeatureResult | NumberResult, ...]
     poisoning: PoisoningSummary | None
+    """Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
+    computed."""
     validation_result: ValidationResult | None = None
+    """The validation result, if the survey is a validation round."""
     validation: Estimates | None = None
+    """The estimates of a validation round of an earlier model, or None. The classifier uses only the
+    features that the round selects."""
     silos: SiloSummary | None = None
+    """What the estimates contain from silos; None for a survey of people alone."""
 
     @property
     def used_features(self) -> frozenset[int]:
@@ -230,18 +214,13 @@ def _check_reports(
 
 @dataclass(frozen=True)
 class NaiveBayesParameters:
-    """The probabilities that a Naive Bayes classifier uses.
-
-    Attributes
-    ----------
-    prior : (k,) array
-        P(label).
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature; each column of a table is a distribution.
-    """
+    """The probabilities that a Naive Bayes classifier uses."""
 
     prior: FloatArray
+    """P(label). Shape (k,)."""
     conditionals: ClassConditionals
+    """P(value | label) of each feature; each column of a table is a distribution. Tuple of (A_i, k) arrays
+    and Gaussians."""
 
 
 def estimate_parameters(

@@ -36,34 +36,22 @@ ClassConditionals = tuple[ClassConditional, ...]
 
 @dataclass(frozen=True)
 class PriorEstimate:
-    """The class prior P(label), (k,), as a raw estimate and as a distribution.
-
-    Attributes
-    ----------
-    raw : IntervalEstimate
-        Unbiased.
-    smoothed : array
-        The distribution for the classifier.
-    """
+    """The class prior P(label), (k,), as a raw estimate and as a distribution."""
 
     raw: IntervalEstimate
+    """Unbiased."""
     smoothed: FloatArray
+    """The distribution for the classifier."""
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """The two stages of an estimator.
-
-    Attributes
-    ----------
-    estimate_prior : callable
-        Takes the raw estimates.
-    estimate_conditionals : callable
-        Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution.
-    """
+    """The two stages of an estimator."""
 
     estimate_prior: Callable[[RawEstimates], PriorEstimate]
+    """Takes the raw estimates."""
     estimate_conditionals: Callable[[RawEstimates, FloatArray], ClassConditionals]
+    """Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution."""
 
 
 def _default_prior(raw: RawEstimates) -> PriorEstimate:

@@ -23,45 +23,30 @@ from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 @dataclass(frozen=True)
 class FeatureResult:
-    """The result of one discrete feature; arrays have shape (values, classes) unless noted.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "categorical" or "binned".
-    values : tuple of str
-        Names of the feature's values, in the order of their codes.
-    mechanism : str or None
-        None if the survey does not ask about this feature.
-    n : int
-        Number of reports.
-    asked_with : tuple of str
-        Names of other features in the same reports.
-    frequencies : IntervalEstimate
-        P(value, label), raw.
-    conditionals : IntervalEstimate
-        P(value | label), raw, for people.
-    distinguishable_entries : (values,) bool array
-        For which values P(value | label) of any two classes differs significantly, see
-        :mod:`class_differences`.
-    relevance : Relevance
-        Computed from the raw estimates.
-    smoothed : array
-        P(value | label), distributions, for the classifier.
-    """
+    """The result of one discrete feature; arrays have shape (values, classes) unless noted."""
 
     name: str
     kind: str
+    """One of "categorical" or "binned"."""
     values: tuple[str, ...]
+    """Names of the feature's values, in the order of their codes."""
     mechanism: str | None
+    """None if the survey does not ask about this feature."""
     n: int
+    """Number of reports."""
     asked_with: tuple[str, ...]
+    """Names of other features in the same reports."""
     frequencies: IntervalEstimate
+    """P(value, label), raw."""
     conditionals: IntervalEstimate
+    """P(value | label), raw, for people."""
     distinguishable_entries: BoolArray
+    """For which values P(value | label) of any two classes differs significantly, see
+    :mod:`class_differences`. Shape (values,)."""
     relevance: Relevance
+    """Computed from the raw estimates."""
     smoothed: FloatArray
+    """P(value | label), distributions, for the classifier."""
 
     @classmethod
     def from_estimates(

@@ -36,27 +36,19 @@ PROBABILITY: Bounds = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class IntervalEstimate:
-    """Estimates, each with its standard error and 95% intervals; arrays of one shape.
-
-    Attributes
-    ----------
-    value : array
-        Nearly unbiased, so it may be outside the possible range; NaN where nothing is known.
-    stderr : array
-        Infinite where nothing is known.
-    low, high : array
-        The 95% interval, cut to the possible range: [0, 1] for probabilities. Where nothing is known it is
-        the whole range.
-    simultaneous_low, simultaneous_high : array
-        Intervals that all contain the truth at once in 95% of surveys.
-    """
+    """Estimates, each with its standard error and 95% intervals; arrays of one shape."""
 
     value: FloatArray
+    """Nearly unbiased, so it may be outside the possible range; NaN where nothing is known."""
     stderr: FloatArray
+    """Infinite where nothing is known."""
     low: FloatArray
     high: FloatArray
+    """The 95% interval, cut to the possible range: [0, 1] for probabilities. Where nothing is known it is
+    the whole range."""
     simultaneous_low: FloatArray
     simultaneous_high: FloatArray
+    """Intervals that all contain the truth at once in 95% of surveys."""
 
     @classmethod
     def from_stderr(

@@ -21,44 +21,30 @@ from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 @dataclass(frozen=True)
 class NumberResult:
-    """The result of one numeric feature, per class, in the feature's own unit; estimates are (k,).
-
-    Attributes
-    ----------
-    name : str
-    mean_question, square_question : QuestionSummary
-    means, squares : IntervalEstimate
-        E[number | label] and E[number^2 | label], over the numbers that are present.
-    variances, deviations : IntervalEstimate
-        Variances and standard deviations.
-    relevance : Relevance
-        Computed from the raw estimates.
-    missing : IntervalEstimate or None
-        P(missing | label); None if the number cannot be missing.
-    distinguishable_entries : mapping of str to bool
-        For "means", "variances" and possibly "missing", whether any two classes differ significantly, see
-        :mod:`class_differences`.
-    smoothed : Gaussian
-        The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1.
-    width : float
-        One normalised unit in the feature's own unit.
-    noise : float
-        Typical standard error of a mean, weighted by the prior; at most `width`.
-    """
+    """The result of one numeric feature, per class, in the feature's own unit; estimates are (k,)."""
 
     name: str
     mean_question: QuestionSummary
     square_question: QuestionSummary
     means: IntervalEstimate
     squares: IntervalEstimate
+    """E[number | label] and E[number^2 | label], over the numbers that are present."""
     variances: IntervalEstimate
     deviations: IntervalEstimate
+    """Variances and standard deviations."""
     missing: IntervalEstimate | None
+    """P(missing | label); None if the number cannot be missing."""
     distinguishable_entries: Mapping[str, bool]
+    """For "means", "variances" and possibly "missing", whether any two classes differ significantly, see
+    :mod:`class_differences`."""
     relevance: Relevance
+    """Computed from the raw estimates."""
     smoothed: Gaussian
+    """The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1."""
     width: float
+    """One normalised unit in the feature's own unit."""
     noise: float
+    """Typical standard error of a mean, weighted by the prior; at most `width`."""
     kind = NumericFeature.kind
 
     @classmethod

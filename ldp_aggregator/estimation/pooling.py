@@ -33,22 +33,15 @@ CONTRADICTION_LEVEL = 1e-3
 
 @dataclass(frozen=True)
 class PooledFrequencies:
-    """Raw frequencies of a discrete feature from silos and from people.
-
-    Attributes
-    ----------
-    silos, people : TableEstimate
-        Both have rows or reports.
-    weight : float
-        The weight of the silos.
-    covariance : FrequencyCovariance
-        Of the pooled frequencies.
-    """
+    """Raw frequencies of a discrete feature from silos and from people."""
 
     silos: TableEstimate
     people: TableEstimate
+    """Both have rows or reports."""
     weight: float
+    """The weight of the silos."""
     covariance: FrequencyCovariance
+    """Of the pooled frequencies."""
 
     @classmethod
     def from_estimates(cls, silos: TableEstimate, people: TableEstimate) -> PooledFrequencies:
@@ -91,8 +84,8 @@ class PooledFrequencies:
 
 def _weigh(silos: FloatArray, people: FloatArray) -> float:
     """Return the weight of the silos: inverse to the mean variances."""
-    mine, others = float(silos.mean()), float(people.mean())
-    return others / (mine + others)
+    of_silos, of_people = float(silos.mean()), float(people.mean())
+    return of_people / (of_silos + of_people)
 
 
 def pool_estimates(people: RawEstimates, silos: RawEstimates) -> RawEstimates:
@@ -108,7 +101,7 @@ def pool_estimates(people: RawEstimates, silos: RawEstimates) -> RawEstimates:
         k=people.k,
         features=people.features,
         label=people.label,
-        feature_estimates=[_pool_feature(mine, other, prior) for mine, other in pairs],
+        feature_estimates=[_pool_feature(*pair, prior) for pair in pairs],
         prior=prior,
         reports=people.reports + silos.reports,
         silos=tables,
@@ -122,14 +115,14 @@ def _pool_priors(people: RawEstimates, silos: RawEstimates) -> PooledPrior:
         return people.prior
     if not people.prior.known:
         return silos.prior
-    mine, others = silos.prior.estimate, people.prior.estimate
-    weight = _weigh(mine.stderr**2, others.stderr**2)
+    of_silos, of_people = silos.prior.estimate, people.prior.estimate
+    weight = _weigh(of_silos.stderr**2, of_people.stderr**2)
     squares = weight**2, (1 - weight) ** 2
     constant, linear, quadratic = (squares[0] * each for each in classes.share_variance)
     estimate = estimate_shares(
-        weight * mine.value + (1 - weight) * others.value,
+        weight * of_silos.value + (1 - weight) * of_people.value,
         classes.rows + people.reports,
-        (constant + squares[1] * others.stderr**2, linear, quadratic),
+        (constant + squares[1] * of_people.stderr**2, linear, quadratic),
         squares[0] ** 2 * classes.share_fourth,
     )
     between = silos.prior.between.times(squares[0]) + people.prior.between.times(squares[1])
@@ -171,23 +164,23 @@ def _find_difference(people: Plan, silos: SiloPlan) -> str | None:
         return f"{people.id} has a projection, and its components have no counts"
     if people.label != silos.label:
         return f"the label differs: {_describe_difference(people.label, silos.label)}"
-    mine, others = ({each.name: each for each in plan.features} for plan in (people, silos))
-    for name in dict.fromkeys([*mine, *others]):
-        if name not in mine or name not in others:
-            return f"only {people.id if name in mine else silos.id} has the feature {name}"
-        if mine[name] != others[name]:
-            return f"the feature {name} differs: {_describe_difference(mine[name], others[name])}"
-    if list(mine) != list(others):
+    of_people, of_silos = ({each.name: each for each in plan.features} for plan in (people, silos))
+    for name in dict.fromkeys([*of_people, *of_silos]):
+        if name not in of_people or name not in of_silos:
+            return f"only {people.id if name in of_people else silos.id} has the feature {name}"
+        if of_people[name] != of_silos[name]:
+            return f"the feature {name} differs: {_describe_difference(of_people[name], of_silos[name])}"
+    if list(of_people) != list(of_silos):
         return "the features have another order"
     return None
 
 
-def _describe_difference(one: Feature | Label, other: Feature | Label) -> str:
+def _describe_difference(people: Feature | Label, silos: Feature | Label) -> str:
     """Return the first entry that differs."""
-    mine, others = one.as_dict(), other.as_dict()
-    for key in dict.fromkeys([*mine, *others]):
-        if mine.get(key) != others.get(key):
-            return f"{key} is {mine.get(key)} and {others.get(key)}"
+    of_people, of_silos = people.as_dict(), silos.as_dict()
+    for key in dict.fromkeys([*of_people, *of_silos]):
+        if of_people.get(key) != of_silos.get(key):
+            return f"{key} is {of_people.get(key)} and {of_silos.get(key)}"
     return "they are of different kinds"
 
 
@@ -220,9 +213,9 @@ def _list_differences(
 
 
 def _compare_priors(classes: ClassCounts, people: RawEstimates) -> Differences:
-    mine, others = classes.shares, people.prior.estimate
-    variance = mine.stderr**2 + others.stderr**2
-    return mine.value - others.value, variance, np.full(people.k, classes.share_fourth)
+    of_silos, of_people = classes.shares, people.prior.estimate
+    variance = of_silos.stderr**2 + of_people.stderr**2
+    return of_silos.value - of_people.value, variance, np.full(people.k, classes.share_fourth)
 
 
 def _differ(difference: FloatArray, variance: FloatArray, fourth: FloatArray, level: float) -> BoolArray:

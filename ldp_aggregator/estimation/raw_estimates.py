@@ -29,34 +29,23 @@ MomentPair = tuple[Moments | None, Moments | None]
 
 @dataclass(frozen=True)
 class RawEstimates:
-    """Raw estimates of all questions of a survey.
-
-    Attributes
-    ----------
-    k : int
-        Number of classes.
-    features : sequence of Feature
-        The features of the plan.
-    label : Frequencies or None
-        Frequencies of the label question; None if the survey does not ask it.
-    feature_estimates : sequence of (TableEstimate or ClassMoments or None)
-        One per feature. Of a discrete feature: the frequencies of its coupled question, None if the survey
-        does not ask it. Of a numeric feature: always ClassMoments, possibly without reports.
-    prior : PooledPrior
-        Pooled from all questions.
-    reports : int
-        Number of reports of all questions, and of messages of silos.
-    silos : SiloTables or None
-        The tables of silos, if the estimates are computed from their messages.
-    """
+    """Raw estimates of all questions of a survey."""
 
     k: int
+    """Number of classes."""
     features: Sequence[Feature]
+    """The features of the plan."""
     label: Frequencies | None
+    """Frequencies of the label question; None if the survey does not ask it."""
     feature_estimates: Sequence[TableEstimate | ClassMoments | None]
+    """One per feature. Of a discrete feature: the frequencies of its coupled question, None if the survey
+    does not ask it. Of a numeric feature: always ClassMoments, possibly without reports."""
     prior: PooledPrior
+    """Pooled from all questions."""
     reports: int
+    """Number of reports of all questions, and of messages of silos."""
     silos: SiloTables | None = None
+    """The tables of silos, if the estimates are computed from their messages."""
 
     @property
     def numbers(self) -> list[ClassMoments]:
@@ -164,18 +153,12 @@ def total_of(snapshot: Snapshot, question: Question) -> Total:
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """A question about a number: its mechanism and its reports.
-
-    Attributes
-    ----------
-    mechanism : str or None
-        None if the survey does not ask it.
-    n : int
-        Number of reports.
-    """
+    """A question about a number: its mechanism and its reports."""
 
     mechanism: str | None
+    """None if the survey does not ask it."""
     n: int
+    """Number of reports."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the mechanism and the number of reports as a dict for JSON."""

@@ -30,22 +30,15 @@ Otherwise, only the few estimates that noise made far too large would have an in
 
 @dataclass(frozen=True)
 class Relevance:
-    """A feature's relevance, computed from raw estimates.
-
-    Attributes
-    ----------
-    estimate : IntervalEstimate
-        Shape (). The mean contribution of noise is subtracted, so the value may be below 0.
-    noise : float
-        The mean relevance of pure noise, which was subtracted from the value. Infinite without reports.
-    maximum : float
-        The largest possible relevance: below 1 for a number, and for a feature with fewer values than
-        classes.
-    """
+    """A feature's relevance, computed from raw estimates."""
 
     estimate: IntervalEstimate
+    """Shape (). The mean contribution of noise is subtracted, so the value may be below 0."""
     noise: float
+    """The mean relevance of pure noise, which was subtracted from the value. Infinite without reports."""
     maximum: float = 1.0
+    """The largest possible relevance: below 1 for a number, and for a feature with fewer values than
+    classes."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the relevance as a dict for JSON; unknown and infinite values become None."""

@@ -29,27 +29,22 @@ from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 SELECTION_ERROR = 0.1
 """Probability, at most, of selecting a top-k set although none is more accurate than all features."""
 _GAIN_BOUNDS = (-1.0, 1.0)
+GAIN_RANGE = 2.0
+"""Width of the interval of an unknown gain: its whole range."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """The accuracy of a model and the gains of its top-k sets, estimated from a validation round.
-
-    Attributes
-    ----------
-    snapshot : Snapshot
-        The counters of the validation round.
-    accuracy : IntervalEstimate
-        Shape (): the accuracy of the model with all its features.
-    gains : IntervalEstimate
-        Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features.
-    """
+    """The accuracy of a model and the gains of its top-k sets, estimated from a validation round."""
 
     snapshot: Snapshot
+    """The counters of the validation round."""
     accuracy: IntervalEstimate
+    """Shape (): the accuracy of the model with all its features."""
     gains: IntervalEstimate
+    """Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features."""
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:

@@ -30,28 +30,19 @@ ScoreBlock = Callable[[NDArray[Any]], FloatArray]
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGroup:
-    """Discrete features with whole numbers as cells: their concatenated tables of gaps.
-
-    Attributes
-    ----------
-    low, high : (n,) int arrays
-        A number outside this range has the code of the nearest end.
-    shift : (n,) int array
-        Offset from a number to its index in `gaps`.
-    gaps : (k - 1, entries) array
-        NaN where a number is not a value of the survey.
-    max_magnitude : float
-        The largest absolute sum of logarithms.
-    grid_error : float
-        Rounding to the grid in `LogProbabilities.compute_scores`: none for discrete features.
-    """
+    """Discrete features with whole numbers as cells: their concatenated tables of gaps."""
 
     low: IntArray
     high: IntArray
+    """A number outside this range has the code of the nearest end. Shape (n,)."""
     shift: IntArray
+    """Offset from a number to its index in `gaps`. Shape (n,)."""
     gaps: FloatArray
+    """NaN where a number is not a value of the survey. Shape (k - 1, entries)."""
     max_magnitude: float
+    """The largest absolute sum of logarithms."""
     grid_error: float = 0.0
+    """Rounding to the grid in `LogProbabilities.compute_scores`: none for discrete features."""
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:
@@ -91,29 +82,21 @@ class DiscreteGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class NumericGroup:
-    """Numeric features: the gap of a number v within its bounds is square v^2 + slope v + a constant.
-
-    Attributes
-    ----------
-    low, high : (n,) arrays
-        The bounds.
-    square, slope : (n, k - 1) arrays
-    constant : (k - 1, 1) array
-        The sum over all features.
-    max_magnitude : float
-        The largest absolute sum of log-densities.
-    grid_error : float
-        Upper bound on the change of gaps because only `LogProbabilities.compute_scores` rounds numbers to
-        their grid.
-    """
+    """Numeric features: the gap of a number v within its bounds is square v^2 + slope v + a constant."""
 
     low: FloatArray
     high: FloatArray
+    """The bounds. Shape (n,)."""
     square: FloatArray
     slope: FloatArray
+    """Shape (n, k - 1)."""
     constant: FloatArray
+    """The sum over all features. Shape (k - 1, 1)."""
     max_magnitude: float
+    """The largest absolute sum of log-densities."""
     grid_error: float
+    """Upper bound on the change of gaps because only `LogProbabilities.compute_scores` rounds numbers to
+    their grid."""
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:

@@ -42,12 +42,6 @@ class CentralClassifier(SurveyClassifier):
     ----------
     classes_ : (k,) array
         The labels, sorted: booleans if the survey's are true and false, integers if all are, otherwise texts.
-    learner_ : str
-        "nb", "linear" or "tree".
-    selected_ : tuple of int or None
-        Indices of the features that Naive Bayes uses; None for other learners.
-    model_ : LogProbabilities, LinearModel or DecisionTree
-        The learner; its labels are in the order of `classes_` for LogProbabilities, else in the survey's.
     plan_ : Plan
         The plan of the survey.
     privacy_ : dict
@@ -55,8 +49,11 @@ class CentralClassifier(SurveyClassifier):
     """
 
     learner_: str
+    """One of "nb", "linear" or "tree"."""
     model_: LogProbabilities | LinearModel | DecisionTree
+    """The learner; its labels are in the order of `classes_` for LogProbabilities, else in the survey's."""
     selected_: tuple[int, ...] | None
+    """Indices of the features that Naive Bayes uses; None for other learners."""
     _order: NDArray[np.intp]
     _content: CentralModelFile
 

@@ -1,4 +1,4 @@
-"""Model files of a trusted curator: version 3 of the format, with another privacy statement.
+"""Model files of a trusted curator, with another privacy statement than for reports.
 
 Instead of estimates, the file of Naive Bayes has the noisy counts that estimates are computed from.
 
@@ -20,11 +20,11 @@ from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.decimals import parse_amount
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.budget import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
@@ -32,9 +32,10 @@ from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.models.file_content import dump_classifier, read_conditional, read_probabilities
 from ldp_aggregator.models.model_document import (
-    CENTRAL_VERSION,
     DAMAGED_ERRORS,
     FORMAT,
+    VERSION,
+    ModelKind,
     dump_content,
     inconsistent,
     read_plan,
@@ -48,22 +49,16 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class Conditionals:
-    """The probabilities of Naive Bayes: P(label), and P(value | label) of each feature of the plan.
-
-    Attributes
-    ----------
-    prior : (k,) array
-    tables : tuple of (A_i, k) arrays and Gaussians
-    selected : tuple of int
-        Indices of the features that were measured; the others do not distinguish labels.
-    counts : tuple of NoisyTable
-        The noisy counts of the selected features, from which everything else was computed.
-    """
+    """The probabilities of Naive Bayes: P(label), and P(value | label) of each feature of the plan."""
 
     prior: FloatArray
+    """Shape (k,)."""
     tables: tuple[ClassConditional, ...]
+    """Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
+    """Indices of the features that were measured; the others do not distinguish labels."""
     counts: tuple[NoisyTable, ...]
+    """The noisy counts of the selected features, from which everything else was computed."""
 
 
 CentralScorer = Conditionals | LinearModel | DecisionTree
@@ -71,22 +66,14 @@ CentralScorer = Conditionals | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class CentralModelFile:
-    """The content of a model file of ldp-central.
-
-    Attributes
-    ----------
-    plan : Plan
-    learner : str
-        "nb", "linear" or "tree".
-    model : Conditionals, LinearModel or DecisionTree
-    privacy : dict
-        The privacy statement, see :func:`state_privacy`.
-    """
+    """The content of a model file of ldp-central."""
 
     plan: Plan
     learner: str
+    """One of "nb", "linear" or "tree"."""
     model: CentralScorer
     privacy: dict[str, Any]
+    """The privacy statement, see :func:`state_privacy`."""
 
 
 def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> bytes:
@@ -102,7 +89,8 @@ def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> byt
     return dump_content(
         {
             "format": FORMAT,
-            "version": CENTRAL_VERSION,
+            "version": VERSION,
+            "kind": ModelKind.CENTRAL,
             "plan": json.loads(plan.json),
             "plan_digest": plan.digest,
             "learner": training.learner,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,14 +18,13 @@ from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central.ball_noise import bound_tail_delta
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYES, train
-from ldp_aggregator.central.ledger import Request
+from ldp_aggregator.central.ledger import TrainingRequest
 from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
 from ldp_aggregator.central.noise import find_rho
-from ldp_aggregator.central.person_rows import require_rows_per_person
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import dump_central_model
 from ldp_aggregator.models.class_labels import encode_any_labels
@@ -37,22 +37,14 @@ MAX_TAIL_DELTA = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class CuratorRows:
-    """Coded rows with the plan that coded them.
-
-    Attributes
-    ----------
-    plan : Plan
-    users : int or None
-        The survey's public number of rows.
-    rows : CodedRows
-    digests : tuple of str
-        The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger.
-    """
+    """Coded rows with the plan that coded them."""
 
     plan: Plan
     users: int | None
+    """The survey's public number of rows."""
     rows: CodedRows
     digests: tuple[str, str]
+    """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
 
 
 def read_curator_rows(
@@ -98,7 +90,7 @@ def read_curator_rows(
     if person is not None:
         if person not in texts:
             raise CentralError(f"{path}: there is no column {person!r}, which --person names")
-        require_rows_per_person(texts[person], rows_per_person, person)
+        _require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
@@ -120,14 +112,7 @@ def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
 
 @dataclass(frozen=True)
 class CuratorTraining:
-    """A training that can be run.
-
-    Attributes
-    ----------
-    data : CuratorRows
-    promise : Promise
-    learner : str
-    """
+    """A training that can be run."""
 
     data: CuratorRows
     promise: Promise
@@ -150,7 +135,7 @@ class CuratorTraining:
         find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
 
     @property
-    def request(self) -> Request:
+    def request(self) -> TrainingRequest:
         """The training as a ledger knows it, with an upper bound on its delta."""
         promise = self.promise
         command = {
@@ -163,7 +148,7 @@ class CuratorTraining:
             "delta": str(promise.delta),
         }
         digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
-        return Request(self.data.digests, digest, promise.epsilon, self._bound_delta())
+        return TrainingRequest(self.data.digests, digest, promise.epsilon, self._bound_delta())
 
     def _bound_delta(self) -> Fraction:
         if self.learner == NAIVE_BAYES:
@@ -192,3 +177,26 @@ class CuratorTraining:
         if spent > self.promise.epsilon or training.delta > self._bound_delta():
             raise CentralError("the training spent more than was committed; nothing is released")
         return dump_central_model(self.data.plan, training, users is not None)
+
+
+def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
+    """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
+
+    Parameters
+    ----------
+    people : sequence of str
+        Who each row belongs to. An empty cell is an error too: nobody can count that person's rows.
+    most : int
+    column : str
+        The name of the column.
+    """
+    seen: Counter[str] = Counter()
+    for number, person in enumerate(people, 1):
+        if not person:
+            raise CentralError(f"{column}: row {number}: the cell is empty, so the row belongs to nobody")
+        seen[person] += 1
+        if seen[person] > most:
+            raise CentralError(
+                f"{column}: row {number}: its person has more than {most} row{'s' if most > 1 else ''}: "
+                "remove rows, or state more with --rows-per-person"
+            )

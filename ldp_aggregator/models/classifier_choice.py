@@ -35,27 +35,18 @@ _SHARE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The classifier that is kept, and why.
-
-    Attributes
-    ----------
-    fit : RowFit
-        The classifier: the fit, or Naive Bayes.
-    estimates : Estimates
-        The estimates that belong to it: `validation` is the round that validated it, if two rounds did.
-    validated : str or None
-        The classifier that this round validated: FITTED, NAIVE_BAYES or OTHER_MODEL; None without a round.
-    chosen_by : str
-        REPORTS or ANSWERS.
-    compared : Estimates or None
-        The estimates of the round that validated the other classifier; None unless there are two rounds.
-    """
+    """The classifier that is kept, and why."""
 
     fit: RowFit
+    """The classifier: the fit, or Naive Bayes."""
     estimates: Estimates
+    """The estimates that belong to it: `validation` is the round that validated it, if two rounds did."""
     validated: str | None
+    """The classifier that this round validated: FITTED, NAIVE_BAYES or OTHER_MODEL; None without a round."""
     chosen_by: str = REPORTS
+    """REPORTS or ANSWERS."""
     compared: Estimates | None = None
+    """The estimates of the round that validated the other classifier; None unless there are two rounds."""
 
 
 def choose_classifier(
@@ -78,7 +69,7 @@ def choose_classifier(
         As :func:`fit_to_rows`, and if the two rounds did not validate one classifier each.
     DiscriminativeError, EstimationError
     """
-    training = _Training(snapshot, rows)
+    training = _TrainedClassifiers(snapshot, rows)
     first_result = _find_result(estimates)
     if second is None:
         validated = training.find_kind(first_result) if first_result else None
@@ -146,7 +137,7 @@ def _require_both(results: Sequence[ValidationResult], kinds: Sequence[str]) -> 
 
 
 @dataclass(frozen=True)
-class _Training:
+class _TrainedClassifiers:
     """Trains the two classifiers on the same reports and rows."""
 
     snapshot: Snapshot

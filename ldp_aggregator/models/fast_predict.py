@@ -32,24 +32,17 @@ _CELLS_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class FastPredictor:
-    """Predicts the labels of most rows.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the features.
-    groups : tuple of (indices, group)
-        The indices of features that are scored in one step, and their group.
-    prior_gaps : (k - 1,) array
-    error_bound : float
-        Upper bound on the rounding error of a difference of gaps, compared with
-        `LogProbabilities.compute_scores`.
-    """
+    """Predicts the labels of most rows."""
 
     names: tuple[str, ...]
+    """Names of the features."""
     groups: tuple[tuple[list[int], DiscreteGroup | NumericGroup], ...]
+    """The indices of features that are scored in one step, and their group."""
     prior_gaps: FloatArray
+    """Shape (k - 1,)."""
     error_bound: float
+    """Upper bound on the rounding error of a difference of gaps, compared with
+    `LogProbabilities.compute_scores`."""
 
     @classmethod
     def from_model(cls, plan: Plan | SiloPlan, model: LogProbabilities) -> Self | None:

@@ -25,21 +25,20 @@ def check_estimates(estimates: dict[str, Any]) -> None:
     require(isinstance(estimates["estimator"], str), "estimates.estimator: needs a text")
     require(is_count(estimates["reports"]), "estimates.reports: needs a whole number below 2^63")
     for index, entry in enumerate(estimates["features"]):
-        relevance = entry.get("relevance", {})  # files of older releases lack it
+        relevance, field = entry["relevance"], f"estimates.features.{index}.relevance"
         for name in ("value", "stderr", "low", "high", "noise"):
-            is_number = type(relevance.get(name)) in (float, type(None)) or is_count(relevance[name])
-            require(is_number, f"estimates.features.{index}.relevance.{name}: needs a number or null")
-        maximum = relevance.get("maximum", 1.0)
-        is_maximum = type(maximum) is float or is_count(maximum)
-        require(is_maximum, f"estimates.features.{index}.relevance.maximum: needs a number")
+            is_number = type(relevance[name]) in (float, type(None)) or is_count(relevance[name])
+            require(is_number, f"{field}.{name}: needs a number or null")
+        is_maximum = type(relevance["maximum"]) is float or is_count(relevance["maximum"])
+        require(is_maximum, f"{field}.maximum: needs a number")
     validation = estimates.get("validation")
     if validation is not None:
         require(is_count(validation["reports"]), "estimates.validation.reports: needs a whole number")
-        result, field = validation["verdicts"], "estimates.validation.verdicts"
-        names, count = result["features"], result["kept"]
+        result, field = validation["validation_result"], "estimates.validation.validation_result"
+        names, count = result["features"], result["selected_k"]
         are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
         require(are_names, f"{field}.features: needs a list of names")
-        require(count is None or is_count(count), f"{field}.kept: needs a whole number or null")
+        require(count is None or is_count(count), f"{field}.selected_k: needs a whole number or null")
 
 
 def is_count(number: object) -> bool:

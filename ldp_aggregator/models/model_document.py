@@ -1,4 +1,4 @@
-"""Canonical JSON with a checksum: what all versions of a model file share."""
+"""Canonical JSON with a checksum: what all kinds of model files share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,21 @@ from encoders.survey.silo_plan import SiloPlan
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
-FITTED_VERSION = 2
-"""The version of a file whose classifier does not use the estimates, which readers of version 1 would use."""
-CENTRAL_VERSION = 3
-"""The version of a file of ldp-central. Programs that know only the others refuse it."""
-SILO_VERSION = 4
-"""The version of a file with estimates from silos, whose plan or privacy is not that of people alone."""
 RETRAIN_HINT = "Restore the original or train again"
 DAMAGED_ERRORS = (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IndexError)
+
+
+class ModelKind(StrEnum):
+    """The kind of a model file, its entry `kind`."""
+
+    PEOPLE = "people"
+    """Naive Bayes of estimates from people's reports."""
+    UNLABELLED = "unlabelled"
+    """The same estimates, and a classifier that was fitted to rows without labels."""
+    SILOS = "silos"
+    """Naive Bayes of estimates from messages of silos, which may be pooled with people's reports."""
+    CENTRAL = "central"
+    """A model of ldp-central."""
 
 
 class ModelError(LdpError):
@@ -45,21 +53,22 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def parse_content(data: bytes, name: str) -> dict[str, Any]:
-    """Return the content of a model file of any supported version, without its checksum.
+    """Return the content of a model file of any kind, without its checksum.
 
     Raises
     ------
     ModelError
-        If the bytes are no model file, are truncated, were edited by hand, or have another version; the
-        message begins with `name`.
+        If the bytes are no model file, are truncated, were edited by hand, or have another version or kind;
+        the message begins with `name`.
     """
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")
-    if content.get("version") not in (VERSION, FITTED_VERSION, CENTRAL_VERSION, SILO_VERSION):
+    version, kind = content.get("version"), content.get("kind")
+    if version != VERSION or kind not in list(ModelKind):
         raise ModelError(
-            f"{name}: the file has version {content.get('version')!r}, and only versions {VERSION} to "
-            f"{SILO_VERSION} are supported: train again, or use the release that wrote it"
+            f"{name}: the file has version {version!r} and kind {kind!r}, and only version {VERSION} with "
+            f"kind {', '.join(ModelKind)} is supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)
     if not _has_checksum(content, checksum):

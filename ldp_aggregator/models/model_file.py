@@ -30,15 +30,12 @@ from ldp_aggregator.models.file_content import (
     read_probabilities,
     require,
 )
-from ldp_aggregator.models.file_keys import ESTIMATE_KEYS, FILE_KEYS, rename_keys
 from ldp_aggregator.models.model_document import (
-    CENTRAL_VERSION,
     DAMAGED_ERRORS,
-    FITTED_VERSION,
     FORMAT,
-    SILO_VERSION,
     VERSION,
     ModelError,
+    ModelKind,
     dump_content,
     inconsistent,
     parse_content,
@@ -110,18 +107,19 @@ def dump_model(
     silos = estimates.silos.snapshot if estimates.silos else None
     content: dict[str, Any] = {
         "format": FORMAT,
-        "version": SILO_VERSION if silos else VERSION,
+        "version": VERSION,
+        "kind": ModelKind.SILOS if silos else ModelKind.PEOPLE,
         "plan": json.loads(plan.json),
         "plan_digest": plan.digest,
         "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos),
-        "estimates": rename_keys(estimates.as_dict(), FILE_KEYS),
+        "estimates": estimates.as_dict(),
     }
     if classifier:
         require(silos is None, "rows without labels do not fit estimates from silos")
         content["privacy"]["unlabelled_rows"] = state_privacy(classifier.description)
         content["unlabelled"] = classifier.description
         if classifier.kept:
-            content["version"] = FITTED_VERSION
+            content["kind"] = ModelKind.UNLABELLED
             content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
     return dump_content(content)
 
@@ -141,32 +139,23 @@ def _check_compared(estimates: Estimates, classifier: UnlabelledClassifier | Non
 
 @dataclass(frozen=True)
 class Model:
-    """The content of a model file.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    prior : (k,) array
-        P(label), smoothed: Naive Bayes uses it.
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them.
-    classifier : (prior, conditionals)
-        What the classifier uses: the above, or weights that were fitted to rows without labels.
-    estimates : dict
-        Everything estimated, see :meth:`Estimates.as_dict`.
-    privacy : dict
-        The privacy statement; empty if the file has none.
-    unlabelled : dict or None
-        What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without rows.
-    """
+    """The content of a model file."""
 
     plan: Plan | SiloPlan
     prior: FloatArray
+    """P(label), smoothed: Naive Bayes uses it. Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them. Tuple of (A_i, k)
+    arrays and Gaussians."""
     classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
+    """What the classifier uses: the above, or weights that were fitted to rows without labels."""
     estimates: dict[str, Any]
+    """Everything estimated, see :meth:`Estimates.as_dict`."""
     privacy: dict[str, Any]
+    """The privacy statement."""
     unlabelled: dict[str, Any] | None = None
+    """What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without
+    rows."""
 
     @property
     def people_plan(self) -> Plan:
@@ -208,7 +197,7 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
 
     name = str(path)
     content = parse_content(read_file(path), name)
-    if content["version"] == CENTRAL_VERSION:
+    if content["kind"] == ModelKind.CENTRAL:
         return CentralClassifier.from_file(read_central_content(content, name))
     model = _read_model(content, name)
     return NaiveBayes.from_probabilities(
@@ -230,7 +219,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 def parse_model(data: bytes, name: str = "model") -> Model:
     """Return the model in the bytes of a file of ldp-train; errors begin with `name`."""
     content = parse_content(data, name)
-    if content["version"] == CENTRAL_VERSION:
+    if content["kind"] == ModelKind.CENTRAL:
         raise ModelError(
             f"{name}: was trained by ldp-central on rows of a curator, and this needs a model of ldp-train, "
             "which is made from reports"
@@ -257,24 +246,24 @@ def _read_content(content: dict[str, Any]) -> Model:
         read_conditional(entry["smoothed"], feature, k)
         for feature, entry in zip(plan.features, estimates["features"], strict=True)
     )
-    privacy = content.get("privacy", {})
+    privacy = content["privacy"]
     require(isinstance(privacy, dict), "privacy: needs an object")
     classifier, unlabelled = (prior, conditionals), content.get("unlabelled")
     if unlabelled is not None:
         check_unlabelled(unlabelled)
-    if content["version"] == SILO_VERSION:
+    if content["kind"] == ModelKind.SILOS:
         check_silos(estimates["silos"], privacy, k)
     else:
-        require(isinstance(plan, Plan), "a plan of silos needs version 4")
-    if content["version"] == FITTED_VERSION:
-        require(is_fitted(unlabelled), "version 2 needs a classifier that was fitted to rows without labels")
+        require(isinstance(plan, Plan), "kind: a plan of silos needs the kind silos")
+    if content["kind"] == ModelKind.UNLABELLED:
+        require(is_fitted(unlabelled), "kind: needs a classifier that was fitted to rows without labels")
         classifier = read_classifier(content["classifier"], plan.features, k)
     return Model(
         plan=plan,
         prior=prior,
         conditionals=conditionals,
         classifier=classifier,
-        estimates=rename_keys(estimates, ESTIMATE_KEYS),
+        estimates=estimates,
         privacy=privacy,
         unlabelled=unlabelled,
     )

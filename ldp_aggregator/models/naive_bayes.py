@@ -159,11 +159,6 @@ class NaiveBayes(SurveyClassifier):
         )
         self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
 
-    @property
-    def tables_(self) -> LogProbabilities:
-        """`log_probabilities_` under its old name, for one release."""
-        return self.log_probabilities_
-
     def fit(self, X: Any, y: Any, unlabelled: Any = None) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
 

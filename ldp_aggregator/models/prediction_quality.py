@@ -16,24 +16,16 @@ _LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionQuality:
-    """How well a model predicts the labels of some rows.
-
-    Attributes
-    ----------
-    accuracy : float
-        Share of correct predictions.
-    balanced_accuracy : float
-        Share of correct predictions among the rows of each class, averaged over the classes.
-    log_loss : float
-        Mean of -log P(true label), in nats.
-    calibration_error : float
-        The expected calibration error, see :func:`compute_calibration_error`.
-    """
+    """How well a model predicts the labels of some rows."""
 
     accuracy: float
+    """Share of correct predictions."""
     balanced_accuracy: float
+    """Share of correct predictions among the rows of each class, averaged over the classes."""
     log_loss: float
+    """Mean of -log P(true label), in nats."""
     calibration_error: float
+    """The expected calibration error, see :func:`compute_calibration_error`."""
 
 
 def measure_predictions(scores: FloatArray, labels: IntArray) -> PredictionQuality:

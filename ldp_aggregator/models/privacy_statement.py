@@ -12,8 +12,9 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation.raw_estimates import total_of
-from ldp_aggregator.results.silo_text import SILO, SILOS
+from ldp_aggregator.results.silo_text import SILOS
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _MAX_DELTA = 1e-6
@@ -25,8 +26,6 @@ _CONDITION = (
 VALIDATIONS = ("validation", "compared_validation")
 """The keys of validation rounds in a statement: of the model, and of a classifier that is not kept."""
 _NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
-_BOUND, _OLD_BOUND = "epsilon_lower_bound", "bound"
-"""The key of a leak's bound, and its name in audits from before version 0.1.0."""
 
 
 class AuditError(LdpError):
@@ -162,7 +161,7 @@ def read_audit_document(path: Path, plan: AnyPlan) -> tuple[dict[str, Any], dict
         audit = json.loads(path.read_bytes(), parse_constant=float)
         digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]
         leaks = [entry["leak"] for entry in audit["black_box"]]
-        bound = max(float(leak[_BOUND if _BOUND in leak else _OLD_BOUND]) for leak in leaks)
+        bound = max(float(leak["epsilon_lower_bound"]) for leak in leaks)
     except OSError as error:
         raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

@@ -15,15 +15,10 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 
 @dataclass(frozen=True)
 class DiscreteLikelihood:
-    """The likelihoods of a discrete feature.
-
-    Attributes
-    ----------
-    log_table : (A, k) array
-        log P(value | label).
-    """
+    """The likelihoods of a discrete feature."""
 
     log_table: FloatArray
+    """log P(value | label). Shape (A, k)."""
 
     def add_to(self, scores: FloatArray, codes: IntArray) -> None:
         """Add log P(value | label) to the scores (m, k) of rows with the given codes (m,)."""
@@ -32,22 +27,15 @@ class DiscreteLikelihood:
 
 @dataclass(frozen=True)
 class GaussianLikelihood:
-    """The likelihoods of a numeric feature: code u is x = (u - GRID) / GRID, and 2 GRID + 1 is missing.
-
-    Attributes
-    ----------
-    mean, precision : (k,) arrays
-        Mean and precision of x; the precision is one over the variance.
-    log_peak : (k,) array
-        log P(present | label) - log(2 pi variance)/2: the log-density at the mean.
-    log_missing : (k,) array or None
-        log P(missing | label); None if the number cannot be missing.
-    """
+    """The likelihoods of a numeric feature: code u is x = (u - GRID) / GRID, and 2 GRID + 1 is missing."""
 
     mean: FloatArray
     precision: FloatArray
+    """Mean and precision of x; the precision is one over the variance. Shape (k,)."""
     log_peak: FloatArray
+    """log P(present | label) - log(2 pi variance)/2: the log-density at the mean. Shape (k,)."""
     log_missing: FloatArray | None
+    """log P(missing | label); None if the number cannot be missing. Shape (k,)."""
 
     @classmethod
     def from_gaussian(cls, gaussian: Gaussian) -> GaussianLikelihood:
@@ -73,18 +61,12 @@ Likelihood = DiscreteLikelihood | GaussianLikelihood
 
 @dataclass(frozen=True)
 class LogProbabilities:
-    """Logarithms of the probabilities and densities a classifier needs.
-
-    Attributes
-    ----------
-    prior : (k,) array
-        log P(label).
-    likelihoods : tuple of Likelihood
-        One per feature.
-    """
+    """Logarithms of the probabilities and densities a classifier needs."""
 
     prior: FloatArray
+    """log P(label). Shape (k,)."""
     likelihoods: tuple[Likelihood, ...]
+    """One per feature."""
 
     @classmethod
     def from_probabilities(

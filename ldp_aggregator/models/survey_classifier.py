@@ -27,13 +27,12 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
 
     Attributes
     ----------
-    classes_ : (k,) array
-        The labels, sorted.
     plan_ : Plan
         The plan of the survey.
     """
 
     classes_: NDArray[Any]
+    """The labels, sorted. Shape (k,)."""
     _labels: NDArray[Any]
 
     def _set_plan(self, plan: Plan | SiloPlan) -> None:

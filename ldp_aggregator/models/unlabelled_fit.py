@@ -28,35 +28,25 @@ _MAX_NAMED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class RowFit:
-    """A classifier fitted to reports and rows, or Naive Bayes where that is kept.
-
-    Attributes
-    ----------
-    prior : (k,) array
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-    fitted : tuple of int
-        The features whose scores were fitted. Empty if the reports are mostly noise: `prior` and
-        `conditionals` are then those of Naive Bayes.
-    association : float
-        How significant all features together are, in standard deviations.
-    confidence : float
-        The mean probability of the predicted class over the rows, weighted to agree with the reports.
-    contradicting : tuple of int
-        The features whose values are significantly more or less frequent in the rows than in the reports.
-    codes : (rows, features) int array
-        The rows that were used: all, or a sample.
-    weights : (rows,) array
-        Their weights, which make them agree with the reports.
-    """
+    """A classifier fitted to reports and rows, or Naive Bayes where that is kept."""
 
     prior: FloatArray
+    """Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """Tuple of (A_i, k) arrays and Gaussians."""
     fitted: tuple[int, ...]
+    """The features whose scores were fitted. Empty if the reports are mostly noise: `prior` and
+    `conditionals` are then those of Naive Bayes."""
     association: float
+    """How significant all features together are, in standard deviations."""
     confidence: float
+    """The mean probability of the predicted class over the rows, weighted to agree with the reports."""
     contradicting: tuple[int, ...]
+    """The features whose values are significantly more or less frequent in the rows than in the reports."""
     codes: IntArray
+    """The rows that were used: all, or a sample. Shape (rows, features)."""
     weights: FloatArray
+    """Their weights, which make them agree with the reports. Shape (rows,)."""
 
     @property
     def kept(self) -> bool:

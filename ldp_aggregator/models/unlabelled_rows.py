@@ -34,18 +34,12 @@ class UnlabelledRowsError(LdpError):
 
 @dataclass(frozen=True)
 class UnlabelledRows:
-    """Coded rows without labels.
-
-    Attributes
-    ----------
-    codes : (rows, features) int array
-        Coded as devices code them; 0 in features that the rows do not have.
-    present : frozenset of int
-        Indices of the features that the rows have.
-    """
+    """Coded rows without labels."""
 
     codes: IntArray
+    """Coded as devices code them; 0 in features that the rows do not have. Shape (rows, features)."""
     present: frozenset[int]
+    """Indices of the features that the rows have."""
 
 
 def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:

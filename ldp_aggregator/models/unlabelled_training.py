@@ -18,32 +18,24 @@ from ldp_aggregator.snapshot import Snapshot
 
 @dataclass(frozen=True, kw_only=True)
 class UnlabelledClassifier:
-    """The classifier of a model that was trained with rows without labels.
-
-    Attributes
-    ----------
-    prior : (k,) array
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        The logarithms add up to the scores; they are weights, not estimates.
-    kept : bool
-        Whether this is the classifier fitted to the rows; otherwise it is Naive Bayes.
-    description : dict
-        What the model file contains about the rows, for people, see
-        :func:`ldp_aggregator.results.unlabelled_text.describe_unlabelled`. It has neither the exact number of
-        the rows nor a digest.
-    estimates : Estimates
-        The estimates to save with this classifier. If two validation rounds compared classifiers, their
-        `validation` is the round that validated this one.
-    compared : Estimates or None
-        The estimates of the validation round of the other classifier; None unless two rounds compared them.
-    """
+    """The classifier of a model that was trained with rows without labels."""
 
     prior: FloatArray
+    """Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
+    """The logarithms add up to the scores; they are weights, not estimates. Tuple of (A_i, k) arrays and
+    Gaussians."""
     kept: bool
+    """Whether this is the classifier fitted to the rows; otherwise it is Naive Bayes."""
     description: dict[str, Any]
+    """What the model file contains about the rows, for people, see
+    :func:`ldp_aggregator.results.unlabelled_text.describe_unlabelled`. It has neither the exact number
+    of the rows nor a digest."""
     estimates: Estimates
+    """The estimates to save with this classifier. If two validation rounds compared classifiers, their
+    `validation` is the round that validated this one."""
     compared: Estimates | None = None
+    """The estimates of the validation round of the other classifier; None unless two rounds compared them."""
 
     @property
     def compared_snapshot(self) -> Snapshot | None:

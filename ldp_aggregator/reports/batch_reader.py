@@ -27,21 +27,15 @@ _Offsets = dict[int, tuple[list[int], list[int]]]
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionBatch:
-    """The reports of one question in a body.
-
-    Attributes
-    ----------
-    question : Question or SiloQuestion
-    positions : int64 array, shape (m,)
-        Position of each report in the body, counted in reports.
-    ids : uint8 array, shape (m, 16)
-    payloads : uint8 array, shape (m, payload_bytes)
-    """
+    """The reports of one question in a body."""
 
     question: CountedQuestion
     positions: IntArray
+    """Position of each report in the body, counted in reports. Shape (m,)."""
     ids: ByteArray
+    """Shape (m, 16)."""
     payloads: ByteArray
+    """Shape (m, payload_bytes)."""
 
     @cached_property
     def marks(self) -> ByteArray:
@@ -59,17 +53,11 @@ class QuestionBatch:
 
 
 class Rejection(NamedTuple):
-    """Why a report is rejected, as data: an exception object would keep its stack frames in memory.
-
-    Attributes
-    ----------
-    reason : Reason
-    why : str
-        The arguments of :class:`~encoders.errors.ReportError`, which is built where it is raised.
-    """
+    """Why a report is rejected, as data: an exception object would keep its stack frames in memory."""
 
     reason: Reason
     why: str
+    """The arguments of :class:`~encoders.errors.ReportError`, which is built where it is raised."""
 
 
 class BatchReader:

@@ -30,24 +30,16 @@ QUESTION_CODE_BYTES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionFormat:
-    """The format of the canonical reports of one question.
-
-    Attributes
-    ----------
-    question : Question or SiloQuestion
-    prefix, separator : bytes
-        The bytes before the id, and the bytes between id and payload.
-    length : int
-        Length of the whole report in bytes.
-    id_prefix : bytes
-        The bytes that the id begins with, if it is a token.
-    """
+    """The format of the canonical reports of one question."""
 
     question: CountedQuestion
     prefix: bytes
     separator: bytes
+    """The bytes before the id, and the bytes between id and payload."""
     length: int
+    """Length of the whole report in bytes."""
     id_prefix: bytes = b""
+    """The bytes that the id begins with, if it is a token."""
 
     @classmethod
     def from_question(cls, plan: AnyPlan, question: CountedQuestion) -> QuestionFormat:

@@ -12,11 +12,11 @@ from typing import Any
 from encoders.notebook_html import table_html
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
 from ldp_aggregator.results.bound_text import factor_at_most
 from ldp_aggregator.results.silo_text import (
-    SILO,
     SILO_ERRORS,
     describe_sent,
     describe_silo_data,
@@ -46,32 +46,21 @@ _MAX_LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDescription:
-    """What descriptions of a model are made from.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    classes : iterable
-        The labels as the model returns them.
-    estimates : dict
-        See :meth:`Estimates.as_dict`.
-    audit_passed : bool or None
-        Whether the audit in the model file passed; None without an audit.
-    simulated : bool
-        Whether the reports were simulated, by `fit` or by ldp-simulate.
-    unlabelled : dict or None
-        What rows without labels did to the classifier; None without such rows.
-    silos : dict or None
-        The privacy statement of silos; None for people alone.
-    """
+    """What descriptions of a model are made from."""
 
     plan: Plan | SiloPlan
     classes: Iterable[Any]
+    """The labels as the model returns them."""
     estimates: Mapping[str, Any]
+    """See :meth:`Estimates.as_dict`."""
     audit_passed: bool | None = None
+    """Whether the audit in the model file passed; None without an audit."""
     simulated: bool = False
+    """Whether the reports were simulated, by `fit` or by ldp-simulate."""
     unlabelled: Mapping[str, Any] | None = None
+    """What rows without labels did to the classifier; None without such rows."""
     silos: Mapping[str, Any] | None = None
+    """The privacy statement of silos; None for people alone."""
 
     @property
     def has_people(self) -> bool:

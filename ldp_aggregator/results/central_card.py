@@ -51,26 +51,17 @@ def format_amount(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CentralDescription:
-    """What descriptions of a curator's model are made from.
-
-    Attributes
-    ----------
-    plan : Plan
-    classes : iterable
-        The labels as the model returns them.
-    learner : str
-        "nb", "linear" or "tree".
-    privacy : mapping
-        The privacy statement.
-    selected : sequence of int or None
-        Indices of the features that Naive Bayes uses; None for other learners.
-    """
+    """What descriptions of a curator's model are made from."""
 
     plan: Plan
     classes: Iterable[Any]
+    """The labels as the model returns them."""
     learner: str
+    """One of "nb", "linear" or "tree"."""
     privacy: Mapping[str, Any]
+    """The privacy statement."""
     selected: Sequence[int] | None = None
+    """Indices of the features that Naive Bayes uses; None for other learners."""
 
     @property
     def epsilon(self) -> str:

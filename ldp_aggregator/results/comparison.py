@@ -23,7 +23,7 @@ from typing import NamedTuple
 from encoders.errors import LdpError
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
-from ldp_aggregator.results.raw_cells import Cell, Quantity, list_cells
+from ldp_aggregator.results.raw_cells import Cell, EstimateName, list_cells
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import CLASS_PRIOR
 
@@ -37,28 +37,19 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of one quantity between two surveys.
+    """The difference of one quantity between two surveys."""
 
-    Attributes
-    ----------
-    quantity : Quantity
-    first, second : float
-        The raw estimates.
-    stderr : float
-        The standard error of the difference.
-    low, high : float
-        The simultaneous interval of the difference, second minus first, cut to its possible range.
-    differs : bool
-        Whether the difference is significant.
-    """
-
-    quantity: Quantity
+    quantity: EstimateName
     first: float
     second: float
+    """The raw estimates."""
     stderr: float
+    """The standard error of the difference."""
     low: float
     high: float
+    """The simultaneous interval of the difference, second minus first, cut to its possible range."""
     differs: bool
+    """Whether the difference is significant."""
 
     @property
     def difference(self) -> float:
@@ -75,16 +66,10 @@ class NotCompared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All compared quantities of two surveys.
-
-    Attributes
-    ----------
-    differences : tuple of Difference
-        One for each compared quantity, in the order of the first survey.
-    not_compared : tuple of NotCompared
-    """
+    """All compared quantities of two surveys."""
 
     differences: tuple[Difference, ...]
+    """One for each compared quantity, in the order of the first survey."""
     not_compared: tuple[NotCompared, ...]
 
     @property
@@ -117,9 +102,9 @@ def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent:
             "--independent"
         )
     cells = list_cells(first), list_cells(second)
-    obstacles: dict[Quantity, str] = {}
-    unknown: dict[Quantity, str] = {}
-    pairs: dict[Quantity, tuple[Cell, Cell]] = {}
+    obstacles: dict[EstimateName, str] = {}
+    unknown: dict[EstimateName, str] = {}
+    pairs: dict[EstimateName, tuple[Cell, Cell]] = {}
     for quantity in dict.fromkeys((*cells[0], *cells[1])):
         one, other = (each.get(quantity) for each in cells)
         if obstacle := _find_obstacle(quantity, first, second):
@@ -137,7 +122,7 @@ def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent:
     )
 
 
-def _compare(quantity: Quantity, first: Cell, second: Cell, z: float) -> Difference:
+def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Difference:
     assert first.value is not None
     assert second.value is not None
     assert first.stderr is not None
@@ -164,7 +149,7 @@ def _compare(quantity: Quantity, first: Cell, second: Cell, z: float) -> Differe
 # -- what can be compared -------------------------------------------------------------------------
 
 
-def _find_obstacle(quantity: Quantity, first: SurveyResults, second: SurveyResults) -> str | None:
+def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
     """Return why a quantity is absent from one of the surveys or differs there; None otherwise."""
     one, other = first.plan.label, second.plan.label
     if one.name != other.name:
@@ -205,13 +190,13 @@ def _find_feature(results: SurveyResults, name: str) -> Feature | None:
     return next((each for each in results.plan.features if each.name == name), None)
 
 
-def _group_obstacles(reasons: Mapping[Quantity, str]) -> Iterator[NotCompared]:
+def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
     """Yield one entry for each feature, statistic and reason, which names the class or the value."""
     groups = dict.fromkeys((f"{each.feature}, {each.statistic}", why) for each, why in reasons.items())
     yield from (NotCompared(what, why) for what, why in groups)
 
 
-def _group_unknown(reasons: Mapping[Quantity, str]) -> Iterator[NotCompared]:
+def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
     """Yield one entry for each feature, statistic and reason, and for all classes with the same values."""
     values: dict[tuple[str, str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for quantity, reason in reasons.items():

@@ -17,7 +17,7 @@ VARIANCE = "variance"
 Json = Mapping[str, Any]
 
 
-class Quantity(NamedTuple):
+class EstimateName(NamedTuple):
     """The name of an estimated quantity: `value` is empty except for P(value | class)."""
 
     feature: str
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
         return below, above
 
 
-def list_cells(results: SurveyResults) -> dict[Quantity, Cell]:
+def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
     """Return the raw estimates of a survey by quantity."""
     estimates = results.estimates
     label, classes = estimates["label"], estimates["label"]["values"]
@@ -84,7 +84,7 @@ def list_cells(results: SurveyResults) -> dict[Quantity, Cell]:
 
 def _cells(
     estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds, z: float
-) -> Iterator[tuple[Quantity, Cell]]:
+) -> Iterator[tuple[EstimateName, Cell]]:
     """Yield the cells of an estimate of shape (values, classes) or (classes,)."""
     shape = (len(values), len(classes))
     simultaneous = estimate["simultaneous"]
@@ -104,4 +104,4 @@ def _cells(
                 is_informative=is_informative,
                 bounds=bounds,
             )
-            yield Quantity(*name, value_name, class_name), cell
+            yield EstimateName(*name, value_name, class_name), cell

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from encoders.survey.plan_checks import SILO
 from ldp_aggregator.results.bound_text import factor_at_most
 
-SILO = "silo"
-"""The trust that a privacy statement names: each silo has its own rows, and trusts nobody else with them."""
 SILOS = "silos"
 """The entry of a privacy statement about silos, if people reported too."""
 

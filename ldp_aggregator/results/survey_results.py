@@ -12,20 +12,12 @@ from encoders.survey.silo_plan import SiloPlan
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyResults:
-    """The results of one survey.
-
-    Attributes
-    ----------
-    plan : Plan or SiloPlan
-    estimates : mapping
-        The JSON form, see :meth:`Estimates.as_dict`.
-    privacy : mapping
-        The privacy statement, see :func:`build_privacy_statement`; empty if the file has none.
-    unlabelled : mapping or None
-        What rows without labels did to the classifier; None without such rows.
-    """
+    """The results of one survey."""
 
     plan: Plan | SiloPlan
     estimates: Mapping[str, Any]
+    """The JSON form, see :meth:`Estimates.as_dict`."""
     privacy: Mapping[str, Any] = field(default_factory=dict)
+    """The privacy statement, see :func:`build_privacy_statement`; empty if the file has none."""
     unlabelled: Mapping[str, Any] | None = None
+    """What rows without labels did to the classifier; None without such rows."""

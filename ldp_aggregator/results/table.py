@@ -98,7 +98,7 @@ def _build_prior_rows(estimates: Json) -> Iterator[Row]:
     label = estimates["label"]
     # the paper's estimator takes the prior from the label question alone
     n = label["n"] if estimates["estimator"] == "paper" else count_people(estimates)
-    marks = _entry(label, "non_uniform", "uneven") or [None] * len(label["values"])
+    marks = label["non_uniform"]
     consistent = _project_columns(_to_array(label["prior"]["value"])[:, None])[:, 0]
     for index, name in enumerate(label["values"]):
         yield make_row(
@@ -114,7 +114,7 @@ def _build_prior_rows(estimates: Json) -> Iterator[Row]:
 
 
 def _build_conditional_rows(feature: Json, classes: Sequence[str]) -> Iterator[Row]:
-    marks = _entry(feature, "distinguishable_entries", "apart") or [None] * len(feature["values"])
+    marks = feature["distinguishable_entries"]
     consistent = _project_columns(_to_array(feature["conditionals"]["value"]))
     for place, value in enumerate(feature["values"]):
         for index, name in enumerate(classes):
@@ -136,7 +136,7 @@ def _build_number_rows(feature: Json, classes: Sequence[str]) -> Iterator[Row]:
     mean, square = feature["mean_question"], feature["square_question"]
     mechanisms = [each["mechanism"] for each in (mean, square) if each["mechanism"]]
     both = {"n": mean["n"] + square["n"], "mechanism": " + ".join(mechanisms) or None}
-    marks = _entry(feature, "distinguishable_entries", "apart") or {}
+    marks = feature["distinguishable_entries"]
     parts = [
         (MEAN, "means", "means", {"n": mean["n"], "mechanism": mean["mechanism"]}),
         (DEVIATION, "deviations", "variances", both),
@@ -179,7 +179,7 @@ def make_row(
             nested = nested[index]
         return None if nested is None else float(nested) + 0.0  # no negative zero
 
-    simultaneous = _entry(estimate, "simultaneous", "together")
+    simultaneous = estimate["simultaneous"]
     return {
         "feature": feature,
         "statistic": statistic,
@@ -196,11 +196,6 @@ def make_row(
         "mechanism": mechanism,
         "distinguishable": distinguishable,
     }
-
-
-def _entry(entry: Json, name: str, file_name: str) -> Any:
-    """Return an entry by its name, or by the name that it has in a model file; None if it is absent."""
-    return entry.get(name, entry.get(file_name))
 
 
 def _project_columns(raw: FloatArray) -> FloatArray:

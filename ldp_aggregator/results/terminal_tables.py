@@ -16,7 +16,7 @@ MAX_CLASSES = 6
 _MAX_NAME = 30
 _MAX_CLASS_NAME = 14
 _MARK = "*"
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
 _UNINFORMATIVE_SHARE = 0.75
 """An estimate is printed as unknown if its interval covers at least this share of the possible values."""
 
@@ -94,11 +94,11 @@ def _format_estimate(row: Row, width: float) -> str:
     `width` is the width of the number's range; a standard deviation is at most half of it.
     """
     if row["estimate"] is None or row["low"] is None or row["high"] is None:
-        return _UNKNOWN
+        return UNKNOWN
     is_share = row["statistic"].startswith("P(")
     possible = 1.0 if is_share else width / 2 if row["statistic"] == DEVIATION else width
     if row["high"] - row["low"] >= _UNINFORMATIVE_SHARE * possible:
-        return _UNKNOWN
+        return UNKNOWN
     if row["stderr"] is None:
         return f"{row['low']:.4g} to {row['high']:.4g}"
     half = Z95 * row["stderr"]

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-MIN_ASSOCIATION = 3.0
-"""The least significance of all features together with which a fit is kept, in standard deviations.
+from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
 
-Their noise includes that of the rows, so the significance of the same reports increases with the rows.
-"""
 FITTED = "logistic regression"
 NAIVE_BAYES = "naive bayes"
 OTHER_MODEL = "another model"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import StringIO
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
-from encoders.nfc import to_nfc
-from encoders.rows_csv import find_other_separator, read_record
+from encoders.rows_csv import check_widths, read_header, read_record
 from encoders.survey import Feature
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 
@@ -101,23 +99,14 @@ def parse_text_columns(
     """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
     try:
         reader = csv.reader(StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
-        header, *records = [*iter(partial(read_record, reader, multiline=multiline), None)] or [[]]
+        header = read_header(reader, multiline=multiline)
+        rows = list(filter(None, iter(partial(read_record, reader, multiline=multiline), None)))
+        check_widths(rows, len(header))
     except UnicodeDecodeError as error:
         raise TableError(f"{path}: is not a UTF-8 CSV file") from error
     except csv.Error as error:
         raise TableError(f"{path}: {error}") from error
-    if not header:
-        raise TableError(f"{path}: the first line must name the columns")
-    header = list(map(to_nfc, header))
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise TableError(f"{path}: two columns are called {repeated[0]!r}")
-    if separator := find_other_separator(header):
-        raise TableError(
-            f"{path}: this file seems to be separated by {separator}; save it with commas instead"
-        )
-    rows = [record for record in records if record]
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise TableError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
+    for column, name in enumerate(header, 1):
+        if (first := header.index(name) + 1) < column:  # a file without a header has cells here
+            raise TableError(f"{path}: columns {first} and {column} have the same name")
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}

@@ -20,18 +20,12 @@ from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """The sums over the reports of one question.
-
-    Attributes
-    ----------
-    n : int
-        Number of reports.
-    cells : int64 array, shape (d,)
-        Sum of the reports' tallies.
-    """
+    """The sums over the reports of one question."""
 
     n: int
+    """Number of reports."""
     cells: IntArray
+    """Sum of the reports' tallies. Shape (d,)."""
 
     def __add__(self, other: Total) -> Total:
         return Total(self.n + other.n, add_counters(self.cells, other.cells))
@@ -39,25 +33,17 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Reports of one question, all of which are counted, or none.
-
-    Attributes
-    ----------
-    survey, counter : str
-        Names of the survey and the counter.
-    ids : uint8 array, shape (m, 16)
-        The reports' ids, all different.
-    marks : uint8 array, shape (m, 8)
-        Hashes of the payloads; they distinguish a repeated report from a reused id.
-    tally : int64 array, shape (d,)
-        Sum of the reports' tallies.
-    """
+    """Reports of one question, all of which are counted, or none."""
 
     survey: str
     counter: str
+    """Names of the survey and the counter."""
     ids: ByteArray
+    """The reports' ids, all different. Shape (m, 16)."""
     marks: ByteArray
+    """Hashes of the payloads; they distinguish a repeated report from a reused id. Shape (m, 8)."""
     tally: IntArray
+    """Sum of the reports' tallies. Shape (d,)."""
 
     def entries(self) -> list[tuple[bytes, bytes]]:
         """Return each report's id and mark."""
@@ -79,19 +65,13 @@ DURABLE = "a report is on disk before it is acknowledged"
 
 @dataclass(frozen=True)
 class StorePolicy:
-    """What an operator requires of a store before it counts reports.
-
-    Attributes
-    ----------
-    durability : str
-        "always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose the
-        reports that it acknowledged in its last second or two. "unchecked": the operator is responsible.
-    allow_open : bool
-        Whether a server without a password is allowed, which anybody who reaches it can change.
-    """
+    """What an operator requires of a store before it counts reports."""
 
     durability: str = "always"
+    """"always": an acknowledged report is on disk. "everysec": a crash of the store's machine may lose the
+    reports that it acknowledged in its last second or two. "unchecked": the operator is responsible."""
     allow_open: bool = False
+    """Whether a server without a password is allowed, which anybody who reaches it can change."""
 
 
 class Store(Protocol):

@@ -31,15 +31,10 @@ class StoreFailure(StrEnum):
 
 
 class StoreError(LdpError):
-    """The store cannot be used; nothing was recorded.
-
-    Attributes
-    ----------
-    reason : StoreFailure
-        A fixed word without anything from a request, an address or a path.
-    """
+    """The store cannot be used; nothing was recorded."""
 
     reason: StoreFailure
+    """A fixed word without anything from a request, an address or a path."""
 
     def __init__(self, message: str, reason: StoreFailure = StoreFailure.OTHER) -> None:
         super().__init__(message)

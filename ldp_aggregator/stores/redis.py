@@ -6,11 +6,13 @@ consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import redis
 
 from ldp_aggregator.arrays import ByteArray
@@ -24,11 +26,11 @@ from ldp_aggregator.stores.base import (
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
+    merge_batches,
     unknown_survey_error,
 )
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
-from ldp_aggregator.stores.redis_counters import counter_keys, hash_plan, script_arguments, unpack_total
 from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 
@@ -89,7 +91,7 @@ class RedisStore:
                 raise changed_plan_error(survey)
             pipeline = self._redis.pipeline(transaction=False)
             for key in self._marker_keys(survey, counters):
-                pipeline.hset(key, survey, hash_plan(plan))
+                pipeline.hset(key, survey, _hash_plan(plan))
             pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
@@ -100,7 +102,7 @@ class RedisStore:
     def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         with store_errors():
-            self._required[survey] = hash_plan(self._redis.hget(_PLANS_KEY, survey)), counters
+            self._required[survey] = _hash_plan(self._redis.hget(_PLANS_KEY, survey)), counters
 
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
@@ -134,7 +136,7 @@ class RedisStore:
             pipeline = self._redis.pipeline(transaction=False)
             nodes = []
             for batch in batches:
-                keys, arguments = counter_keys(batch.survey, batch.counter), script_arguments(batch)
+                keys, arguments = _counter_keys(batch.survey, batch.counter), _script_arguments(batch)
                 nodes.append(self._target_of_key(keys[0]))
                 if batch.survey in self._required:
                     keys.append(self._marker_key(batch.survey, batch.counter))
@@ -155,7 +157,7 @@ class RedisStore:
         with store_errors():
             pipeline = self._redis.pipeline(transaction=False)
             for counter, each in wanted.items():
-                pipeline.hmget(counter_keys(survey, counter)[0], each)
+                pipeline.hmget(_counter_keys(survey, counter)[0], each)
             answers = pipeline.execute()
         return {
             counter: {report_id: mark for report_id, mark in zip(each, marks, strict=True) if mark}
@@ -164,19 +166,19 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
-        prefix, suffix = counter_keys(survey, "*")[1].split("*")
+        prefix, suffix = _counter_keys(survey, "*")[1].split("*")
         with store_errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
             values = {name: self._redis.get(name) for name in sorted(names)}
         return {
-            name.removeprefix(prefix).removesuffix(suffix): unpack_total(sums)
+            name.removeprefix(prefix).removesuffix(suffix): _unpack_total(sums)
             for name, sums in values.items()
             if sums
         }
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
-        key = counter_keys(survey, counter)[0]
+        key = _counter_keys(survey, counter)[0]
         cursor = 0
         while True:
             with store_errors():
@@ -240,7 +242,7 @@ class RedisStore:
         if missing := {
             survey
             for (survey, plan_hash, key), value in found
-            if plan_hash != (hash_plan(value) if key == _PLANS_KEY else value)
+            if plan_hash != (_hash_plan(value) if key == _PLANS_KEY else value)
         }:
             raise MissingSurveyError(missing)
 
@@ -278,7 +280,7 @@ class RedisStore:
         redis-py follows a question that has moved to another node, and updates its map of nodes.
         """
         for batch, node in zip(batches, nodes, strict=True):
-            now = self._target_of_key(counter_keys(batch.survey, batch.counter)[0])
+            now = self._target_of_key(_counter_keys(batch.survey, batch.counter)[0])
             if node_name(now) != node_name(node):
                 raise StoreError(
                     "a question has moved to another node of the Redis cluster, whose settings were not "
@@ -294,3 +296,28 @@ class RedisStore:
 def _timeouts() -> dict[str, float]:
     """Return the time limits of a connection to Redis; redis-py prefers `?socket_timeout=` in the URL."""
     return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
+
+
+def _counter_keys(survey: str, counter: str) -> list[str]:
+    """Return the two keys of a question; the tag in braces keeps them on one server."""
+    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
+
+
+def _script_arguments(batch: Batch) -> list[bytes | int | str]:
+    """Return a script's arguments for a batch, in few strings, because each argument costs time."""
+    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
+    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
+    changed = np.flatnonzero(batch.tally)
+    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
+    return [entries, len(batch.tally), " ".join(map(str, pairs.tolist()))]
+
+
+def _hash_plan(plan: bytes | None) -> bytes:
+    """Return a short name of a survey's plan; empty if the survey has none."""
+    return hashlib.sha256(plan).hexdigest().encode() if plan else b""
+
+
+def _unpack_total(sums: bytes) -> Total:
+    """Return the total that a counter's string holds."""
+    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
+    return Total(int(n), cells[1:])

@@ -31,21 +31,14 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """When a survey is open, in Unix seconds; None means no limit.
-
-    Attributes
-    ----------
-    opens, closes : int or None
-    grace : int
-        Number of seconds after `closes` for which reports are still accepted.
-    import_run : str
-        Id of the import run that is copying the survey; empty when the survey is complete.
-    """
+    """When a survey is open, in Unix seconds; None means no limit."""
 
     opens: int | None = None
     closes: int | None = None
     grace: int = 0
+    """Number of seconds after `closes` for which reports are still accepted."""
     import_run: str = ""
+    """Id of the import run that is copying the survey; empty when the survey is complete."""
 
     def phase(self, now: float) -> Phase:
         """Return the survey's phase at a Unix time: waiting, open, grace period or closed."""

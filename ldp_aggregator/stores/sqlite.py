@@ -43,11 +43,10 @@ from ldp_aggregator.stores.sqlite_file import (
     ThreadConnection,
     classify_failure,
     connect,
-    create_or_upgrade,
     create_private,
-    has_texts,
+    create_tables,
     identify,
-    reports_object_type,
+    is_store,
 )
 
 _CHECKPOINT_SECONDS = 15.0
@@ -86,13 +85,15 @@ class SQLiteStore:
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
+        if create and not read_only:
+            with self._errors():
+                create_private(path)
+        with self._errors(), self._connection() as connection:
+            has_tables = is_store(connection)
         if not read_only:
-            if create:
-                with self._errors():
-                    create_private(path)
-            if not self._is_current():
+            if not has_tables:
                 with self._transaction() as connection:
-                    create_or_upgrade(connection)
+                    create_tables(connection)
             self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
@@ -117,8 +118,6 @@ class SQLiteStore:
     def texts(self) -> dict[str, bytes]:
         """Read the texts from the file; see :meth:`Store.texts`."""
         with self._errors(), self._connection() as connection:
-            if not has_texts(connection):  # a file of an earlier version, opened read-only
-                return {}
             return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
 
     def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
@@ -215,10 +214,6 @@ class SQLiteStore:
             while self._empty_log() is not None and time.monotonic() < end:
                 time.sleep(_CHECKPOINT_BUSY_SECONDS)
 
-    def _is_current(self) -> bool:
-        with self._errors(), self._connection() as connection:
-            return reports_object_type(connection) == "view" and has_texts(connection)
-
     def _empty_log(self) -> float | None:
         """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
         with suppress(sqlite3.Error, StoreError):
@@ -251,10 +246,6 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN")
             try:
-                if reports_object_type(connection) == "table":
-                    raise StoreError(
-                        "an earlier version wrote this file: run ldp-collector status on it to upgrade it"
-                    )
                 yield connection
             finally:
                 connection.execute("ROLLBACK")

@@ -91,10 +91,6 @@ class Buckets:
             self._write(sorted(self._entries.items()))
         return known
 
-    def fill(self, entries: ByteArray) -> None:
-        """Write all reports of an empty counter: rows of id and mark, sorted by id."""
-        self._write(self._divide(entries))
-
     def _split(self, count: int) -> None:
         """Increase the number of buckets to `count`; ids move from older buckets to new ones."""
         existing = self._count

@@ -11,7 +11,7 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.stores.base import Batch, MarksById, Total, add_counters, unknown_survey_error
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.sqlite_buckets import Buckets
-from ldp_aggregator.stores.sqlite_file import reports_object_type
+from ldp_aggregator.stores.sqlite_file import is_store
 
 
 def record_batch(connection: sqlite3.Connection, batch: Batch) -> MarksById:
@@ -65,6 +65,6 @@ def require_published(connection: sqlite3.Connection, surveys: Collection[str]) 
     """Raise MissingSurveyError for a survey that the file lacks."""
     if not surveys:
         return
-    rows = connection.execute("SELECT survey FROM plans") if reports_object_type(connection) else ()
+    rows = connection.execute("SELECT survey FROM plans") if is_store(connection) else ()
     if missing := set(surveys) - {survey for (survey,) in rows}:
         raise MissingSurveyError(missing)

@@ -1,4 +1,4 @@
-"""The file of the SQLite store: connections, tables, and the upgrade of files of earlier versions."""
+"""The file of the SQLite store: connections and tables."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
-from ldp_aggregator.stores import sqlite_buckets as buckets
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
+from ldp_aggregator.stores.sqlite_buckets import SCHEMA
 
 _BUSY_SECONDS = 30.0
-_ENTRY_BYTES = 24
-"""Size of an entry: id and mark."""
+_VERSION = 1
+"""Stored in the file as SQLite's `user_version`."""
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID",
@@ -30,10 +28,9 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS rejections (
         survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
     ) WITHOUT ROWID""",
-    *buckets.SCHEMA,
+    *SCHEMA,
+    f"PRAGMA user_version = {_VERSION}",
 )
-_REPORTS_VIEW = "CREATE VIEW reports AS SELECT number, entries FROM buckets"
-"""Earlier versions kept ids in a table of this name. On a view they fail; they do not recount known ids."""
 
 
 class ThreadConnection:
@@ -153,38 +150,30 @@ def classify_failure(error: Exception) -> StoreFailure:
     return _FAILURES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, StoreFailure.OTHER)
 
 
-def reports_object_type(connection: sqlite3.Connection) -> str | None:
-    """Return "view" for a file of this version, "table" for one of an earlier version, else None."""
-    row = connection.execute("SELECT type FROM sqlite_master WHERE name = 'reports'").fetchone()
-    return row[0] if row else None
+def is_store(connection: sqlite3.Connection) -> bool:
+    """Return whether a file has the tables of a store; False if it is empty.
+
+    Raises
+    ------
+    StoreError
+        If another version or another program wrote the file.
+    """
+    # one statement: another process may create the tables meanwhile
+    version, tables, has_counters = connection.execute(
+        "SELECT user_version, (SELECT count(*) FROM sqlite_master), "
+        "EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'counters') FROM pragma_user_version"
+    ).fetchone()
+    if not version and not tables:
+        return False
+    if version != _VERSION or not has_counters:
+        raise StoreError(
+            f"this SQLite file is no store of version {_VERSION}, but another program's, or a store of "
+            f"version {version}: use the release that wrote it, or give another file"
+        )
+    return True
 
 
-def has_texts(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has the table of texts, which earlier versions did not create."""
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'texts'"
-    return connection.execute(query).fetchone() is not None
-
-
-def create_or_upgrade(connection: sqlite3.Connection) -> None:
-    """Create all tables; convert the ids of an earlier version, which kept one row per id."""
-    kind = reports_object_type(connection)
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create all tables in an empty file, unless another process was faster."""
     for statement in _SCHEMA:
         connection.execute(statement)
-    if kind == "table":
-        for number, n in connection.execute("SELECT number, n FROM counters").fetchall():
-            query = "SELECT id, mark FROM reports WHERE counter = ? ORDER BY id"
-            entries = bytearray()
-            for name, mark in connection.execute(query, (number,)):
-                entries += name + mark
-            if len(entries) != n * _ENTRY_BYTES:
-                raise StoreError(
-                    f"this file of an earlier version is damaged: counter {number} has {n} reports, but "
-                    f"{len(entries) / _ENTRY_BYTES:g} ids; restore it from a backup",
-                    StoreFailure.DAMAGED,
-                )
-            if entries:
-                reports = np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)
-                buckets.Buckets(connection, number, n).fill(reports)
-        connection.execute("DROP TABLE reports")
-    if kind != "view":
-        connection.execute(_REPORTS_VIEW)

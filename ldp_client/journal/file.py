@@ -1,4 +1,4 @@
-"""The journal's file: its path, opened for each transaction, upgraded, renamed when it is damaged.
+"""The journal's file: its path, opened for each transaction, renamed when it is damaged.
 
 Nothing stays open between two transactions, so nothing is shared with a forked child. A fork waits for the
 transaction of another thread to end: half a transaction must not be inherited.
@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ldp_client.errors import BAD_OPTION, JournalError
-from ldp_client.journal.table import upgrade_schema
+from ldp_client.journal.table import create_tables
 
 _LOCK_TIMEOUT_SECONDS = 10.0
 _SYNCHRONOUS = "EXTRA"
@@ -114,7 +114,7 @@ class JournalFile:
     @contextmanager
     def _connect(self, writes: bool) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
-            self._upgrade_schema(self._memory)
+            self._create_tables(self._memory)
             yield self._memory
         elif writes or self.exists():
             with self._open_file() as connection:
@@ -122,12 +122,12 @@ class JournalFile:
         else:  # reading makes no file
             self._require_undamaged()
             with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
-                self._upgrade_schema(empty)
+                self._create_tables(empty)
                 yield empty
 
-    def _upgrade_schema(self, connection: sqlite3.Connection) -> None:
-        """Create the journal's tables, or upgrade the tables of an older version."""
-        upgrade_schema(connection)
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
+        """Create the journal's tables in an empty file."""
+        create_tables(connection)
 
     @contextmanager
     def _open_file(self) -> Iterator[sqlite3.Connection]:
@@ -140,7 +140,7 @@ class JournalFile:
                 connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: past the disk's cache
                 connection.execute("PRAGMA secure_delete = ON")
-                self._upgrade_schema(connection)
+                self._create_tables(connection)
                 yield connection
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_ERROR_CODES:

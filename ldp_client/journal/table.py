@@ -1,4 +1,4 @@
-"""The journal's table: the entry of each survey, the queries that find it, and upgrades of older files."""
+"""The journal's table: the entry of each survey, and the queries that find it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from ldp_client.errors import JournalError
 from ldp_client.receipt import State
-from ldp_client.survey_identity import SurveyIdentity, origin_of_url
+from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
-_NEWER_VERSION = "the journal was written by a newer version, or edited"
 
-_VERSION = 3
+_VERSION = 4
+"""Stored in the file as SQLite's `user_version`."""
 _TABLES = (
     """
     CREATE TABLE surveys (
@@ -36,65 +36,31 @@ _TABLES = (
     "CREATE INDEX families ON surveys (family)",
     "CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'",
 )
-_UPGRADES = {
-    0: (
-        "ALTER TABLE answers ADD COLUMN family TEXT NOT NULL DEFAULT ''",
-        "UPDATE answers SET family = survey",
-    ),
-    1: (
-        "ALTER TABLE answers ADD COLUMN signer TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE answers ADD COLUMN plan BLOB",
-        "ALTER TABLE answers RENAME TO surveys",
-    ),
-    2: (
-        "ALTER TABLE surveys RENAME TO former",
-        "DROP INDEX IF EXISTS families",
-        "DROP INDEX IF EXISTS waiting",
-        *_TABLES,
-        """INSERT INTO surveys (
-               survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report
-           )
-           SELECT
-               survey, origin_of_url(url), family, url, digest, signer, epsilon, state, reason, plan, report
-           FROM former""",
-        "DROP TABLE former",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """The entry of one survey.
-
-    Attributes
-    ----------
-    survey, origin : str
-        The entry's key: the survey's id, and scheme, host and port of `url`.
-    family, url, digest : str
-        What the person agreed to: the survey's family, the URL that the report is sent to, the plan's digest.
-    signer : str
-        The public key with which the plan's signature was verified; empty if it was not verified.
-    epsilon : str
-        The epsilon that was spent: "0" until there is a report.
-    state : State
-    reason : str
-        Why the report was rejected or has expired; "closed-once" while it waits after the collector said
-        that the survey is closed.
-    plan, report : bytes or None
-        Stored until the report is delivered or deleted.
-    """
+    """The entry of one survey."""
 
     survey: str
     origin: str
+    """The entry's key: the survey's id, and scheme, host and port of `url`."""
     family: str
     url: str
     digest: str
+    """`family`, `url` and `digest`: what the person agreed to: the survey's family, the URL that the
+    report is sent to, the plan's digest."""
     signer: str
+    """The public key with which the plan's signature was verified; empty if it was not verified."""
     epsilon: str
+    """The epsilon that was spent: "0" until there is a report."""
     state: State
     reason: str
+    """Why the report was rejected or has expired; "closed-once" while it waits after the collector said
+    that the survey is closed."""
     plan: bytes | None
     report: bytes | None
+    """Stored until the report is delivered or deleted."""
 
     @property
     def identity(self) -> SurveyIdentity:
@@ -175,33 +141,29 @@ def _select_entries(
 def _parse_row(row: Sequence[Any]) -> JournalEntry:
     entry = JournalEntry(*row)
     if entry.state not in list(State):
-        raise JournalError(_NEWER_VERSION)
+        raise JournalError("the journal was written by another version, or edited")
     return replace(entry, state=State(entry.state))
 
 
-def upgrade_schema(connection: sqlite3.Connection) -> None:
-    """Create the journal's tables, or upgrade the tables of an older version."""
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the journal's tables in an empty file; JournalError if it is no journal of this version."""
     if _read_version(connection) == _VERSION:
         return
-    connection.create_function("origin_of_url", 1, origin_of_url, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     with connection:  # commits, or rolls back
-        for statement in _select_statements(connection):
+        version = _read_version(connection)
+        if version == _VERSION:  # another process was faster
+            return
+        if version:
+            raise JournalError(
+                f"the journal has version {version}, and only {_VERSION} is supported: use the release that "
+                "wrote it, or another file"
+            )
+        if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise JournalError("this file is another application's database, not a journal")
+        for statement in _TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _select_statements(connection: sqlite3.Connection) -> Sequence[str]:
-    """Return the SQL statements that change the file's tables to those of this version."""
-    version = _read_version(connection)
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version == 0 and not tables:
-        return _TABLES
-    if version not in range(_VERSION + 1):
-        raise JournalError(_NEWER_VERSION)
-    if ("answers" if version < 2 else "surveys") not in tables:
-        raise JournalError("this file is another application's database, not a journal")
-    return [statement for old in range(version, _VERSION) for statement in _UPGRADES[old]]
 
 
 def _read_version(connection: sqlite3.Connection) -> int:

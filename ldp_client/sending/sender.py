@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from enum import Enum, auto
 from math import inf
 from time import monotonic, time
 
@@ -28,7 +29,6 @@ from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
 from ldp_client.sending.latest_attempts import find_latest_attempt, record_latest_attempt
 from ldp_client.sending.scheduled_report import QueuedReport
-from ldp_client.sending.sending_mode import SendingMode
 from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response, Transport, post_report
@@ -36,6 +36,16 @@ from ldp_client.transport import Response, Transport, post_report
 ATTEMPT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 JOURNAL_RETRY_SECONDS = 30.0
+
+
+class SendingMode(Enum):
+    """Which reports the sender's thread sends, and when."""
+
+    SCHEDULED = auto()  # each at its scheduled time
+    LAST_REPORT = auto()  # before the exit: one that the schedule allows, at once
+    LAST_REPORT_TRIED = auto()  # none; the thread ends
+    RESEND_ALL = auto()  # as SEND_ALL, after all attempts were forgotten
+    SEND_ALL = auto()  # every untried report, at once
 
 
 class Sender:

@@ -218,7 +218,7 @@ def test_a_command_prints_its_result_on_standard_output_only(tmp_path: Path, is_
     (tmp_path / "rows.csv").write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 60)
     code = (
         "import encoders.progress as p; p.DELAY_SECONDS = p.LINE_SECONDS = 0.0\n"
-        "from ldp_aggregator.cli.simulate import main; main()"
+        "from ldp_design.cli.simulate import main; main()"
     )
     reader, writer = pty.openpty()
     run = subprocess.run(

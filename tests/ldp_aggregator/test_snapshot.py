@@ -137,7 +137,6 @@ Damage = Callable[[dict[str, Any], dict[str, Any]], object]
         lambda document, total: document["totals"].update(unknown=total),
         lambda document, total: document.update(rejections={"malformed": -4}),
         lambda document, total: document.update(rejections={"malformed": "4"}),
-        lambda document, total: document.update(version=2),
         lambda document, total: document.pop("plan"),
     ],
 )
@@ -168,6 +167,12 @@ def test_a_snapshot_with_an_invalid_plan_is_named(snapshot: Snapshot) -> None:
     document["plan"]["epsilon"] = "1e400"
     with pytest.raises(SnapshotError, match=r"^here\.json: plan: .*again$"):
         Snapshot.from_json(json.dumps(document).encode(), "here.json")
+
+
+def test_a_snapshot_of_another_version_is_refused(snapshot: Snapshot) -> None:
+    data = snapshot.to_json().replace(b'"version":1', b'"version":7')
+    with pytest.raises(SnapshotError, match=r"here\.json: .* version 7, and only 1 is supported: use"):
+        Snapshot.from_json(data, "here.json")
 
 
 def test_a_truncated_snapshot_is_refused(snapshot: Snapshot) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import ldp_audit.exact
+import ldp_audit.exact_epsilon
 from benchmarks.buggy_clients import SURVEY, LabelInTheClear, StepwiseClient, compile_survey
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
@@ -16,7 +16,7 @@ from encoders.mechanisms.parameters import MechanismParameters
 from encoders.survey import Plan, read_survey
 from ldp_audit import AuditResult, PublicClient, audit
 from ldp_audit.audit import collect_reports, measure_leak
-from ldp_audit.exact import compute_exact
+from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
 from tests.support.surveys import VALIDATED
@@ -123,7 +123,7 @@ def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None
 
 def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = compile_survey()
-    monkeypatch.setattr(ldp_audit.exact, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
+    monkeypatch.setattr(ldp_audit.exact_epsilon, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not compute_exact(plan, plan.questions[0]).passed
 
 

@@ -14,8 +14,8 @@ from benchmarks.buggy_curators import MUTANTS, BuggyCurator
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_audit.blackbox import ALPHA
 from ldp_audit.central import (
-    ALPHA,
     AUDITED,
     audit_trainings,
     make_neighbours,

@@ -12,7 +12,7 @@ from benchmarks.buggy_clients import compile_survey
 from encoders.epsilon_proof import realised_epsilon
 from ldp_audit import AuditResult, legend
 from ldp_audit.blackbox import Leak
-from ldp_audit.exact import ExactResult, compute_exact
+from ldp_audit.exact_epsilon import ExactResult, compute_exact
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import FRESHNESS, HOMOGENEITY, TIMING, BlackBoxResult, Check, format_p_value
 

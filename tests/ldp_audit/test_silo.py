@@ -16,7 +16,7 @@ from ldp_audit.cli import main
 from ldp_audit.silo import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
-from ldp_client.silo.epoch_reports import count_file
+from ldp_silo.epoch_reports import count_file
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 SURVEY = """

@@ -30,7 +30,6 @@ def test_one_origin_has_one_spelling(url: str) -> None:
         ("http://[::1]:8000/v1/surveys/sleep", "http://::1:8000"),
         ("http://[0:0:0:0:0:0:0:1]:8000/v1/surveys/sleep", "http://::1:8000"),
         ("https://b\u3002test\u3002/v1/surveys/sleep", "https://b.test:443"),
-        ("https://collector.test:port/v1/surveys/sleep", "https://collector.test:port"),
     ],
 )
 def test_scheme_host_and_port_make_an_origin(url: str, origin: str) -> None:

@@ -21,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ldp_client import HttpTransport, TransportError
+from ldp_client import HttpTransport, OptionError, TransportError
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.transport import post_report
 
@@ -306,3 +306,8 @@ def test_a_gateway_s_token_goes_to_its_collector_only() -> None:
     for url in ("https://other.test/v1/surveys/sleep/reports", "http://mine.test/v1/surveys/sleep/reports"):
         assert "Authorization" not in transport._headers(url, b"report")
     assert "Authorization" not in transport._headers("https://mine.test/v1/surveys/sleep", None)
+
+
+def test_a_gateway_token_for_a_url_without_a_valid_port_is_refused() -> None:
+    with pytest.raises(OptionError, match="gateway_tokens: the port"):
+        HttpTransport(gateway_tokens={"https://collector.example:none": "token"})

@@ -34,11 +34,11 @@ class Paths:
         return self._known[self._next - 1]
 
     def draw_below(self, bound: int, source: object) -> int:
-        """Stand in for `encoders.exact.draw_below`."""
+        """Stand in for `encoders.exact_samplers.draw_below`."""
         return self.choose([Fraction(1, bound)] * bound)
 
     def draw_bernoulli_exp(self, top: int, bottom: int, source: object) -> bool:
-        """Stand in for `encoders.exact.draw_bernoulli_exp`, whose own law is tested separately."""
+        """Stand in for `encoders.exact_samplers.draw_bernoulli_exp`, whose own law is tested separately."""
         rate = top / bottom
         if rate > 700:  # the float would be zero; no test may rest on that
             return self.choose([1e-300, 1.0]) == 0

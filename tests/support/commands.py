@@ -15,19 +15,22 @@ from click.testing import CliRunner
 from encoders.report import MEDIA_TYPE
 from tests.support.servers import inherited_environment
 
-_MODULES = {
-    "ldp-predict": "ldp_aggregator.cli.predict",
-    "ldp-results": "ldp_aggregator.cli.results",
-    "ldp-survey": "ldp_aggregator.cli.survey",
-    "ldp-train": "ldp_aggregator.cli.train",
-}
+_DESIGN = ("compare", "simulate", "survey")
+"""The commands of a survey's author."""
+
+
+def module_of(command: str) -> str:
+    """Return the module of a command of click, for example of "train"."""
+    return f"{'ldp_design' if command in _DESIGN else 'ldp_aggregator'}.cli.{command}"
 
 
 def run_command(name: str, *arguments: object, **environment: str) -> str:
     """Run a command in this process, with only these LDP_ variables; return what it prints."""
     unset = dict.fromkeys(os.environ.keys() - inherited_environment().keys())
     runner = CliRunner(env=unset | environment)
-    result = runner.invoke(import_module(_MODULES[name]).main, list(map(str, arguments)))
+    result = runner.invoke(
+        import_module(module_of(name.removeprefix("ldp-"))).main, list(map(str, arguments))
+    )
     assert result.exit_code == 0, result.output
     return result.stdout
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from encoders.survey import read_survey
-from ldp_aggregator.comparison.result import Comparison, Curve
-from ldp_aggregator.comparison.trusts import Trust, parse_trust
+from ldp_design.comparison.result import Curve, TrustComparison
+from ldp_design.comparison.trusts import Trust, parse_trust
 from tests.support.central_surveys import survey_text
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -27,7 +27,7 @@ def make_comparison(
     ceiling: float = 1.0,
     majority: float = 0.5,
     naive_bayes: float = 0.99,
-) -> Comparison:
+) -> TrustComparison:
     """Return a comparison with these accuracies, by the trusts' names.
 
     Parameters
@@ -41,7 +41,7 @@ def make_comparison(
     """
     trusts: list[Trust] = [parse_trust(name) for name in curves]
     deviations = deviation if isinstance(deviation, Mapping) else dict.fromkeys(curves, deviation)
-    return Comparison(
+    return TrustComparison(
         plan=PLAN,
         epsilons=EPSILONS,
         trusts=(parse_trust("none"), *trusts),

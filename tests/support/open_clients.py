@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from ldp_client.client import _clients
 from ldp_client.sending.process_exit import _senders
-from ldp_client.sending.sending_mode import SendingMode
+from ldp_client.sending.sender import SendingMode
 
 _PATIENCE = 30.0
 
@@ -16,13 +17,15 @@ def close_clients() -> None:
 
     An attempt that has begun may end.
     """
-    for sender in list(_senders.values()):
-        with sender._changed:
-            sender._mode = SendingMode.LAST_REPORT_TRIED  # as after the attempt of an exit
-            sender._changed.notify_all()
-    for thread in client_threads():
-        thread.join(_PATIENCE)
-    assert not client_threads(), f"a client's thread did not end within {_PATIENCE:.0f} s"
+    end = time.monotonic() + _PATIENCE
+    while threads := client_threads():
+        assert time.monotonic() < end, f"a client's thread did not end within {_PATIENCE:.0f} s"
+        for sender in list(_senders.values()):  # again and again: a call that has not returned may start one
+            with sender._changed:
+                sender._mode = SendingMode.LAST_REPORT_TRIED  # as after the attempt of an exit
+                sender._changed.notify_all()
+        for thread in threads:
+            thread.join(0.1)
     for client in list(_clients):
         client._close("the test that made this client has ended")
 

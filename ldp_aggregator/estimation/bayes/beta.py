@@ -19,19 +19,13 @@ _BLOCK_SIZE = 4096
 
 
 class BetaPosterior(NamedTuple):
-    """Posteriors of shares; arrays of one shape.
-
-    Attributes
-    ----------
-    evidence : array
-        log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant.
-    mean, log : arrays
-        Posterior means of the share and of its logarithm, where a share below MIN_SHARE counts as that.
-    """
+    """Posteriors of shares; arrays of one shape."""
 
     evidence: FloatArray
+    """log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant."""
     mean: FloatArray
     log: FloatArray
+    """Posterior means of the share and of its logarithm, where a share below MIN_SHARE counts as that."""
 
 
 def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
@@ -64,23 +58,17 @@ class _Quadrature:
     The trapezoidal rule is applied along t, where the logit of the share is sinh(t), over the range of the
     estimate. There the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The
     ends of (0, 1), where a beta density may be infinite, are added in closed form.
-
-    Attributes
-    ----------
-    share, log, rest : arrays
-        The share, log(share) and log(1 - share).
-    weight : array
-        Sum of the logarithms of a node's width and of the estimate's likelihood.
-    log_zero, log_one : (shares,) arrays
-        Logarithms of the likelihood of a share of 0, and of 1.
     """
 
     share: FloatArray
     log: FloatArray
     rest: FloatArray
+    """`share`, `log` and `rest`: the share, log(share) and log(1 - share)."""
     weight: FloatArray
+    """Sum of the logarithms of a node's width and of the estimate's likelihood."""
     log_zero: FloatArray
     log_one: FloatArray
+    """Logarithms of the likelihood of a share of 0, and of 1. Shape (shares,)."""
 
     @classmethod
     def from_estimates(cls, value: FloatArray, noise: FloatArray) -> _Quadrature:

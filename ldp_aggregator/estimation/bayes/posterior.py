@@ -88,18 +88,13 @@ class Interaction:
 
     The margins of the table, P(label) and P(value), are estimated separately. Only the rest of the table, its
     interaction, is estimated from the feature's own reports.
-
-    Attributes
-    ----------
-    shares : (A,) array
-        P(value): the posterior mean for a uniform prior over all distributions.
-    value, noise : (A, k) arrays
-        P(value | label), possibly below 0 or above 1, and its standard error.
     """
 
     shares: FloatArray
+    """P(value): the posterior mean for a uniform prior over all distributions. Shape (A,)."""
     value: FloatArray
     noise: FloatArray
+    """P(value | label), possibly below 0 or above 1, and its standard error. Shape (A, k)."""
 
     @classmethod
     def from_frequencies(cls, frequencies: TableEstimate, prior: FloatArray) -> Interaction:

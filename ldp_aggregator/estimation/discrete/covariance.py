@@ -23,32 +23,24 @@ class FrequencyCovariance:
     Given the value, two cells are independent (unary, histogram) or bound by a constant sum (direct
     encoding, subset selection), so two pair covariances describe each of our mechanisms. The same holds
     for cells that are sums of equally many counters, as for one feature of a question about several.
-
-    Attributes
-    ----------
-    distribution : (d,) array
-        Frequencies at which the noise is evaluated.
-    n : int
-        Number of reports.
-    variance : (d,) array
-        The diagonal of the covariance matrix.
-    floor, growth : float
-        A cell's independent variance is floor + growth f, at frequency f.
-    shared, slope, product : float
-        Coefficients of the formula above. For n reports the product is 1/n.
-    fourth : float
-        The fourth cumulant of the noise of each cell; 0 if it is normal.
     """
 
     distribution: FloatArray
+    """Frequencies at which the noise is evaluated. Shape (d,)."""
     n: int
+    """Number of reports."""
     variance: FloatArray
+    """The diagonal of the covariance matrix. Shape (d,)."""
     floor: float
     growth: float
+    """A cell's independent variance is floor + growth f, at frequency f."""
     shared: float
     slope: float
     product: float
+    """`shared`, `slope` and `product`: coefficients of the formula above. For n reports the product is
+    1/n."""
     fourth: float = 0.0
+    """The fourth cumulant of the noise of each cell; 0 if it is normal."""
 
     @classmethod
     def from_coefficients(

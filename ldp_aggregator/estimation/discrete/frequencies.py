@@ -26,22 +26,14 @@ exceeds its noise, this share is smaller: a tenth would change a rare cell by mo
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Raw frequencies of one question.
-
-    Attributes
-    ----------
-    question : Question
-    n : int
-        Number of reports.
-    raw : (d,) array
-        Unbiased frequencies, possibly negative; NaN without reports. For one feature of a question about
-        several features, summed over the values of the others.
-    covariance : FrequencyCovariance
-    """
+    """Raw frequencies of one question."""
 
     question: Question
     n: int
+    """Number of reports."""
     raw: FloatArray
+    """Unbiased frequencies, possibly negative; NaN without reports. For one feature of a question about
+    several features, summed over the values of the others. Shape (d,)."""
     covariance: FrequencyCovariance
 
     def marginal(self, place: int) -> Frequencies:

@@ -27,7 +27,10 @@ MAX_ROWS = 4000
 MAX_ROW_MOMENTS = 3_000_000
 """Largest product of rows and moments: of a survey with many values and classes fewer rows are used."""
 MIN_ASSOCIATION = 3.0
-"""Least significance of all features together, in standard deviations; with less Naive Bayes is kept."""
+"""Least significance of all features together, in standard deviations; with less Naive Bayes is kept.
+
+Their noise includes that of the rows, so the significance of the same reports increases with the rows.
+"""
 MIN_GAIN = 0.01
 """Least factor of a number's scores; a normal distribution has a finite variance."""
 _SAMPLE_SEED = 0
@@ -35,38 +38,28 @@ _SAMPLE_SEED = 0
 
 @dataclass(frozen=True)
 class DiscriminativeFit:
-    """A classifier fitted to reports and rows, in the form of Naive Bayes.
-
-    Attributes
-    ----------
-    prior : (k,) array
-    conditionals : tuple of (A_i, k) arrays and Gaussians
-        Their logarithms add up to the scores. Each column of a table adds up to one, but the entries are
-        weights of the classifier, not estimates of P(value | class).
-    fitted : tuple of int
-        The features whose scores were fitted; the others keep those of Naive Bayes. Empty if the reports
-        are mostly noise: prior and conditionals are then unchanged.
-    chi_squares : dict from feature to float
-        How much the rows contradict the reports, see :class:`RakedRows`.
-    codes : (rows, features) int array
-        The rows without labels that were used: all, or a sample.
-    raked : RakedRows
-        Their weights.
-    association : float
-        How significant all features together are, in standard deviations. Below MIN_ASSOCIATION the model is
-        Naive Bayes: the intercept and the scores of a fit would follow noise that Naive Bayes removes.
-    log_evidence : float
-        Log evidence of the fit minus that of Naive Bayes with a fitted intercept.
-    """
+    """A classifier fitted to reports and rows, in the form of Naive Bayes."""
 
     prior: FloatArray
+    """Shape (k,)."""
     conditionals: tuple[FloatArray | Gaussian, ...]
+    """Their logarithms add up to the scores. Each column of a table adds up to one, but the entries are
+    weights of the classifier, not estimates of P(value | class). Tuple of (A_i, k) arrays and
+    Gaussians."""
     fitted: tuple[int, ...]
+    """The features whose scores were fitted; the others keep those of Naive Bayes. Empty if the reports
+    are mostly noise: prior and conditionals are then unchanged."""
     chi_squares: dict[int, float]
+    """How much the rows contradict the reports, see :class:`RakedRows`."""
     codes: IntArray
+    """The rows without labels that were used: all, or a sample. Shape (rows, features)."""
     raked: RakedRows
+    """Their weights."""
     association: float
+    """How significant all features together are, in standard deviations. Below MIN_ASSOCIATION the model
+    is Naive Bayes: the intercept and the scores of a fit would follow noise that Naive Bayes removes."""
     log_evidence: float
+    """Log evidence of the fit minus that of Naive Bayes with a fitted intercept."""
 
 
 def fit_classifier(

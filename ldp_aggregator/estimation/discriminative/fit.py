@@ -49,50 +49,34 @@ _FIRST_SCALE = 0.5
 
 @dataclass(frozen=True)
 class NaiveBayesScores:
-    """Scores of a Naive Bayes model: a row's score is the intercept plus one entry of each table.
-
-    Attributes
-    ----------
-    intercept : (k,) array
-        log P(class).
-    tables : sequence of (A_i, k) arrays
-        log P(value | class) of the features of the moments, in their order.
-    offsets : (rows, k, numbers) array
-        log-densities of the rows' numbers; each number gets a factor.
-    """
+    """Scores of a Naive Bayes model: a row's score is the intercept plus one entry of each table."""
 
     intercept: FloatArray
+    """log P(class). Shape (k,)."""
     tables: Sequence[FloatArray]
+    """log P(value | class) of the features of the moments, in their order. Sequence of (A_i, k) arrays."""
     offsets: FloatArray
+    """log-densities of the rows' numbers; each number gets a factor. Shape (rows, k, numbers)."""
 
 
 @dataclass(frozen=True)
 class FittedScores:
-    """Scores fitted to the reports; equal for all classes means uninformative.
-
-    Attributes
-    ----------
-    intercept : (k,) array
-    tables : tuple of (A_i, k) arrays
-        One per feature of the moments.
-    gains : (numbers,) array
-        Factors of the offsets.
-    probabilities : (rows, k) array
-        P(class | row) of the rows.
-    association : float
-        How much the reports contradict that all features are uninformative: the chi-square of the raw
-        moments minus its expectation, in its standard deviations.
-    log_evidence : float
-        Of the best setting of the prior, minus that of Naive Bayes with a fitted intercept. If it is above
-        zero, the reports are more probable with other scores than those of Naive Bayes.
-    """
+    """Scores fitted to the reports; equal for all classes means uninformative."""
 
     intercept: FloatArray
+    """Shape (k,)."""
     tables: tuple[FloatArray, ...]
+    """One per feature of the moments. Tuple of (A_i, k) arrays."""
     gains: FloatArray
+    """Factors of the offsets. Shape (numbers,)."""
     probabilities: FloatArray
+    """P(class | row) of the rows. Shape (rows, k)."""
     association: float
+    """How much the reports contradict that all features are uninformative: the chi-square of the raw
+    moments minus its expectation, in its standard deviations."""
     log_evidence: float
+    """Of the best setting of the prior, minus that of Naive Bayes with a fitted intercept. If it is above
+    zero, the reports are more probable with other scores than those of Naive Bayes."""
 
 
 def fit_scores(

@@ -17,21 +17,15 @@ _LEAST_STEP = 1e-3
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """A normal distribution of the parameters: mean, and covariance diag(variances) + B diag(s) B'.
-
-    Attributes
-    ----------
-    mean, variances : (parameters,) arrays
-    directions : (parameters, directions) array
-        The columns B.
-    direction_variances : (directions,) array
-        The variances s.
-    """
+    """A normal distribution of the parameters: mean, and covariance diag(variances) + B diag(s) B'."""
 
     mean: FloatArray
     variances: FloatArray
+    """Shape (parameters,)."""
     directions: FloatArray
+    """The columns B. Shape (parameters, directions)."""
     direction_variances: FloatArray
+    """The variances s. Shape (directions,)."""
 
     def multiply(self, vectors: FloatArray) -> FloatArray:
         """Return the covariance times vectors, (parameters,) or (parameters, vectors)."""
@@ -42,21 +36,15 @@ class NormalPrior:
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """The most probable parameters.
-
-    Attributes
-    ----------
-    parameters : (parameters,) array
-    probabilities : (rows, k) array
-        P(class | row) at these parameters.
-    log_evidence : float
-        Laplace's approximation of the log density of the estimates given the prior, up to a constant that
-        depends on the equations only.
-    """
+    """The most probable parameters."""
 
     parameters: FloatArray
+    """Shape (parameters,)."""
     probabilities: FloatArray
+    """P(class | row) at these parameters. Shape (rows, k)."""
     log_evidence: float
+    """Laplace's approximation of the log density of the estimates given the prior, up to a constant that
+    depends on the equations only."""
 
 
 def evidence_of_mean(equations: MomentEquations, mean: FloatArray) -> float:

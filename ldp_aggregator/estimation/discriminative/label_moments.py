@@ -20,17 +20,12 @@ from ldp_aggregator.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class QuestionNoise:
-    """Covariance of the moments that one question estimates.
-
-    Attributes
-    ----------
-    cells : (cells,) int array
-        Places of the cells among those of LabelMoments.
-    covariance : (cells, k, cells, k) array
-    """
+    """Covariance of the moments that one question estimates."""
 
     cells: IntArray
+    """Places of the cells among those of LabelMoments. Shape (cells,)."""
     covariance: FloatArray
+    """Shape (cells, k, cells, k)."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +34,17 @@ class LabelMoments:
 
     A cell is one value of one feature; the cells of a feature are adjacent. If the survey asks the label
     question, the first cell is a feature with one value, which every row has.
-
-    Attributes
-    ----------
-    features : tuple of int
-        The feature of each block of cells, in the order of the plan; ALL_ROWS stands for the label question.
-    sizes : tuple of int
-        Number of cells of each block.
-    mean : (cells, k) array
-        Unbiased estimates of b.
-    noise : tuple of QuestionNoise
-        Their covariance; the reports of different questions are independent.
     """
 
     features: tuple[int, ...]
+    """The feature of each block of cells, in the order of the plan; ALL_ROWS stands for the label
+    question."""
     sizes: tuple[int, ...]
+    """Number of cells of each block."""
     mean: FloatArray
+    """Unbiased estimates of b. Shape (cells, k)."""
     noise: tuple[QuestionNoise, ...]
+    """Their covariance; the reports of different questions are independent."""
 
     def select(self, features: Sequence[int]) -> LabelMoments:
         """Return the moments of some features, and of the label question."""

@@ -43,18 +43,12 @@ def compute_probabilities(scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class ScoreModel:
-    """How scores of rows depend on parameters: scores = design W Q' + sum over numbers of gain * offset.
-
-    Attributes
-    ----------
-    design : (rows, 1 + cells) array
-        A column of ones, then the indicators of the values.
-    offsets : (rows, k, numbers) array
-        Scores of the rows for features that have one parameter, a gain.
-    """
+    """How scores of rows depend on parameters: scores = design W Q' + sum over numbers of gain * offset."""
 
     design: FloatArray
+    """A column of ones, then the indicators of the values. Shape (rows, 1 + cells)."""
     offsets: FloatArray
+    """Scores of the rows for features that have one parameter, a gain. Shape (rows, k, numbers)."""
 
     @property
     def k(self) -> int:
@@ -79,20 +73,14 @@ class ScoreModel:
 
 @dataclass(frozen=True)
 class ContrastNoise:
-    """The noise of the differences, at given P(class | value); differences of different questions share none.
-
-    Attributes
-    ----------
-    contrasts : (k, k - 1) array
-    class_shares : (observed, k) array
-        P(class | value), at which the contrasts are taken.
-    parts : tuple of pairs of arrays
-        The cells of a question, and the inverse Cholesky factor of the covariance of their differences.
-    """
+    """The noise of the differences, at given P(class | value); two questions share no noise."""
 
     contrasts: FloatArray
+    """Shape (k, k - 1)."""
     class_shares: FloatArray
+    """P(class | value), at which the contrasts are taken. Shape (observed, k)."""
     parts: tuple[tuple[IntArray, FloatArray], ...]
+    """The cells of a question, and the inverse Cholesky factor of the covariance of their differences."""
 
     @classmethod
     def at_probabilities(
@@ -177,25 +165,17 @@ class ContrastNoise:
 
 @dataclass(frozen=True)
 class MomentEquations:
-    """Combinations of the equations whose differences have uncorrelated noise of variance one.
-
-    Attributes
-    ----------
-    model : ScoreModel
-    weights : (rows,) array
-    observed : slice
-        Columns of the design whose moments the reports estimate.
-    combinations : (observed, k, equations) array
-        The coefficients of the moments in each equation.
-    target : (equations,) array
-        The left sides: combinations of the estimated moments.
-    """
+    """Combinations of the equations whose differences have uncorrelated noise of variance one."""
 
     model: ScoreModel
     weights: FloatArray
+    """Shape (rows,)."""
     observed: slice
+    """Columns of the design whose moments the reports estimate."""
     combinations: FloatArray
+    """The coefficients of the moments in each equation. Shape (observed, k, equations)."""
     target: FloatArray
+    """The left sides: combinations of the estimated moments. Shape (equations,)."""
 
     def differences(self, probabilities: FloatArray) -> FloatArray:
         """Return the differences of both sides of the equations, given P(class | row), (rows, k)."""

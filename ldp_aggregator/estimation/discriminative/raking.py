@@ -20,26 +20,19 @@ _ROW_SHARE = 0.5
 
 @dataclass(frozen=True)
 class RakedRows:
-    """Weighted rows.
-
-    Attributes
-    ----------
-    weights : (rows,) array
-        Above zero; they add up to one.
-    chi_squares : (features,) array
-        Squared differences between the rows' shares and the reports' estimates, before raking, in units of
-        their variance, averaged over the values of each feature. About 1 if both describe one population.
-    shift : float
-        How much more than samples of one population the rows and the reports differ: the variance of a
-        share m beyond its errors is shift m (1 - m).
-    effective_rows : float
-        The number of rows of a random sample that would differ as much: 1 / (1 / rows + shift).
-    """
+    """Weighted rows."""
 
     weights: FloatArray
+    """Above zero; they add up to one. Shape (rows,)."""
     chi_squares: FloatArray
+    """Squared differences between the rows' shares and the reports' estimates, before raking, in units of
+    their variance, averaged over the values of each feature. About 1 if both describe one population.
+    Shape (features,)."""
     shift: float
+    """How much more than samples of one population the rows and the reports differ: the variance of a
+    share m beyond its errors is shift m (1 - m)."""
     effective_rows: float
+    """The number of rows of a random sample that would differ as much: 1 / (1 / rows + shift)."""
 
 
 def rake(

@@ -17,17 +17,12 @@ from ldp_aggregator.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Quantity:
-    """An estimate for each of k labels, with its derivatives with respect to the raw estimates (sources).
-
-    Attributes
-    ----------
-    value : (k,) array
-    slopes : (sources, k) array
-        The derivative of the value with respect to each source.
-    """
+    """An estimate for each of k labels, with its derivatives with respect to the raw estimates (sources)."""
 
     value: FloatArray
+    """Shape (k,)."""
     slopes: FloatArray
+    """The derivative of the value with respect to each source. Shape (sources, k)."""
 
     @classmethod
     def from_source(cls, value: FloatArray, place: int, sources: int) -> Self:

@@ -19,19 +19,13 @@ from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE, UNIFO
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A normal distribution per label; (k,) arrays.
-
-    Attributes
-    ----------
-    mean, variance : arrays
-        Mean and variance of the normalised number.
-    missing : array or None
-        P(missing | label); None if the number cannot be missing.
-    """
+    """A normal distribution per label; (k,) arrays."""
 
     mean: FloatArray
     variance: FloatArray
+    """Mean and variance of the normalised number."""
     missing: FloatArray | None
+    """P(missing | label); None if the number cannot be missing."""
 
 
 def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[Gaussian]:

@@ -26,21 +26,15 @@ _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
 
 @dataclass(frozen=True)
 class Population:
-    """A possible population, at which noise is evaluated; (k,) arrays, x in [-1, 1].
-
-    Attributes
-    ----------
-    present, missing : arrays
-        P(present, c) and P(missing, c); they add up to one.
-    first, second, fourth : arrays
-        E[x 1(c)], E[x^2 1(c)] and E[x^4 1(c)].
-    """
+    """A possible population, at which noise is evaluated; (k,) arrays, x in [-1, 1]."""
 
     present: FloatArray
     missing: FloatArray
+    """P(present, c) and P(missing, c); they add up to one."""
     first: FloatArray
     second: FloatArray
     fourth: FloatArray
+    """`first`, `second` and `fourth`: E[x 1(c)], E[x^2 1(c)] and E[x^4 1(c)]."""
 
     @classmethod
     def even(cls, k: int, can_be_missing: bool) -> Self:
@@ -131,30 +125,20 @@ def _normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Moments:
-    """Raw moments of one number from one question.
-
-    Attributes
-    ----------
-    question : Question
-    place : int
-        Index of the number among those that the question asks about.
-    n : int
-        Number of reports, above zero.
-    raw : (3, k) array
-        s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated.
-    covariance : (3, 3, k) array
-        Covariance of `raw` for each label; 0 where G is not estimated.
-    class_factor : (3, k) array
-        Estimate a of class c and estimate b of another class d covary as -class_factor[a, c] times
-        class_factor[b, d]; 0 where G is not estimated.
-    """
+    """Raw moments of one number from one question."""
 
     question: Question
     place: int
+    """Index of the number among those that the question asks about."""
     n: int
+    """Number of reports, above zero."""
     raw: FloatArray
+    """s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated. Shape (3, k)."""
     covariance: FloatArray
+    """Covariance of `raw` for each label; 0 where G is not estimated. Shape (3, 3, k)."""
     class_factor: FloatArray
+    """Estimate a of class c and estimate b of another class d covary as -class_factor[a, c] times
+    class_factor[b, d]; 0 where G is not estimated. Shape (3, k)."""
 
     def at_population(self, population: Population) -> Moments:
         """Return the same estimates with the noise of another population."""

@@ -34,20 +34,13 @@ SOURCES = 7
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Raw estimates of the moments of one number x in [-1, 1], per class.
-
-    Attributes
-    ----------
-    mean_question, square_question : Moments or None
-        None without reports.
-    prior : PooledPrior
-        Pooled from all questions.
-    can_be_missing : bool
-    """
+    """Raw estimates of the moments of one number x in [-1, 1], per class."""
 
     mean_question: Moments | None
     square_question: Moments | None
+    """None without reports."""
     prior: PooledPrior
+    """Pooled from all questions."""
     can_be_missing: bool
 
     @cached_property

@@ -19,21 +19,14 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 
 @dataclass(frozen=True)
 class ClassRatio:
-    """A ratio of two estimates for each class.
-
-    Attributes
-    ----------
-    top, bottom : Quantity
-    informative : (k,) bool array
-        Which classes are compared.
-    extra : (k,) array
-        Variance of the ratio beyond the delta method.
-    """
+    """A ratio of two estimates for each class."""
 
     top: Quantity
     bottom: Quantity
     informative: BoolArray
+    """Which classes are compared. Shape (k,)."""
     extra: FloatArray
+    """Variance of the ratio beyond the delta method. Shape (k,)."""
 
 
 def find_differing_statistics(number: ClassMoments) -> dict[str, bool]:

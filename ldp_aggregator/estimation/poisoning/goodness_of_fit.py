@@ -24,23 +24,15 @@ _SLACK_PROBABILITY = 1e-12
 
 @dataclass(frozen=True)
 class SupportCounts:
-    """Counts of the ones in n reports, see :meth:`SupportCounters.count`.
-
-    Attributes
-    ----------
-    bits : SupportCounters
-    sizes : (len(bits.sizes),) array
-        Number of reports with each number of ones.
-    sums : (groups,) array
-        Number of ones in each group of positions.
-    pairs : (groups, groups) array
-        Sums of the products of two groups' ones; symmetric.
-    """
+    """Counts of the ones in n reports, see :meth:`SupportCounters.count`."""
 
     bits: SupportCounters
     sizes: IntArray
+    """Number of reports with each number of ones. Shape (len(bits.sizes),)."""
     sums: IntArray
+    """Number of ones in each group of positions. Shape (groups,)."""
     pairs: IntArray
+    """Sums of the products of two groups' ones; symmetric. Shape (groups, groups)."""
 
     @classmethod
     def from_cells(cls, bits: SupportCounters, cells: IntArray) -> SupportCounts:
@@ -118,22 +110,16 @@ class CentredProduct:
     At most one of two positions is the owner's, that of the person's own value. So the two bits have one of
     two distributions. The means of x_i x_j and of x_i + x_j under both determine a and b, and nothing needs
     to be estimated. Where bits are independent, the product is (x_i - q)(x_j - q).
-
-    Attributes
-    ----------
-    slope, level : float
-        a and b.
-    unowned, owned : float
-        Variance of the product if none, and if one of the positions is the owner's.
-    maximum : float
-        Largest absolute value of the product.
     """
 
     slope: float
     level: float
+    """a and b."""
     unowned: float
     owned: float
+    """Variance of the product if none, and if one of the positions is the owner's."""
     maximum: float
+    """Largest absolute value of the product."""
 
     @classmethod
     def from_bits(cls, bits: SupportCounters) -> CentredProduct:
@@ -156,18 +142,12 @@ class CentredProduct:
 
 @dataclass(frozen=True)
 class PairDeviations:
-    """Deviations of the numbers of pairs of ones from their expectations; arrays of shape (groups, groups).
-
-    Attributes
-    ----------
-    excess : array
-        Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`.
-    surprise : array
-        The probability of an excess at least as large is at most 2 e^-surprise.
-    """
+    """Deviations of the numbers of pairs of ones from their expectations, of shape (groups, groups)."""
 
     excess: FloatArray
+    """Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`."""
     surprise: FloatArray
+    """The probability of an excess at least as large is at most 2 e^-surprise."""
 
 
 def compute_pair_excess(support: SupportCounts) -> FloatArray:

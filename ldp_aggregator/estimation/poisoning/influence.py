@@ -31,24 +31,16 @@ FABRICATED_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fabricated reports to one question can move the entries of an estimate, up or down.
-
-    Attributes
-    ----------
-    estimate : str
-        "frequencies", "conditionals", "prior", "means", "variances" or "missing".
-    n : int
-        Number of reports of the question, including fabricated ones.
-    step : array
-        The largest move of each entry, in units of m/(n - m).
-    stderr : array
-        Standard errors of the entries.
-    """
+    """How far fabricated reports to one question can move the entries of an estimate, up or down."""
 
     estimate: str
+    """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"."""
     n: int
+    """Number of reports of the question, including fabricated ones."""
     step: FloatArray
+    """The largest move of each entry, in units of m/(n - m)."""
     stderr: FloatArray
+    """Standard errors of the entries."""
 
     def move(self, fakes: float) -> FloatArray:
         """Return how far `fakes` of the n reports can move each entry; infinite if all are fabricated."""

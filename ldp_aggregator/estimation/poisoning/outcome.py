@@ -22,24 +22,16 @@ _ESTIMATE_NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOutcome:
-    """The outcome of all poisoning checks of a survey.
-
-    Attributes
-    ----------
-    questions : int
-        Number of questions.
-    untested : tuple of str
-        Names of the questions that cannot be tested.
-    alarms : tuple of str
-        Names of the questions with an alarm.
-    largest_influence : str or None
-        How far a share of fabricated reports at one question could move one of its estimates, at most.
-    """
+    """The outcome of all poisoning checks of a survey."""
 
     questions: int
+    """Number of questions."""
     untested: tuple[str, ...]
+    """Names of the questions that cannot be tested."""
     alarms: tuple[str, ...]
+    """Names of the questions with an alarm."""
     largest_influence: str | None
+    """How far a share of fabricated reports at one question could move one of its estimates, at most."""
 
     @property
     def tested(self) -> int:

@@ -27,18 +27,12 @@ _NAMED_PAIRS = 3
 
 @dataclass(frozen=True)
 class SuspiciousPair:
-    """Two values for which too many or too few reports have both bits 1.
-
-    Attributes
-    ----------
-    values : pair of str
-    reports, expected : float
-        Observed and expected number of reports in which both bits are 1.
-    """
+    """Two values for which too many or too few reports have both bits 1."""
 
     values: tuple[str, str]
     reports: float
     expected: float
+    """Observed and expected number of reports in which both bits are 1."""
 
     def __str__(self) -> str:
         one, other = self.values
@@ -47,25 +41,17 @@ class SuspiciousPair:
 
 @dataclass(frozen=True)
 class SupportTests:
-    """The results of the goodness-of-fit tests of one question.
-
-    Attributes
-    ----------
-    n : int
-        Number of reports that the support counters include.
-    level : float
-        A p-value below this level is an alarm.
-    sizes, pairs : float
-        Upper bounds on the p-values of the size test and of the pair test.
-    suspicious_pairs : tuple of SuspiciousPair
-        The pairs with the largest deviations, largest first; empty unless `pairs` is an alarm.
-    """
+    """The results of the goodness-of-fit tests of one question."""
 
     n: int
+    """Number of reports that the support counters include."""
     level: float
+    """A p-value below this level is an alarm."""
     sizes: float
     pairs: float
+    """Upper bounds on the p-values of the size test and of the pair test."""
     suspicious_pairs: tuple[SuspiciousPair, ...] = ()
+    """The pairs with the largest deviations, largest first; empty unless `pairs` is an alarm."""
 
     @classmethod
     def from_support(cls, question: Question, support: SupportCounts, level: float) -> SupportTests:
@@ -144,24 +130,16 @@ def _power_above(p_value: float) -> str:
 
 @dataclass(frozen=True)
 class QuestionCheck:
-    """The poisoning check of one question.
-
-    Attributes
-    ----------
-    question, mechanism : str
-    n : int
-        Number of reports.
-    support : SupportTests or str
-        The test results, or the reason why the question cannot be tested.
-    influences : tuple of Influence
-        One for each estimate that depends on the question.
-    """
+    """The poisoning check of one question."""
 
     question: str
     mechanism: str
     n: int
+    """Number of reports."""
     support: SupportTests | str
+    """The test results, or the reason why the question cannot be tested."""
     influences: tuple[Influence, ...]
+    """One for each estimate that depends on the question."""
 
     @property
     def warning(self) -> str | None:

@@ -41,17 +41,11 @@ _MAX_NAMED_QUESTIONS = 3
 
 @dataclass(frozen=True)
 class PoisoningSummary:
-    """The poisoning checks of a survey's questions.
-
-    Attributes
-    ----------
-    questions : tuple of QuestionCheck
-    label : str
-        Name of the label.
-    """
+    """The poisoning checks of a survey's questions."""
 
     questions: tuple[QuestionCheck, ...]
     label: str = "label"
+    """Name of the label."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as a dict for JSON."""

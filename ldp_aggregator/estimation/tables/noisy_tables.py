@@ -44,25 +44,17 @@ def name_counted(mechanism: str | None) -> str:
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """The counts of one feature's cells with noise.
-
-    Attributes
-    ----------
-    cells : (A, k) int array
-        Counts in parts of a row.
-    unit : int
-        What a row adds to the cells of its label: 1, or SOFT_UNIT for a number.
-    cell_variance : float
-        The variance of the noise in a cell, in parts of a row squared.
-    terms : float
-        Number of independent Laplace noises in each cell: the number of messages. Infinite if the noise is
-        normal.
-    """
+    """The counts of one feature's cells with noise."""
 
     cells: IntArray
+    """Counts in parts of a row. Shape (A, k)."""
     unit: int
+    """What a row adds to the cells of its label: 1, or SOFT_UNIT for a number."""
     cell_variance: float
+    """The variance of the noise in a cell, in parts of a row squared."""
     terms: float = 1
+    """Number of independent Laplace noises in each cell: the number of messages. Infinite if the noise is
+    normal."""
 
     @property
     def counts(self) -> FloatArray:
@@ -87,21 +79,14 @@ class NoisyTable:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """The numbers of rows per class, pooled over all tables by inverse variance.
-
-    Attributes
-    ----------
-    counts : (k,) array
-        Unbiased, so possibly negative.
-    variance : float
-        The variance of the noise in each.
-    fourth : float
-        The fourth cumulant of this noise.
-    """
+    """The numbers of rows per class, pooled over all tables by inverse variance."""
 
     counts: FloatArray
+    """Unbiased, so possibly negative. Shape (k,)."""
     variance: float
+    """The variance of the noise in each."""
     fourth: float = 0.0
+    """The fourth cumulant of this noise."""
 
     @classmethod
     def from_tables(cls, tables: Sequence[NoisyTable]) -> ClassCounts:
@@ -197,18 +182,12 @@ def estimate_shares(
 
 @dataclass(frozen=True)
 class CellFrequencies:
-    """Raw frequencies of a table's cells, with their covariance.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    raw : (A k,) array
-    covariance : FrequencyCovariance
-    """
+    """Raw frequencies of a table's cells, with their covariance."""
 
     n: int
+    """Number of rows."""
     raw: FloatArray
+    """Shape (A k,)."""
     covariance: FrequencyCovariance
 
     @classmethod

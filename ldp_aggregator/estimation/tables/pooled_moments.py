@@ -23,20 +23,13 @@ _SILO_SOURCES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PooledMoments(ClassMoments):
-    """Raw estimates of the moments of one number, per class; sources are those of silos, then of people.
-
-    Attributes
-    ----------
-    silos : SoftMoments
-    people : ClassMoments
-        With their own prior, and with reports of both questions.
-    weight : float
-        The weight of the silos: inverse to the variance of a mean, averaged over the classes.
-    """
+    """Raw estimates of the moments of one number, per class; sources are those of silos, then of people."""
 
     silos: SoftMoments
     people: ClassMoments
+    """With their own prior, and with reports of both questions."""
     weight: float
+    """The weight of the silos: inverse to the variance of a mean, averaged over the classes."""
 
     @classmethod
     def from_estimates(

@@ -19,18 +19,12 @@ from ldp_aggregator.snapshot import SiloSnapshot
 
 @dataclass(frozen=True)
 class SiloTables:
-    """The tables of a survey of silos.
-
-    Attributes
-    ----------
-    snapshot : SiloSnapshot
-        The sums of all messages.
-    tables : tuple of NoisyTable
-        One per feature. Each cell has the noise of all messages.
-    """
+    """The tables of a survey of silos."""
 
     snapshot: SiloSnapshot
+    """The sums of all messages."""
     tables: tuple[NoisyTable, ...]
+    """One per feature. Each cell has the noise of all messages."""
 
     @classmethod
     def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:

@@ -28,27 +28,18 @@ _SOURCES = np.array([[-1.0, 0, 1, 0], [1, -1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]]
 
 @dataclass(frozen=True)
 class TableNoise:
-    """The noise of the four sums of a table, before they are divided by the number of rows.
-
-    Attributes
-    ----------
-    rows : float
-        The number of rows.
-    own : (4, 4) array
-        Covariance of the sums of one class; those of two classes are independent.
-    with_rows : (4,) array
-        Covariance of each sum with the number of rows.
-    of_rows : float
-        Variance of the number of rows.
-    terms : float
-        Number of Laplace noises in each cell, see :class:`NoisyTable`.
-    """
+    """The noise of the four sums of a table, before they are divided by the number of rows."""
 
     rows: float
+    """The number of rows."""
     own: FloatArray
+    """Covariance of the sums of one class; those of two classes are independent. Shape (4, 4)."""
     with_rows: FloatArray
+    """Covariance of each sum with the number of rows. Shape (4,)."""
     of_rows: float
+    """Variance of the number of rows."""
     terms: float = 1
+    """Number of Laplace noises in each cell, see :class:`NoisyTable`."""
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
@@ -100,22 +91,15 @@ class TableNoise:
 
 @dataclass(frozen=True)
 class SoftMoments(ClassMoments):
-    """Raw estimates of the moments of one number, per class, from a noisy table instead of two questions.
-
-    Attributes
-    ----------
-    sums : (4, k) array
-        Shares of all rows: E[x 1(c)], E[x^2 1(c)], P(missing, c) and P(c).
-    table_noise : TableNoise
-    cautious : Population or None
-        The population at which the noise is evaluated; None means a likely one.
-    """
+    """Raw estimates of the moments of one number, per class, from a noisy table instead of two questions."""
 
     sums: FloatArray = field(default_factory=lambda: np.zeros((4, 0)))
+    """Shares of all rows: E[x 1(c)], E[x^2 1(c)], P(missing, c) and P(c). Shape (4, k)."""
     table_noise: TableNoise = field(
         default_factory=lambda: TableNoise(1.0, np.zeros((4, 4)), np.zeros(4), 0.0)
     )
     cautious: Population | None = None
+    """The population at which the noise is evaluated; None means a likely one."""
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:

@@ -18,6 +18,7 @@ from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
+from encoders.survey.plan_checks import SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
@@ -26,7 +27,7 @@ from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
-from ldp_aggregator.results.silo_text import SILO, find_silo_statement
+from ldp_aggregator.results.silo_text import find_silo_statement
 from ldp_aggregator.results.unlabelled_text import state_privacy
 
 if TYPE_CHECKING:

@@ -15,12 +15,11 @@ import msgpack
 import numpy as np
 
 from encoders.errors import Reason, ReportError
-from encoders.report import ID_BYTES
+from encoders.report import ARRAY_OF_FIVE, ID_BYTES
 from encoders.survey.randomise import read_report
 from ldp_aggregator.arrays import BoolArray, IntArray
 from ldp_aggregator.reports.record_format import PlanFormat, Records, distinct_questions
 
-_ARRAY_OF_FIVE = 0x95
 _REPORT_START = b"\x95\x01\xc4\x20"
 """How a report of any plan starts."""
 SIMULATED_MARK = b"ldp-simulate: simulated reports\n"
@@ -35,27 +34,18 @@ since the bytes after it are read as lengths.
 
 @dataclass
 class ParseSummary:
-    """The outcome of parsing one archive, before deduplication.
-
-    Attributes
-    ----------
-    accepted : int
-        Number of reports that a device of the plan could have sent, with repetitions.
-    rejections : Counter of Reason
-        Numbers of all other reports, by reason.
-    damage_offsets : list of int
-        Byte offset of each damaged stretch, in which no report could be parsed.
-    truncated_at : int or None
-        Byte offset of an incomplete report at the end of the archive.
-    simulated : bool
-        Whether the archive has the mark of ldp-simulate.
-    """
+    """The outcome of parsing one archive, before deduplication."""
 
     accepted: int = 0
+    """Number of reports that a device of the plan could have sent, with repetitions."""
     rejections: Counter[Reason] = field(default_factory=Counter)
+    """Numbers of all other reports, by reason."""
     damage_offsets: list[int] = field(default_factory=list)
+    """Byte offset of each damaged stretch, in which no report could be parsed."""
     truncated_at: int | None = None
+    """Byte offset of an incomplete report at the end of the archive."""
     simulated: bool = False
+    """Whether the archive has the mark of ldp-simulate."""
 
     @property
     def has_reports(self) -> bool:
@@ -194,7 +184,7 @@ def _measure_piece(data: bytes, start: int) -> int:
     ValueError, TypeError, RecursionError or msgpack.UnpackException
         If no such array starts there, or if it is longer than any report.
     """
-    if data[start] != _ARRAY_OF_FIVE:
+    if data[start] != ARRAY_OF_FIVE:
         raise ValueError("no array of five")
     for size in (_USUAL_PIECE_BYTES, _MAX_PIECE_BYTES):
         unpacker = msgpack.Unpacker(max_buffer_size=_MAX_PIECE_BYTES, read_size=_USUAL_PIECE_BYTES)

@@ -33,21 +33,14 @@ class ArchiveError(LdpError):
 
 @dataclass(frozen=True)
 class ArchiveResult:
-    """The outcome of reading one archive.
-
-    Attributes
-    ----------
-    rejections : mapping of reason to count
-        Rejections of single reports; reused ids are found only when all archives are counted.
-    warnings : tuple of str
-        About damage, and about an end inside a report.
-    simulated : bool
-        Whether the archive has the mark of ldp-simulate.
-    """
+    """The outcome of reading one archive."""
 
     rejections: Mapping[str, int]
+    """Rejections of single reports; reused ids are found only when all archives are counted."""
     warnings: tuple[str, ...]
+    """About damage, and about an end inside a report."""
     simulated: bool = False
+    """Whether the archive has the mark of ldp-simulate."""
 
 
 def read_archive(

@@ -52,24 +52,16 @@ def choose_positive_axis(highest: float, maximum: float) -> Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One estimate with its intervals.
-
-    Attributes
-    ----------
-    value : float
-    single, simultaneous : pair of float
-        The low and high ends of the intervals.
-    colour : int
-        The index of the class.
-    from_zero : bool
-        Whether it is drawn as a bar from the axis' low end; otherwise as a dot.
-    """
+    """One estimate with its intervals."""
 
     value: float
     single: tuple[float, float]
     simultaneous: tuple[float, float] | None = None
+    """The low and high ends of the intervals."""
     colour: int = 0
+    """The index of the class."""
     from_zero: bool = True
+    """Whether it is drawn as a bar from the axis' low end; otherwise as a dot."""
 
 
 def draw_mark(axis: Axis, mark: Mark | None) -> Markup:

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from ldp_aggregator.estimation.poisoning.outcome import CheckOutcome, summarise_checks
+from ldp_aggregator.estimation.validation_result import GAIN_RANGE
 from ldp_aggregator.models.privacy_statement import list_questions
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.page.numbers import UNKNOWN, format_percent
@@ -20,9 +21,6 @@ from ldp_aggregator.results.statements import (
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.unlabelled_text import state_privacy
-
-_GAIN_RANGE = 2.0
-"""Width of the interval of an unknown gain: its whole range."""
 
 Json = Mapping[str, Any]
 
@@ -60,7 +58,7 @@ def _build_gains(result: Json) -> PlainTable:
     for place, k in enumerate(result["top_k"]):
         value = gains["value"][place]
         low, high = (gains["simultaneous"][end][place] for end in ("low", "high"))
-        known = value is not None and low is not None and high is not None and high - low < _GAIN_RANGE
+        known = value is not None and low is not None and high is not None and high - low < GAIN_RANGE
         texts = [f"{100 * each:+.1f}" for each in (value, low, high)] if known else []
         interval = f"{texts[1]} to {texts[2]}" if texts else UNKNOWN
         selected = "selected" if k == result["selected_k"] else ""

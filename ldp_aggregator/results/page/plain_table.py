@@ -8,18 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PlainTable:
-    """A table of texts; the first cell of a row is its heading.
-
-    Attributes
-    ----------
-    caption : str
-    head : sequence of str
-    rows : sequence of sequences of str
-    numeric : collection of int
-        The columns with numbers, which are aligned to the right.
-    """
+    """A table of texts; the first cell of a row is its heading."""
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     numeric: Collection[int] = frozenset()
+    """The columns with numbers, which are aligned to the right."""

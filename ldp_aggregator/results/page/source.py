@@ -8,8 +8,8 @@ from pathlib import Path
 from encoders.errors import LdpError
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.central_file import CentralModelFile, read_central_content
-from ldp_aggregator.models.model_document import CENTRAL_VERSION, parse_content
 from ldp_aggregator.models.model_document import FORMAT as MODEL_FORMAT
+from ldp_aggregator.models.model_document import ModelKind, parse_content
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -40,7 +40,7 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
     kind = _find_format(data)
     if kind == MODEL_FORMAT:
         content = parse_content(data, str(path))
-        if content["version"] == CENTRAL_VERSION:
+        if content["kind"] == ModelKind.CENTRAL:
             return read_central_content(content, str(path))
         model = parse_model(data, str(path))
         return SurveyResults(

@@ -85,7 +85,7 @@ def _describe_largest_class(table: Sequence[Row], label: str) -> str:
 
 def _describe_distinguishable(estimates: Mapping[str, Any], label: str) -> str:
     features = estimates["features"]
-    names = [entry["name"] for entry in features if entry.get("distinguishable")]
+    names = [entry["name"] for entry in features if entry["distinguishable"]]
     if not names:
         return f"In none of the {len(features)} features are the classes of {label} distinguishable."
     listed = ", ".join(names[:_MAX_NAMED])
@@ -111,7 +111,7 @@ def list_facts(results: SurveyResults, description: ModelDescription) -> Iterato
     yield "Epsilon", description.epsilon
     if not results.plan.validation:
         features = results.estimates["features"]
-        count = sum(bool(entry.get("distinguishable")) for entry in features)
+        count = sum(entry["distinguishable"] for entry in features)
         yield "Features that differ", f"{count} of {len(features)}"
 
 

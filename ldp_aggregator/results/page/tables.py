@@ -61,21 +61,13 @@ class EstimateGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateTable:
-    """A table with bars.
-
-    Attributes
-    ----------
-    caption : str
-    name : str or None
-        The feature that the caption is about.
-    ticks : tuple of str
-        The texts of the axis: left, middle, right.
-    groups : tuple of EstimateGroup
-    """
+    """A table with bars."""
 
     caption: str
     name: str | None
+    """The feature that the caption is about."""
     ticks: tuple[str, str, str]
+    """The texts of the axis: left, middle, right."""
     groups: tuple[EstimateGroup, ...]
 
     @property
@@ -90,7 +82,7 @@ class EstimateTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Scale:
+class _RowScale:
     """How the rows of one table are drawn and formatted."""
 
     bounds: Bounds
@@ -124,9 +116,9 @@ def build_feature_tables(rows: Sequence[Row], plan: Plan | SiloPlan) -> Mapping[
     return tables
 
 
-def _choose_share_scale(rows: Sequence[Row]) -> _Scale:
+def _choose_share_scale(rows: Sequence[Row]) -> _RowScale:
     ends = [row["simultaneous_high"] or 0.0 for row in rows if is_known(row, PROBABILITY)]
-    return _Scale(
+    return _RowScale(
         bounds=PROBABILITY,
         axis=choose_share_axis(max([*ends, *_list_estimates(rows)], default=1.0)),
         write=format_percent,
@@ -134,11 +126,11 @@ def _choose_share_scale(rows: Sequence[Row]) -> _Scale:
     )
 
 
-def _choose_number_scale(rows: Sequence[Row], feature: NumericFeature) -> _Scale:
+def _choose_number_scale(rows: Sequence[Row], feature: NumericFeature) -> _RowScale:
     errors = [row["stderr"] for row in rows if row["stderr"]]
     write = choose_number_format(min(errors, default=None))
     if rows[0]["statistic"] == MEAN:
-        return _Scale(
+        return _RowScale(
             bounds=feature.bounds,
             axis=Axis(*feature.bounds),
             write=write,
@@ -148,14 +140,14 @@ def _choose_number_scale(rows: Sequence[Row], feature: NumericFeature) -> _Scale
     bounds = (0.0, feature.width)
     ends = [row["simultaneous_high"] or 0.0 for row in rows if is_known(row, bounds)]
     axis = choose_positive_axis(max([*ends, *_list_estimates(rows)], default=0.0), feature.width)
-    return _Scale(bounds=bounds, axis=axis, write=write, write_axis=format_plain)
+    return _RowScale(bounds=bounds, axis=axis, write=write, write_axis=format_plain)
 
 
 def _list_estimates(rows: Sequence[Row]) -> Iterator[float]:
     return (row["estimate"] for row in rows if row["estimate"] is not None)
 
 
-def _build_table(rows: Sequence[Row], caption: str, name: str | None, scale: _Scale) -> EstimateTable:
+def _build_table(rows: Sequence[Row], caption: str, name: str | None, scale: _RowScale) -> EstimateTable:
     groups = []
     for value, group in groupby(rows, key=lambda row: row["value"]):
         part = [_build_row(row, place, scale) for place, row in enumerate(group)]
@@ -169,7 +161,7 @@ def _build_table(rows: Sequence[Row], caption: str, name: str | None, scale: _Sc
     )
 
 
-def _build_row(row: Row, colour: int, scale: _Scale) -> EstimateRow:
+def _build_row(row: Row, colour: int, scale: _RowScale) -> EstimateRow:
     known = is_known(row, scale.bounds)
     mark = None
     if known:

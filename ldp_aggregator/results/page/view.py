@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import Feature, NumericFeature
-from ldp_aggregator.authoring.overview import explain_mechanisms
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
@@ -143,7 +143,7 @@ def _build_features(results: SurveyResults, table: Sequence[Row]) -> Iterator[Fe
             anchor=f"feature-{place + 1}",
             name=feature.name,
             facts=_describe_feature(feature, entry),
-            marked=bool(entry.get("distinguishable")),
+            marked=entry["distinguishable"],
             tables=tables.get(feature.name, []),
         )
 
@@ -171,11 +171,7 @@ def _build_relevance(results: SurveyResults, features: Sequence[FeatureView]) ->
     axis = Axis(*PROBABILITY)
     rows: list[tuple[float, RelevanceRow]] = []
     for view, entry in zip(features, results.estimates["features"], strict=True):
-        found = entry.get("relevance")
-        if found is None:
-            continue  # the file is of an older release
-        value, low, high = found["value"], found["low"], found["high"]
-        maximum = found.get("maximum", 1.0)
+        value, low, high, maximum = (entry["relevance"][key] for key in ("value", "low", "high", "maximum"))
         known = None not in (value, low, high) and (low > 0 or high < maximum)
         value = min(max(value, low), high) if known else -1.0
         mark = Mark(value=value, single=(low, high)) if known else None

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from encoders.explain.nonresponse import is_complete, silence_warnings
+from encoders.explain.nonresponse import is_complete, nonresponse_warnings
 from encoders.survey import read_survey
 
 SURVEY = """
@@ -30,7 +30,7 @@ missing = "category"
 
 def warnings(old: str = "", new: str = "") -> list[str]:
     assert old in SURVEY
-    return silence_warnings(read_survey(SURVEY.replace(old, new)).compile())
+    return nonresponse_warnings(read_survey(SURVEY.replace(old, new)).compile())
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_the_inputs_of_a_projection_are_what_a_person_answers() -> None:
         '[projection.inputs.b]\nrange = [0, 1]\nmissing = "category"\n'
         '[features.sum]\nweights = [1, 1]\nrange = [-1, 1]\nmissing = "category"\n'
     )
-    (warning,) = silence_warnings(read_survey(SURVEY + text).compile())
+    (warning,) = nonresponse_warnings(read_survey(SURVEY + text).compile())
     assert warning.startswith("a: a person without an answer")

@@ -15,10 +15,10 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, CategoricalFeature
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import AUTO, LINEAR, NAIVE_BAYES, TREE, CentralModel, train
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
+from ldp_aggregator.central.promise import Promise
 
 ROWS = 2_000
 CATEGORIES = tuple(CategoricalFeature(f"category {place}", ("a", "b", "c")) for place in range(10))

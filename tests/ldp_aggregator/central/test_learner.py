@@ -13,9 +13,9 @@ import pytest
 import ldp_aggregator.central
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import learner as learner_module
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.learner import LEARNERS, choose_learner, train
+from ldp_aggregator.central.promise import Promise
 from tests.ldp_aggregator.central.small_rows import BINS, NUMBER, THREE, TWO, make_rows, random_rows
 
 ROWS = random_rows((TWO, THREE, BINS), 3, 200)

@@ -13,15 +13,15 @@ import pytest
 
 from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central import ledger_file
-from ldp_aggregator.central.ledger import Ledger, LedgerError, Request, _compute_checksum
+from ldp_aggregator.central.ledger import Ledger, LedgerError, TrainingRequest, _compute_checksum
 from ldp_aggregator.central.ledger_file import LedgerTerms, find_ledger, train_once
 
 TERMS = LedgerTerms("rows.csv", "add-remove", 1)
-REQUEST = Request(("rows", "sorted rows"), "command", Fraction(1), Fraction(0))
+REQUEST = TrainingRequest(("rows", "sorted rows"), "command", Fraction(1), Fraction(0))
 
 
-def request_of(command: str, epsilon: str = "1", rows: str = "rows", content: str = "") -> Request:
-    return Request((rows, content or f"sorted {rows}"), command, Fraction(epsilon), Fraction(0))
+def request_of(command: str, epsilon: str = "1", rows: str = "rows", content: str = "") -> TrainingRequest:
+    return TrainingRequest((rows, content or f"sorted {rows}"), command, Fraction(epsilon), Fraction(0))
 
 
 def terms(cap: str | None = None, delta_cap: str | None = None, **changes: object) -> LedgerTerms:
@@ -122,8 +122,8 @@ def test_the_cap_stays_until_another_is_stated(path: Path) -> None:
         train_once(path, terms("1"), request_of("third"), fail)
 
 
-def with_delta(command: str, delta: str) -> Request:
-    return Request(REQUEST.rows, command, Fraction(1), Fraction(delta))
+def with_delta(command: str, delta: str) -> TrainingRequest:
+    return TrainingRequest(REQUEST.rows, command, Fraction(1), Fraction(delta))
 
 
 def test_deltas_add_up_exactly_to_their_own_cap(path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_refused_training_leaves_the_cap_unchanged(ledger: Path) -> None:
     ],
 )
 def test_a_ledger_of_something_else_is_refused(
-    ledger: Path, stated: LedgerTerms, request_: Request, match: str
+    ledger: Path, stated: LedgerTerms, request_: TrainingRequest, match: str
 ) -> None:
     before = ledger.read_bytes()
     with pytest.raises(LedgerError, match=match):

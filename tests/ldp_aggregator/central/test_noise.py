@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encoders.exact import draw_laplace
+from encoders.exact_samplers import draw_laplace
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import noise

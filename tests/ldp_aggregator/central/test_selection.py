@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from encoders.exact import permute_and_flip
+from encoders.exact_samplers import permute_and_flip
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.selection import count_hits, feature_count, select_features
@@ -62,7 +62,7 @@ def realised(scores: Callable[[CodedRows], Sequence], rate: Fraction, most: int)
 
     @cache
     def law(rows: tuple) -> dict:
-        with enumerated("encoders.exact") as paths:
+        with enumerated("encoders.exact_samplers") as paths:
             found, _ = paths.law(
                 lambda: permute_and_flip(scores(make_rows((TWO, THREE), 2, rows)), rate, SystemEntropy())
             )

@@ -133,7 +133,7 @@ def test_the_model_has_no_digest_count_or_time_of_the_rows(
     assert run("--learner", learner).exit_code == 0
     text = (folder / "model.json").read_text()
     document = json.loads(text)
-    expected = {"format", "version", "plan", "plan_digest", "learner", "privacy", "model", "checksum"}
+    expected = {"format", "version", "kind", "plan", "plan_digest", "learner", "privacy", "model", "checksum"}
     assert document.keys() == expected
     assert "1983" not in json.dumps(document["privacy"])
     entry = read_ledger(folder).entries[0]

@@ -16,12 +16,12 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_checks import CENTRAL_REFUSAL
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.central import main as ldp_central
-from ldp_aggregator.cli.compare import main as ldp_compare
 from ldp_aggregator.cli.serve import main as ldp_collector
-from ldp_aggregator.cli.simulate import main as ldp_simulate
-from ldp_aggregator.cli.survey import main as ldp_survey
 from ldp_audit.cli import main as ldp_audit
-from ldp_client.silo.silo_survey import load_silo_plan_file
+from ldp_design.cli.compare import main as ldp_compare
+from ldp_design.cli.simulate import main as ldp_simulate
+from ldp_design.cli.survey import main as ldp_survey
+from ldp_silo.silo_survey import load_silo_plan_file
 from tests.support.central_surveys import make_csv, survey_text
 
 LOCAL = survey_text()

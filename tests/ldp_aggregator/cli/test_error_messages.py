@@ -16,6 +16,7 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.commands import module_of
 from tests.support.surveys import TEA
 
 
@@ -52,7 +53,7 @@ def test_a_closed_pipe_ends_a_command_without_a_message(tmp_path: Path, command:
             [
                 sys.executable,
                 "-c",
-                f"from ldp_aggregator.cli.{command} import main; main()",
+                f"from {module_of(command)} import main; main()",
                 *arguments[command],
             ],
             cwd=tmp_path,

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.commands import module_of
 
 COMMANDS = {
     "central": "train SURVEY ROWS --epsilon 1 --learner nb -o OUTPUT",
@@ -22,7 +23,7 @@ COMMANDS = {
 
 
 def run(command: str, *arguments: str, **files: Path) -> Result:
-    module = importlib.import_module(f"ldp_aggregator.cli.{command.partition(' ')[0]}")
+    module = importlib.import_module(module_of(command.partition(" ")[0]))
     words = [str(files.get(word, word)) for word in COMMANDS[command].split()]
     return CliRunner().invoke(module.main, [*words, *arguments])
 

@@ -75,7 +75,7 @@ def test_without_rows_only_the_header_is_printed(run: Callable[..., Result]) -> 
         ("tea,hours\nblack,1\nblack,secret\n", "hours: row 2: must be a number"),
         ("tea,hours\n,1\n", "tea: row 1: is missing"),
         ("tea,hours\nblack,inf\n", "hours: row 1: is infinite: give a finite number"),
-        ("tea;hours\nblack;1\n", "this file seems to be separated by ';'; save it with commas instead"),
+        ("tea;hours\nblack;1\n", "seems to be separated by ';'; save it with commas instead"),
         ("tea\nblack\n", "hours: there is no such column"),
         ("more\n1\n", "tea: there is no such column\nhours: there is no such column"),
         ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),

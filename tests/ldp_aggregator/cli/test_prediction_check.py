@@ -14,8 +14,8 @@ from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.simulation.synthetic_people import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 
 SURVEY = """
 [survey]

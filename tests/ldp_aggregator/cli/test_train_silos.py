@@ -20,7 +20,6 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as ldp_predict
 from ldp_aggregator.cli.results import main as ldp_results
-from ldp_aggregator.cli.survey import main as ldp_survey
 from ldp_aggregator.cli.train import main as ldp_train
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError, dump_content
@@ -31,6 +30,7 @@ from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
+from ldp_design.cli.survey import main as ldp_survey
 from tests.support.silo_surveys import WARDS, make_message, read_silo_survey
 
 SILOS = WARDS.replace("rows = 100000", "rows = 3000")
@@ -110,7 +110,7 @@ def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: 
 def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained: tuple) -> None:
     kind, path, _ = trained
     document = json.loads(path.read_text())
-    assert document["version"] == 4
+    assert document["kind"] == "silos"
     statement = document["privacy"] if kind == "silos" else document["privacy"]["silos"]
     expected = {
         "trust": "silo",
@@ -253,7 +253,7 @@ DAMAGES = {
     "rows": lambda document: document["estimates"]["silos"].update(rows="many"),
     "influence": lambda document: document["estimates"]["silos"].update(influence=[1]),
     "trust": lambda document: (document["privacy"].pop("trust", 0), document["privacy"].pop("silos", 0)),
-    "version": lambda document: document.update(version=1),
+    "kind": lambda document: document.update(kind="people"),
 }
 
 

@@ -19,8 +19,9 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.model_file import read_model
-from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_design.rounds.validate_toml import write_validation_round
+from tests.support.commands import module_of
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns, to_csv
 
 
@@ -250,6 +251,6 @@ def test_a_round_of_a_model_of_other_rows_is_refused_and_no_model_is_written(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["train", "simulate", "predict", "results", "survey"])
 def test_commands_load_the_method_only_if_it_is_used(name: str) -> None:
-    code = f"import sys, ldp_aggregator.cli.{name}; print(*sys.modules)"
+    code = f"import sys, {module_of(name)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not [module for module in loaded.split() if "discriminative" in module]

@@ -20,7 +20,6 @@ from encoders.randomness import FastStream
 from encoders.report import MAX_REPORT_BYTES, MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import signature_text
-from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
@@ -28,6 +27,7 @@ from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
+from ldp_design.authoring.author_key import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import rejected
 from tests.support.servers import TOKEN, collector, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS

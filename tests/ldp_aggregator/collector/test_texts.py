@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -22,7 +21,6 @@ from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.stores.schedule import Schedule
-from ldp_aggregator.stores.sqlite import SQLiteStore
 from tests.support.servers import collector
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -168,20 +166,3 @@ def test_snapshot_keeps_the_digest_of_the_texts(plan: Plan) -> None:
     snapshot = take_snapshot(published(plan, texts_of(plan)), plan.id)
     assert json.loads(snapshot.to_json())["plan"]["texts"] == plan.texts_digest
     assert Snapshot.from_json(snapshot.to_json()).plan == plan
-
-
-def test_file_of_an_earlier_version_without_texts_is_read_and_upgraded(tmp_path: Path, plan: Plan) -> None:
-    path = tmp_path / "store.db"
-    store = SQLiteStore(str(path))
-    store.publish(plan.id, plan.json)
-    store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE texts")
-    connection.close()
-    assert SQLiteStore(str(path), read_only=True).texts() == {}
-    upgraded = SQLiteStore(str(path))
-    assert upgraded.texts() == {}
-    upgraded.set_texts(plan.id, texts_of(plan))
-    assert upgraded.texts() == {plan.id: texts_of(plan)}
-    assert upgraded.plans() == {plan.id: plan.json}
-    upgraded.close()

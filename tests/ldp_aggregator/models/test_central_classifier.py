@@ -15,8 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.models.central_classifier import CentralClassifier, score_linear
 from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining, read_curator_rows
 from ldp_aggregator.models.export.sklearn import to_sklearn

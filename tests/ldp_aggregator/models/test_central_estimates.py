@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.budget import Promise
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.ledger import Ledger
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.cli.central import main
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content

@@ -22,9 +22,9 @@ from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.rounds.validate import build_validation
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design.rounds.validate import build_validation
 from tests.ldp_aggregator.models.test_damaged_json import read_all, signed
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns
 
@@ -302,7 +302,7 @@ def test_naive_bayes_that_the_answers_chose_predicts_like_a_model_of_its_round(
     model, expected = (load_model(tmp_path / name) for name in ("model.json", "plain.json"))
     np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame))
     assert model.estimates_ == expected.estimates_
-    assert json.loads((tmp_path / "model.json").read_bytes())["version"] == 1
+    assert json.loads((tmp_path / "model.json").read_bytes())["kind"] == "people"
 
 
 def test_file_card_and_page_state_who_chose_and_both_accuracies(

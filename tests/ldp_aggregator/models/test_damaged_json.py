@@ -18,15 +18,15 @@ from click.testing import CliRunner
 
 from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.cli.survey import main
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
-from ldp_aggregator.rounds.narrow_toml import write_narrowed_round
-from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design.cli.survey import main
+from ldp_design.rounds.narrow_toml import write_narrowed_round
+from ldp_design.sizing.pilot import read_pilot
 from tests.ldp_aggregator.models.conftest import NUMBERS
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -152,8 +152,8 @@ def test_a_damaged_model_is_refused_or_used(
         read_all(document, ask_again, 40, ("estimates", "features", place, "relevance"), signed)
     for name in ("reports", "estimator", "label"):
         read_all(document, use, 25, ("estimates", name), signed)
-    result = {"features": ["tea", "hours"], "kept": 1}
-    document["estimates"]["validation"] = {"reports": 5, "verdicts": result}
+    result = {"features": ["tea", "hours"], "selected_k": 1}
+    document["estimates"]["validation"] = {"reports": 5, "validation_result": result}
     read_all(document, ask_again, 30, ("estimates", "validation"), signed)
 
 

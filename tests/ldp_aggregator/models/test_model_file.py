@@ -32,6 +32,7 @@ def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(
     model_path: Path, snapshot: Snapshot
 ) -> None:
     content = json.loads(model_path.read_bytes())
+    assert (content["version"], content["kind"]) == (1, "people")
     assert content["plan"] == json.loads(snapshot.plan.json)
     privacy = content["privacy"]
     assert (privacy["epsilon"], privacy["plan_digest"]) == ("8", snapshot.plan.digest)
@@ -42,15 +43,6 @@ def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(
     assert both.feature_indices == (0, 1)
     assert [each["n"] for each in content["estimates"]["features"]] == [snapshot.totals[both.key].n] * 2
     assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
-
-
-def test_a_file_keeps_the_keys_of_version_1(model_path: Path, estimates: Estimates) -> None:
-    written, label = json.loads(model_path.read_bytes())["estimates"], estimates.as_dict()["label"]
-    assert written["label"]["prior"]["together"] == label["prior"]["simultaneous"]
-    assert written["label"]["uneven"] == label["non_uniform"]
-    assert [each["apart"] for each in written["features"]] == [
-        each["distinguishable_entries"] for each in estimates.as_dict()["features"]
-    ]
 
 
 def test_equal_models_are_equal_files(snapshot: Snapshot, estimates: Estimates) -> None:
@@ -98,9 +90,14 @@ def test_numbers_must_be_finite(model_path: Path, number: str) -> None:
         parse_model(data)
 
 
-def test_another_version_is_refused(model_path: Path) -> None:
-    with pytest.raises(ModelError, match="version 5, and only versions 1 to 4"):
-        parse_model(model_path.read_bytes().replace(b'"version":1', b'"version":5'))
+@pytest.mark.parametrize(("old", "new"), [('"version":1', '"version":4'), ('"kind":"people"', '"kind":"x"')])
+def test_another_version_or_kind_is_refused(model_path: Path, old: str, new: str) -> None:
+    data = model_path.read_bytes()
+    assert old.encode() in data
+    with pytest.raises(
+        ModelError, match=r"only version 1 with kind people, .* use the release that wrote it"
+    ):
+        parse_model(data.replace(old.encode(), new.encode()))
 
 
 def test_an_edit_by_hand_is_refused(model_path: Path) -> None:

@@ -75,11 +75,6 @@ def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> Non
     assert build_privacy_statement(snapshot, audit)["audit"] == audit
 
 
-def test_an_audit_of_an_older_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
-    path = written(tmp_path / "audit.json", snapshot.plan, black_box=[{"leak": {"bound": 0.9}}])
-    assert read_audit(path, snapshot.plan)["bound"] == 0.9
-
-
 def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
     leaks = [Leak("one", "another", "an event", bound, 2.0, 5000) for bound in (0.25, 0.75)]
     result = AuditResult(

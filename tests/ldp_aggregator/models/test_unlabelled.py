@@ -18,6 +18,7 @@ from ldp_aggregator import ModelError, NaiveBayes, fit_unlabelled, load_model, s
 from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.discriminative import DiscriminativeError
 from ldp_aggregator.estimation.discriminative import classifier as classifier_module
+from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
@@ -26,12 +27,11 @@ from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unla
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, round_to_one_digit
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.unlabelled_text import MIN_ASSOCIATION
-from ldp_aggregator.rounds.validate import build_validation
-from ldp_aggregator.rounds.validate_toml import write_validation_round
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.sizing.pilot import read_pilot
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design.rounds.validate import build_validation
+from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.sizing.pilot import read_pilot
 from tests.ldp_aggregator.models.test_damaged_json import read_all, signed
 from tests.support.overlapping import COPIES, SURVEY, draw_people, simulate, to_columns
 
@@ -170,7 +170,7 @@ def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tm
     assert classifier.description["fitted"] == []
     save_model(tmp_path / "model.json", few, estimates, classifier=classifier)
     content = json.loads((tmp_path / "model.json").read_bytes())
-    assert content["version"] == 1
+    assert content["kind"] == "people"
     assert "classifier" not in content
     model = load_model(tmp_path / "model.json")
     plain = load_model(plain_file(tmp_path, few, estimates))
@@ -181,10 +181,6 @@ def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tm
     assert "A Naive Bayes classifier of" in card
     assert "assumes that features are independent" in card
     assert "Epsilon does NOT cover the rows" in card
-
-
-def test_the_stated_rule_is_that_of_the_method() -> None:
-    assert classifier_module.MIN_ASSOCIATION == MIN_ASSOCIATION
 
 
 def test_absent_features_keep_the_tables_of_naive_bayes(snapshot: Snapshot, estimates: Estimates) -> None:
@@ -374,16 +370,9 @@ def test_the_file_restores_the_classifier_and_keeps_the_estimates_of_the_reports
     assert (model.predict(frame) != plain.predict(frame)).any()
 
 
-def test_a_reader_of_version_1_refuses_the_file(path: Path) -> None:
+def test_the_kind_unlabelled_without_a_fitted_classifier_is_refused(path: Path) -> None:
     content = json.loads(path.read_bytes())
-    assert content["version"] == 2
-    content["version"] = 5
-    with pytest.raises(ModelError, match="version 5, and only versions 1 to 4"):
-        parse_model(json.dumps(content).encode())
-
-
-def test_version_2_without_a_fitted_classifier_is_refused(path: Path) -> None:
-    content = json.loads(path.read_bytes())
+    assert content["kind"] == "unlabelled"
     del content["checksum"]
     for name in ("unlabelled", "classifier"):
         changed = {key: value for key, value in content.items() if key != name}

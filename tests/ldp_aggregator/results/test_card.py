@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -158,15 +157,3 @@ def test_names_are_escaped_in_html_and_markdown(tmp_path: Path) -> None:
     assert not Tags(card).found
     assert r"&lt;script&gt;alert\(1\)&lt;/script&gt;" in card
     assert r"a\|b \*no\* \[x\]\(y\)" in card
-
-
-def test_a_file_without_a_privacy_statement_is_described_too(tmp_path: Path) -> None:
-    from ldp_aggregator.models.model_document import dump_content
-
-    load(tmp_path, simulate(200))
-    content = json.loads((tmp_path / "model.json").read_bytes())
-    del content["privacy"], content["checksum"]
-    (tmp_path / "model.json").write_bytes(dump_content(content))
-    model = load_model(tmp_path / "model.json")
-    assert model.privacy_ == {}
-    assert "randomised reports, one per person" in model.card()

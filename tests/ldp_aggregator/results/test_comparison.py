@@ -19,7 +19,7 @@ from ldp_aggregator.results.comparison import (
     Difference,
     compare_surveys,
 )
-from ldp_aggregator.results.raw_cells import Quantity
+from ldp_aggregator.results.raw_cells import EstimateName
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports
@@ -74,7 +74,7 @@ def reasons(comparison: Comparison) -> dict[str, str]:
 
 
 def find(comparison: Comparison, *quantity: str) -> Difference:
-    [found] = [each for each in comparison.differences if each.quantity == Quantity(*quantity)]
+    [found] = [each for each in comparison.differences if each.quantity == EstimateName(*quantity)]
     return found
 
 

@@ -199,11 +199,3 @@ def test_a_model_its_file_and_json_text_give_equal_tables(tmp_path: Path) -> Non
 def test_the_paper_estimator_counts_the_reports_of_the_label_question() -> None:
     document = estimate_snapshot(simulate(2000), "paper").as_dict()
     assert build_table(document)[0]["n"] == document["label"]["n"] < document["reports"]
-
-
-def test_files_without_marks_have_unknown_marks(document: dict[str, Any]) -> None:
-    older = json.loads(json.dumps(document))
-    for entry in (older["label"], *older["features"]):
-        for key in ("non_uniform", "distinguishable_entries"):
-            entry.pop(key, None)
-    assert {row["distinguishable"] for row in build_table(older)} == {None}

@@ -54,7 +54,7 @@ def test_another_separator_in_some_names_is_no_mistake(write: Callable[..., Path
     ("data", "why"),
     [
         ("", "first line must name the columns"),
-        ("a,b,a\n", "two columns are called 'a'"),
+        ("a,b,a\n", "columns 1 and 3 have the same name"),
         ("a,b\n1,2\n3\n", "row 2 has 1 cells, the header has 2"),
         ("a;b\n1,5;2\n", "seems to be separated by ';'; save it with commas instead"),
         ("a\tb\n1\t2\n", "seems to be separated by tabs; save it with commas instead"),

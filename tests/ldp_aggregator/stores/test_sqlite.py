@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +20,6 @@ from ldp_aggregator.stores.sqlite import SQLiteStore
 from ldp_aggregator.stores.sqlite_buckets import MEAN_REPORTS_PER_BUCKET
 from tests.support.batches import record
 from tests.support.servers import wait_for
-
-_TABLES_OF_EARLIER_VERSIONS = """
-CREATE TABLE plans (survey TEXT PRIMARY KEY, plan BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE windows (survey TEXT PRIMARY KEY, window BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE counters (
-    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
-    cells BLOB NOT NULL, UNIQUE (survey, name)
-);
-CREATE TABLE reports (
-    counter INTEGER NOT NULL, id BLOB NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (counter, id)
-) WITHOUT ROWID;
-CREATE TABLE rejections (
-    survey TEXT NOT NULL, reason TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, reason)
-) WITHOUT ROWID;
-"""
-_INSERT_OF_EARLIER_VERSIONS = "INSERT OR IGNORE INTO reports VALUES (?, ?, ?)"
 
 
 def ids(start: int, size: int) -> dict[bytes, bytes]:
@@ -250,47 +235,18 @@ def test_a_log_in_use_by_a_reader_is_emptied_when_the_reader_ends(
     store.close()
 
 
-def make_earlier_file(path: Path, entries: dict[bytes, bytes]) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(_TABLES_OF_EARLIER_VERSIONS)
-    connection.execute("BEGIN")
-    connection.execute("INSERT INTO plans VALUES ('sleep', ?)", (b"{}",))
-    for number, (name, count) in enumerate({"p": 2, "q": len(entries)}.items(), 1):
-        cells = np.array([count, 0], "<i8").tobytes()
-        connection.execute("INSERT INTO counters VALUES (?, 'sleep', ?, ?, ?)", (number, name, count, cells))
-        for entry in list(entries.items())[:count]:
-            connection.execute(_INSERT_OF_EARLIER_VERSIONS, (number, *entry))
-    connection.execute("COMMIT")
-    connection.close()
-
-
-def test_a_file_of_an_earlier_version_is_upgraded_completely(tmp_path: Path) -> None:
-    path, entries = tmp_path / "store.db", random_ids(1000)
-    make_earlier_file(path, entries)
-    reading = SQLiteStore(str(path), read_only=True)
-    assert reading.totals("sleep")["q"].n == 1000
-    with pytest.raises(StoreError, match="ldp-collector status"):
-        list(reading.report_ids("sleep", "q"))
-    reading.close()
-    store = SQLiteStore(str(path))
-    assert store.plans() == {"sleep": b"{}"}
-    assert record(store, "sleep", "q", entries, np.array([1, 1])) == entries
-    assert record(store, "sleep", "p", entries, np.array([1, 1])) == dict(list(entries.items())[:2])
-    assert record(store, "sleep", "q", random_ids(1, seed=1), np.array([1, 1])) == {}
-    assert store.totals("sleep")["q"].cells.tolist() == [1001, 1]
-    store.close()
-    assert len(_any_of(entries).findall(path.read_bytes())) == 1002  # no old content of a page
-
-
-def test_an_earlier_version_cannot_count_known_reports_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 7", "CREATE TABLE reports (id)"])
+def test_a_file_of_another_version_or_program_is_refused_and_stays(
+    tmp_path: Path, statement: str, read_only: bool
+) -> None:
     path = tmp_path / "store.db"
-    SQLiteStore(str(path)).close()
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.executescript(_TABLES_OF_EARLIER_VERSIONS.replace("TABLE", "TABLE IF NOT EXISTS"))
-    with pytest.raises(sqlite3.OperationalError, match="view"):
-        connection.execute(_INSERT_OF_EARLIER_VERSIONS, (1, bytes(16), bytes(8)))
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(StoreError, match=r"no store of version 1.*use the release that wrote it"):
+        SQLiteStore(str(path), read_only)
+    with closing(sqlite3.connect(path)) as connection:
+        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'plans'").fetchone()
 
 
 def test_similar_ids_do_not_share_a_bucket(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from playwright.sync_api import Browser, Page
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import signature_text
-from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_client import make_report
+from ldp_design.authoring.author_key import make_keys, sign
 from tests.support.servers import TOKEN, collector, front_proxy, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 

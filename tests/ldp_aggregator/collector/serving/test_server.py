@@ -19,9 +19,9 @@ import pytest
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from encoders.survey.signature import read_signature, signature_text, verify
-from ldp_aggregator.authoring.author_key import make_keys, sign
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
+from ldp_design.authoring.author_key import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import SURVEY
 from tests.support.servers import LocalRedis, collector, redis_server, wait_for, workers_of
 

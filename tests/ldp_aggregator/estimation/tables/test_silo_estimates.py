@@ -24,9 +24,9 @@ from ldp_aggregator.estimation.numeric.number_differences import find_differing_
 from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.simulation.silos import simulate_silos
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
 from ldp_aggregator.stores import MemoryStore
+from ldp_design.simulation.silos import simulate_silos
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (
     assert_correct_errors,

@@ -15,7 +15,7 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import ModelError, NaiveBayes, load_model, save_onnx
-from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.export.onnx import to_onnx
 from tests.ldp_aggregator.models.random_models import (

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.budget import Promise
+from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.splits import Split, list_splits
 from ldp_aggregator.cli.results import main
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows

@@ -302,16 +302,6 @@ def test_an_alarm_is_at_the_top_and_names_the_question(results: SurveyResults) -
     assert "tea: they support too many" in found.section("fabricated").text
 
 
-def test_files_of_older_releases_without_some_entries_are_shown(results: SurveyResults) -> None:
-    document = json.loads(json.dumps(results.estimates))
-    del document["poisoning"], document["warnings"]
-    for feature in document["features"]:
-        del feature["relevance"], feature["distinguishable"]
-    found = parse_page(render_page(SurveyResults(plan=results.plan, estimates=document)))
-    assert found.section("classes").find("table")
-    assert "fabricated" not in {each.attributes.get("id") for each in found.find("section")}
-
-
 @pytest.mark.parametrize("damage", [[], {}, "text", 7])
 def test_inconsistent_content_is_an_error_with_a_reason(results: SurveyResults, damage: object) -> None:
     document = json.loads(json.dumps(results.estimates))

@@ -19,7 +19,7 @@ from unittest import mock
 
 from encoders.report import unpack
 from ldp_client import State
-from ldp_client.silo import Epoch, Silo, SiloJournal
+from ldp_silo import Epoch, Silo, SiloJournal
 from tests.support.endurance.client.kills import LineTracer, Place, spread_places
 from tests.support.endurance.client.surveys import COUNTED
 from tests.support.servers import TOKEN, KillableCollector, inherited_environment
@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Run a silo: agree, report, wait for the outcome."""
     tracer = LineTracer(fatal)
-    with mock.patch("ldp_client.silo.sending.MAX_BACKOFF_SECONDS", 0.1):
+    with mock.patch("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.1):
         silo = Silo(url, journal=journal, token=token)
         if traced:
             threading.settrace(tracer)  # type: ignore[arg-type]

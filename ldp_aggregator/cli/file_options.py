@@ -1,0 +1,64 @@
+"""Input and output files of commands; an output file is checked before the command computes its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import click
+
+from ldp_aggregator.atomic_file import require_replaceable
+
+INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class OutputFile(click.Path):
+    """The path of a file that :func:`~ldp_aggregator.atomic_file.write_atomically` will write."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; raise an error that names the option if the path cannot be written."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        option = param.opts[-1] if param else "output"
+        if not path.parent.is_dir():
+            raise click.UsageError(f"{option}: there is no folder {path.parent}", ctx)
+        try:
+            require_replaceable(path)
+        except OSError as error:
+            raise click.UsageError(f"{option}: {path} {error.strerror}", ctx) from error
+        try:
+            TemporaryFile(dir=path.parent).close()  # permissions alone do not show a read-only file system
+        except OSError as error:
+            why = f"no file can be written to {path.parent}: {error.strerror}; choose another folder"
+            raise click.UsageError(f"{option}: {why}", ctx) from error
+        return path
+
+
+def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
+    """Raise UsageError if the output is the same file as an input of the command.
+
+    Parameters
+    ----------
+    output : path or None
+    inputs : iterable of str, path or None
+        Paths, and URLs of stores and collectors.
+    """
+    for each in filter(None, inputs):
+        path = str(each).removeprefix("sqlite:///")
+        if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):
+            raise click.UsageError(f"{output} is an input of this command too; give another output file")
+
+
+def require_distinct(outputs: Mapping[str, Path | None]) -> None:
+    """Raise UsageError if two options name the same file; the keys are the options."""
+    option_of: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path and (other := option_of.setdefault(path.resolve(), option)) != option:
+            raise click.UsageError(
+                f"{other} and {option} are the same file, {path}: give two different files"
+            )

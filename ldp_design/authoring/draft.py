@@ -1,0 +1,138 @@
+"""Drafts a survey from a public sample; the author confirms every guess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from encoders.errors import LdpError
+from encoders.survey.plan_checks import is_text
+from ldp_design.authoring.column_types import (
+    MAX_VALUES,
+    InferredFeature,
+    find_spelling_hints,
+    find_values,
+    format_value_list,
+    infer_feature,
+)
+from ldp_design.authoring.toml_edit import format_key, quote
+
+_HEADER = """\
+# A draft: check every "guess", then run  ldp-survey check  and  ldp-survey preview.
+#
+# Values, ranges and bins were inferred from {source} ({rows} rows). A survey is public, and so is
+# everything that is inferred here: draft only from a PUBLIC sample. Values and ranges that are inferred from
+# private rows leak these rows.
+
+[survey]
+# guess: from the file's name; confirm
+id = "{id}"
+# Limits what a person's report, their only one, reveals. Choose: .5 to 1 is strict, 2 is the maximum that
+# clients accept by default.
+epsilon = 1.0
+"""
+
+_FEATURES_NOTE = """\
+# Each feature is coupled with the label in a question, and each person answers one question.
+# Without missing = "category" a missing answer is refused, and this person sends no report. An answer that
+# is not in a list is refused too: applications pass "other" for it if the list has that value.
+"""
+
+
+_TEXTS = """\
+# What a review board, and the person, read about the survey. Plain text; it is public.
+# [about]
+# title = "..."
+# purpose = "why the data are collected"
+# contact = "name, e-mail or address"
+# ethics = "the board that approved the survey, and the number of its approval"
+# retention = "how long counters and models are kept"
+
+# What people read when they are asked, in each language. Without texts, applications display the names.
+# [texts.en]
+# title = "..."
+# [texts.en.label]
+# title = "..."
+# [texts.en.features.{feature}]
+# title = "..."
+"""
+
+
+class DraftError(LdpError):
+    """A sample from which no survey can be drafted."""
+
+
+def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
+    """Draft a survey from a public sample.
+
+    Parameters
+    ----------
+    columns : mapping from column name to cells
+        A public sample, with cells as texts of a CSV file.
+    label : str
+        The column to predict.
+    source : str
+        The sample's file name without suffix; becomes the survey's id.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts.
+
+    Raises
+    ------
+    DraftError
+        If there are no rows, no label column that fits, or no column that can be a feature.
+    """
+    if label not in columns:
+        known = ", ".join(map(quote, columns))
+        raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
+    inferred = {name: _infer_column(name, cells) for name, cells in columns.items() if name != label}
+    features = {name: each.entries for name, each in inferred.items() if each.entries}
+    left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
+    header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=make_survey_id(source))
+    parts = [header, _format_label(label, columns[label]), _FEATURES_NOTE]
+    if not features:
+        raise DraftError("\n".join(["no column can be a feature:", *_format_reasons(left_out)]))
+    parts += [
+        "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
+    ]
+    parts.append(_TEXTS.format(feature=format_key(next(iter(features)))))
+    if left_out:
+        parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
+    return "\n".join(parts)
+
+
+def make_survey_id(source: str) -> str:
+    """Return a valid survey id made from a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
+
+
+def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
+    if not name:
+        return InferredFeature(left_out="a column without a name, usually a row number")
+    if not is_text(name):
+        return InferredFeature(left_out="a name that is not printable, or too long")
+    return infer_feature(cells)
+
+
+def _format_label(name: str, cells: Sequence[str]) -> str:
+    texts = find_values(cells)
+    if not name or not cells:
+        raise DraftError("the label's column has no name" if cells else "the sample has no rows")
+    if not all(map(is_text, [name, *texts])):
+        raise DraftError(f"the label {quote(name)} has a name or values that are not printable, or too long")
+    if not 2 <= len(texts) <= MAX_VALUES:
+        raise DraftError(
+            f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"
+        )
+    hints = find_spelling_hints(texts)
+    if "" in cells:
+        hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
+    lines = ["[label]", f"name = {quote(name)}"]
+    lines += ["# guess: all values of the sample; confirm", *(f"# {hint}" for hint in hints)]
+    return "\n".join([*lines, *format_value_list(texts), ""])
+
+
+def _format_reasons(left_out: Mapping[str, str]) -> list[str]:
+    return [f"  {quote(name)}: {reason}" for name, reason in left_out.items()]

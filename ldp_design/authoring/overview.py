@@ -1,0 +1,156 @@
+"""Formats an overview of a plan: a table of its questions, and warnings for its author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from encoders.epsilon_proof import realised_epsilon
+from encoders.explain.nonresponse import locate_nonresponse
+from encoders.explain.text import wrap_text
+from encoders.mechanisms.registry import explain_mechanisms
+from encoders.report import ID_BYTES, Report, pack
+from encoders.survey import CategoricalFeature, Plan, Question
+from encoders.survey.decimals import decimal_text
+from encoders.survey.questions import MEAN
+from encoders.text_table import format_table
+from ldp_design.authoring.survey_texts import describe_texts
+
+DEFAULT_MAX_EPSILON = Decimal(2)
+"""The largest epsilon that a client accepts by default; a test compares it with the client's."""
+
+LARGE_DOMAIN = 100
+
+_LEGEND = (
+    "lost: the share of epsilon that the integer probabilities of the devices leave unused. asked: the "
+    "probability of the question."
+)
+
+
+@dataclass(frozen=True)
+class SurveyWarning:
+    """A warning for the author of a survey."""
+
+    path: tuple[str, ...]
+    """The path of the entry in the survey file, the first one if the warning is about several."""
+    message: str
+
+
+def format_overview(plan: Plan) -> str:
+    """Return the table of questions, the warnings and the digest."""
+    head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
+    rows = [_question_row(plan, question) for question in plan.questions]
+    lines = [f"{plan.id}: epsilon {decimal_text(plan.epsilon)}, {count_questions(plan)}", ""]
+    lines += format_table([head, *rows], "<>>>>>>")
+    mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
+    lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
+    if plan.by_invitation:
+        lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
+    lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
+    return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
+
+
+def count_questions(plan: Plan) -> str:
+    """Return the numbers of features and questions, and why they differ."""
+    count = len(plan.questions)
+    questions = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
+    if plan.validation:
+        return questions
+    features = len({place for question in plan.questions for place in question.feature_indices})
+    reasons = []
+    if any(question.moment for question in plan.questions):
+        reasons.append("a number takes two")
+    if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
+        reasons.append("some ask for several features")
+    if any(not question.feature_indices for question in plan.questions):
+        reasons.append("one asks for the label alone")
+    asked = f"{features} {'feature' if features == 1 else 'features'}, asked in "
+    if reasons:
+        questions = questions.replace(",", f" ({', '.join(reasons)}),", 1)
+    return asked + questions
+
+
+def report_bytes(plan: Plan, question: Question) -> int:
+    """Return the length in bytes of a report that answers this question; all such reports have it."""
+    payload = bytes(question.mechanism.payload_bytes)
+    return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
+
+
+def find_warnings(plan: Plan) -> list[SurveyWarning]:
+    """Return warnings about nonresponse, and about settings that are allowed but seldom intended."""
+    return find_setting_warnings(plan) + [SurveyWarning(*each) for each in locate_nonresponse(plan)]
+
+
+def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
+    """Return the warnings that are not about people who cannot answer."""
+    warnings: list[tuple[tuple[str, ...], str]] = []
+    if plan.epsilon > DEFAULT_MAX_EPSILON:
+        text = (
+            f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
+            "application refuses it unless it raises its max_epsilon"
+        )
+        warnings.append((("survey", "epsilon"), text))
+    asked = {place for question in plan.questions for place in question.feature_indices}
+    left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
+    if left and plan.family == plan.id:
+        text = f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it"
+        warnings.append((("features", left[0], "weight"), text))
+    elif left:
+        text = f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
+        warnings.append((("features", left[0], "weight"), text))
+    for name, why in _find_constant_components(plan):
+        warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
+    for question in plan.questions:
+        # the estimates of one feature among several sum over many answers
+        if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
+            text = (
+                f"{question.name} has {question.domain} possible answers: each is rare compared with the "
+                "noise; merge values or use fewer bins"
+            )
+            warnings.append((_path_of(plan, question), text))
+    return [SurveyWarning(path, text) for path, text in warnings]
+
+
+def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
+    """Return the path of the entry that a question about at most one feature asks for."""
+    if not question.feature_indices:
+        return ("label",)
+    return ("features", plan.features[question.feature_indices[0]].name)
+
+
+def _find_constant_components(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield components that are the same for everybody, and why: no weights, or no sum inside their range."""
+    features = {feature.name: feature for feature in plan.features}
+    for component in plan.projection.components if plan.projection else ():
+        feature = features[component.name]
+        assert not isinstance(feature, CategoricalFeature)
+        offset = Decimal(component.offset)
+        radius = sum(abs(Decimal(text)) for text in component.weights)
+        least, most = offset - radius, offset + radius
+        low, high = feature.bounds
+        if not radius:
+            yield component.name, "all its weights are 0"
+        elif most <= low or high <= least:
+            yield component.name, f"its sums are from {least:f} to {most:f}, none of them inside its range"
+
+
+def _question_row(plan: Plan, question: Question) -> list[str]:
+    mechanism = question.mechanism
+    spent = realised_epsilon(mechanism.ratio)
+    return [
+        question.name,
+        _describe_domain(question),
+        mechanism.name,
+        f"{spent:.9f}",
+        f"{1 - spent / plan.epsilon:.4%}",
+        f"{plan.question_probability(question):.1%}",
+        f"{report_bytes(plan, question)} bytes",
+    ]
+
+
+def _describe_domain(question: Question) -> str:
+    *sizes, classes = question.shape
+    if question.moment:
+        return f"{'number' if question.moment == MEAN else 'square'} x {classes}"
+    return " x ".join(map(str, question.shape)) + f" = {question.domain}" if sizes else str(classes)

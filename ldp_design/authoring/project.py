@@ -1,0 +1,142 @@
+"""Writes a survey whose numbers are projected by a projection fitted on public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.errors import RowError
+from encoders.survey import Label
+from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.parse_value import is_missing
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_design.authoring.projection_inputs import projection_inputs
+from ldp_design.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
+from ldp_design.authoring.toml_edit import quote
+from reduction.dca import DEFAULT_RIDGE
+from reduction.fit import fit
+
+_MISSING_CODE = 2 * GRID + 1
+
+_PUBLIC_ROWS = (
+    "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
+    "from now on, as everything in a survey is. Epsilon does not cover the fit: if the rows were private, "
+    "weights and ranges would leak them, for any epsilon."
+)
+_METHODS = {
+    "dca": "Discriminant component analysis (DCA), ridge {ridge:.4g} of the mean within-class variance,",
+    "pca": "Principal component analysis (PCA)",
+}
+_POWERS = {
+    "dca": "discriminant power {:.4g}: variance between the classes over variance within them",
+    "pca": "explains {:.2%} of the variance of the normalised numbers",
+}
+_RANGE = (
+    "the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are "
+    "within {:.3g} to {:.3g}: the narrower the range, the less noise."
+)
+
+
+def write_projection(
+    text: str,
+    columns: Mapping[str, Sequence[str]],
+    source: str,
+    method: str = "dca",
+    components: int = 1,
+    bins: int | None = None,
+    ridge: float = DEFAULT_RIDGE,
+) -> str:
+    """Return the text of the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
+
+    Numbers of weight 0 and all other entries are unchanged; only the survey's id gets a suffix such as
+    -dca1. The components have the numbers' weight if all numbers have the same weight, otherwise 1.
+
+    Parameters
+    ----------
+    text : str
+        An authored survey, with each number in its own table [features.NAME].
+    columns : mapping from column name to cells
+        Public rows, with cells as texts of a CSV file. DCA needs the label's column. Rows with a missing
+        input (for DCA, also a missing label) are left out.
+    source : str
+        Name of the rows in comments.
+    method : str
+        "dca" or "pca"; see :func:`reduction.fit.fit`.
+    components : int
+        1 to the number of inputs.
+    bins : int, optional
+        Number of bins of each component; components are numeric without it.
+    ridge : float
+        The ridge of DCA.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
+
+    Raises
+    ------
+    SurveyError, ProjectionError, FitError, RowError
+        If the survey cannot be projected, or the rows do not fit it; the message names the entry or the
+        column, never a value.
+    """
+    text, survey = read_unprojected(text, method, components)
+    inputs = tuple(projection_inputs(survey))
+    rows, labels, total = _read_public_rows(inputs, survey.label if method == "dca" else None, columns)
+    fitted = fit(method, inputs, rows, labels, components, ridge)
+    lacking = "a number" if labels is None else "a number or the label"
+    gaps = f"; the others lack {lacking}" if len(rows) < total else ""
+    title = _METHODS[method].format(ridge=ridge)
+    origin = [f"{title} of {quote(source)}: {len(rows)} of its {total} rows{gaps}."]
+    classes = 0 if labels is None else len(np.unique(labels))
+    if classes and components >= classes:
+        signals = "component" if classes == 2 else f"{classes - 1} components"
+        origin.append(
+            f"Only the first {signals} can separate {classes} classes; in the others, their means are equal."
+        )
+    return ProjectedSurvey(
+        fit=fitted,
+        stem=method,
+        header=(_PUBLIC_ROWS.format(source=quote(source)),),
+        origin=tuple(origin),
+        powers=tuple(_POWERS[method].format(round(power, 9)) for power in fitted.powers),
+        ranges=tuple(_RANGE.format(*middle) for middle in fitted.middle),
+        bins=bins,
+    ).write(text, survey)
+
+
+def _read_public_rows(
+    inputs: Sequence[NumericFeature], label: Label | None, columns: Mapping[str, Sequence[str]]
+) -> tuple[FloatArray, IntArray | None, int]:
+    """Return normalised numbers (m, n) and labels (m,) of complete rows, and the number of all rows."""
+    codes = np.stack([_encode_column(columns, each.name, _number_encoder(each)) for each in inputs], axis=1)
+    complete = (codes != _MISSING_CODE).all(axis=1)
+    labels = None
+    if label:
+        labels = _encode_column(
+            columns, label.name, lambda cell: _MISSING_CODE if is_missing(cell) else label.code(cell)
+        )
+        complete &= labels != _MISSING_CODE
+        labels = labels[complete]
+    return (codes[complete] - GRID) / GRID, labels, len(codes)
+
+
+def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
+    """Return a function that encodes a cell; missing cells are allowed even if devices refuse them."""
+    tolerant = replace(feature, missing="category")
+    return lambda cell: tolerant.code(tolerant.from_text(cell))
+
+
+def _encode_column(columns: Mapping[str, Sequence[str]], name: str, encode: Callable[[str], int]) -> IntArray:
+    if name not in columns:
+        known = ", ".join(map(quote, columns))
+        raise ProjectionError(f"the table has no column {quote(name)}; it has {known}")
+    codes = []
+    for row, cell in enumerate(columns[name], 1):
+        try:
+            codes.append(encode(cell))
+        except RowError as error:
+            raise RowError(name, f"row {row}: {error.why}") from error
+    return np.array(codes, dtype=np.int64)

@@ -1,0 +1,66 @@
+"""The texts of a survey in the commands of its author: their file, and what is missing in a language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import SurveyError
+from encoders.survey import CategoricalFeature, Label
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.plan_files import texts_path
+from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_design.authoring.toml_edit import is_whole_number
+
+_MAX_LISTED = 6
+
+
+def write_plan(plan: AnyPlan, output: Path) -> None:
+    """Write a plan to a file, and its texts to the file beside it.
+
+    Raises
+    ------
+    SurveyError
+        If the plan has texts, and they are not at hand.
+    OSError
+        If a file cannot be written.
+    """
+    if plan.texts_digest and not plan.texts:
+        raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
+    if plan.texts:
+        write_atomically(texts_path(output), plan.texts.json, PUBLIC_MODE)
+    write_atomically(output, plan.json, PUBLIC_MODE)
+
+
+def describe_texts(plan: AnyPlan) -> list[str]:
+    """Return a line for each language of a survey's texts, with the texts that it lacks."""
+    if not plan.texts:
+        return ["texts: their file is not beside the plan"] if plan.texts_digest else []
+    lines = [f"texts of the survey, SHA-256 {plan.texts_digest}"]
+    for language, table in plan.texts.languages.items():
+        missing = list(find_missing_texts(plan, table))
+        listed = ", ".join(missing[:_MAX_LISTED])
+        more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
+        lines.append(f"  {language}: " + (f"missing {listed}{more}" if missing else "complete"))
+    return lines
+
+
+def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the titles and the texts of values that a language lacks; whole numbers need no text."""
+    if "title" not in table:
+        yield "title"
+    features = table.get("features", {})
+    entries: Iterable[tuple[str, Label | CategoricalFeature | BinnedFeature | NumericFeature, Any]] = [
+        ("label", plan.row_label, table.get("label", {})),
+        *((f"features.{each.name}", each, features.get(each.name, {})) for each in plan.entries),
+    ]
+    for path, entry, texts in entries:
+        if "title" not in texts:
+            yield f"{path}.title"
+        values = entry.values if isinstance(entry, Label | CategoricalFeature) else ()
+        known = texts.get("values", {})
+        for value in values:
+            if value not in known and not is_whole_number(value):
+                yield f"{path}.values.{value}"

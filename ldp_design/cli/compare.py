@@ -1,0 +1,171 @@
+"""ldp-compare: compares what protection by a local survey, by silos and by a curator costs in accuracy."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from encoders.explain.text import wrap_text
+from encoders.progress import show_progress
+from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
+from encoders.survey.silo_survey import SiloSurvey
+from encoders.text_table import format_table
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.multiline_option import multiline_option
+from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
+from ldp_design.comparison.compare import compare
+from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare
+from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
+from ldp_design.comparison.page import list_notes, render_comparison
+from ldp_design.comparison.people import NoiseLevels, compute_noise_levels
+from ldp_design.comparison.recommendation import recommend
+from ldp_design.comparison.result import TrustComparison
+from ldp_design.comparison.statements import (
+    UNCOVERED,
+    Statements,
+    describe_cost,
+    describe_setting,
+    describe_target,
+)
+from ldp_design.comparison.tables import explain_targets, list_accuracies
+from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
+
+
+@click.command()
+@click.argument("survey", type=INPUT_FILE)
+@click.argument("rows", type=INPUT_FILE)
+@click.option(
+    "--epsilon",
+    "epsilons",
+    callback=parse_epsilons,
+    default=".1,.5,1,2,5",
+    show_default=True,
+    metavar="NUMBERS",
+    help="What each person spends under every trust model; it protects the content of a row.",
+)
+@click.option(
+    "--trust",
+    "trusts",
+    callback=list_parser(parse_trust),
+    default=EXAMPLE,
+    show_default=True,
+    metavar="NAMES",
+    help="none: no protection. central: a curator; central:nb, central:linear and central:tree choose the "
+    "learner. labels: only the label is protected. silo:N: N organisations, each of which adds noise. "
+    "local: the survey as it is written.",
+)
+@click.option(
+    "--accuracy",
+    "target",
+    type=Share(),
+    help="The wanted accuracy, for example 0.9; by default 5 points less than without protection. Prints the "
+    "weakest trust model that reaches it.",
+)
+@click.option(
+    "--splits",
+    type=click.IntRange(min=MIN_SPLITS),
+    default=10,
+    show_default=True,
+    help="How often the rows are split.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seeds the splits and the noise."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the comparison and a picture as an HTML page.")
+@multiline_option
+@version_option
+def main(
+    survey: Path,
+    rows: Path,
+    epsilons: list[Decimal],
+    trusts: list[Trust],
+    target: float | None,
+    splits: int,
+    seed: int,
+    as_json: bool,
+    output: Path | None,
+    multiline: bool,
+) -> None:
+    """Compare trust models on the labelled ROWS (a .csv file) of SURVEY (a .toml file).
+
+    For each trust model and epsilon, models are trained on 80% of the rows and predict the rest, in several
+    splits. The command recommends a trust model and an epsilon, and shows what it costs to trust nobody.
+
+    Use public or made-up rows, or keep the output to yourself: no epsilon covers accuracies that are measured
+    on rows. docs/trust-models.md compares the promises.
+    """
+    require_no_input(output, [survey, rows])
+    with print_errors():
+        parsed = read_any_survey(read_survey_text(survey))
+        entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
+        columns = read_typed_columns(rows, entries, multiline=multiline)
+        experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
+        with show_progress("comparing", len(experiment), "models") as progress:
+            comparison = compare(experiment, progress.advance)
+        levels = _find_levels(experiment, comparison)
+        if as_json:
+            click.echo(UNCOVERED, err=True)
+            click.echo(json.dumps(comparison.as_dict()))
+        else:
+            click.echo("\n".join(_format(comparison, levels, target)))
+        if output:
+            write_atomically(output, render_comparison(comparison, levels, target))
+            click.echo(f"wrote {output}: the same with a picture", err=as_json)
+
+
+def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLevels | None:
+    """Return the noise levels of the local survey, if it is compared."""
+    if not comparison.local:
+        return None
+    baseline = experiment.repeats[0].baseline
+    return compute_noise_levels(experiment.survey, experiment.epsilons, baseline, comparison.training_rows)
+
+
+def _format(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
+    yield UNCOVERED
+    yield ""
+    yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
+    yield ""
+    yield from wrap_text(recommend(comparison, target))
+    if target:
+        yield from _format_statements(describe_target(comparison, target))
+    elif comparison.ranked:
+        yield from _format_targets(comparison)
+    if cost := describe_cost(comparison, levels):
+        yield from _format_statements(cost)
+    head, rows = list_accuracies(comparison)
+    yield from ["", "Accuracy in %, +- half of its 95% interval", ""]
+    yield from format_table([head, *rows], "<<<" + ">" * (len(head) - 3))
+    for note in list_notes(comparison):
+        yield ""
+        yield from wrap_text(note)
+
+
+def _format_statements(statements: Statements) -> Iterator[str]:
+    yield from ["", f"{statements.heading}:"]
+    for sentence in statements.sentences:
+        yield from textwrap.wrap(
+            sentence, 100, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
+        )
+
+
+def _format_targets(comparison: TrustComparison) -> Iterator[str]:
+    targets: Sequence[float] = choose_targets(comparison.majority.high, comparison.ceiling.value)
+    if not targets:
+        return
+    head = ["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
+    yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
+    yield from format_table([head, *tabulate_targets(comparison, targets)], ">" + "<" * (len(head) - 1))
+    yield ""
+    yield from wrap_text(explain_targets(comparison))

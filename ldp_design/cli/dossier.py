@@ -1,0 +1,87 @@
+"""ldp-survey dossier: writes the document about a survey that a review board files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
+from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_design.dossier.page import render_dossier
+from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
+from ldp_design.dossier.source import read_source
+from ldp_design.sizing.label_shares import LabelSharesError
+from ldp_design.sizing.sample_size import MAX_USERS
+from ldp_design.sizing.summary import format_people
+
+
+def _announce_simulation(users: int) -> None:
+    click.echo(f"simulating {format_people(users)}", err=True)
+
+
+@click.command()
+@click.argument("survey", type=INPUT_FILE)
+@click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
+@click.option("--audit", type=INPUT_FILE, help="An audit of SURVEY, from ldp-audit --json.")
+@click.option(
+    "--users",
+    type=click.IntRange(1, MAX_USERS),
+    help="Number of people who will answer; by default users in [survey].",
+)
+@click.option(
+    "--rows", type=click.IntRange(1, MAX_USERS), help="For a survey of silos: number of rows in all."
+)
+@click.option(
+    "--silos",
+    type=click.IntRange(1, MAX_USERS),
+    help="For a survey of silos: number of messages, one for each silo and epoch.",
+)
+@click.option(
+    "--label-shares",
+    metavar="LABEL=SHARE,...",
+    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default equal shares and a share of "
+    "10% are compared.",
+)
+def dossier(
+    survey: Path,
+    output: Path,
+    audit: Path | None,
+    users: int | None,
+    rows: int | None,
+    silos: int | None,
+    label_shares: str | None,
+) -> None:
+    """Write the document about SURVEY for a review board.
+
+    SURVEY is a TOML file. The document is one HTML page, for a review board or a data-protection officer. It
+    contains what is asked, who sees what, how much a report can reveal, whether the survey can reach its
+    aim, what the board must check, the audit, a draft of a consent text, and a technical annex. Each
+    statement is marked as computed, assumed, or declared by the author in [about]. The page needs no other
+    file, no script and no network.
+    """
+    require_no_input(output, [survey, audit])
+    written = read_any_survey(read_survey_text(survey))
+    is_silo = isinstance(written, SiloSurvey)
+    if is_silo and (users or audit):
+        raise click.UsageError(
+            "a survey of silos has rows instead of --users: give --rows and --silos. Instead of --audit, "
+            "file what ldp-audit silo printed beside the document"
+        )
+    if not is_silo and (rows or silos):
+        raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
+    try:
+        if isinstance(written, SiloSurvey):
+            page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares))
+        else:
+            page = render_dossier(read_source(survey, users, audit, _announce_simulation, label_shares))
+    except LabelSharesError as error:
+        raise click.UsageError(f"--label-shares: {error}") from error
+    try:
+        write_atomically(output, page)
+    except OSError as error:
+        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+    click.echo(f"wrote {output}")

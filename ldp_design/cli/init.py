@@ -1,0 +1,54 @@
+"""ldp-survey init: writes a new survey file, an example or a draft from a sample."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
+from ldp_aggregator.cli.multiline_option import multiline_option
+from ldp_aggregator.rows.csv_rows import read_text_columns
+from ldp_design.authoring.draft import draft_survey
+
+_EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
+
+
+@click.command(short_help="Write a new survey file: an example, or a draft from a sample.")
+@click.option(
+    "--from",
+    "sample",
+    type=INPUT_FILE,
+    help="Infer the survey from this PUBLIC sample, a CSV file.",
+)
+@click.option("--label", help="The sample's column to predict.")
+@multiline_option
+@click.option(
+    "-o", "--output", type=OutputFile(), help="The new file; by default, print it on standard output."
+)
+def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
+    """Write a new survey file: a commented example, or a draft from a sample.
+
+    A draft contains the values of every column, and the range of columns of numbers. A survey file is
+    public: never make a draft from private rows.
+    """
+    if (sample is None) != (label is None):
+        raise click.UsageError(
+            "--from and --label must be given together: a sample, and its column to predict"
+        )
+    if output and output.exists():  # it may contain an author's edits
+        raise click.UsageError(f"--output: {output} exists and is not replaced; name a new file")
+    if sample is None or label is None:
+        text = _EXAMPLE.read_text("utf-8")
+    else:
+        text = draft_survey(read_text_columns(sample, multiline=multiline), label, sample.stem)
+    if output is None:
+        click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
+        return
+    try:
+        write_atomically(output, text.encode(), PUBLIC_MODE)
+    except OSError as error:
+        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+    click.echo(f"wrote {output}\nnext: edit it, then ldp-survey check {shlex.quote(str(output))}")

@@ -1,0 +1,49 @@
+"""Parses values of options: lists separated by commas, and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from encoders.errors import LdpError, SurveyError
+from ldp_aggregator.simulated_population import parse_epsilon
+
+Value = TypeVar("Value")
+
+
+def list_parser(
+    parse: Callable[[str], Value],
+) -> Callable[[click.Context, click.Parameter, str | None], list[Value]]:
+    """Return the callback of an option that reads values separated by commas; each value counts once."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, text: str | None) -> list[Value]:
+        parts = [] if text is None else text.split(",")
+        try:
+            return list(dict.fromkeys(parse(part.strip()) for part in parts))
+        except SurveyError as error:
+            raise click.BadParameter(f"{error.why}; separate several by commas") from None
+        except LdpError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return read
+
+
+parse_epsilons = list_parser(parse_epsilon)
+
+
+class Share(click.FloatRange):
+    """A share between 0 and 1; the error message shows the form 0.05, for people who write percent."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, min_open=True, max_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the share as a number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{error.message.rstrip('.')}: write it as in 0.05") from error

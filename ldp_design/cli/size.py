@@ -1,0 +1,202 @@
+"""ldp-survey size: prints the expected margins and accuracy of a survey before its launch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from encoders.progress import show_progress
+from encoders.survey import Survey, read_survey
+from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_files import read_survey_text
+from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_design.cli.option_values import Share, parse_epsilons
+from ldp_design.sizing.forecast import DEFAULT_REPEATS
+from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
+from ldp_design.sizing.pilot import Pilot, read_pilot
+from ldp_design.sizing.sample_size import MAX_USERS
+from ldp_design.sizing.silo_summary import format_silo_sizes
+from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
+from ldp_design.sizing.size import (
+    FEATURE_STRENGTHS,
+    LabelShares,
+    Size,
+    compare_sizes,
+    size_for_accuracy,
+    size_for_margin,
+    size_for_users,
+)
+from ldp_design.sizing.summary import format_comparison, format_epsilons, format_people, format_size
+
+
+@click.command(short_help="Print the expected precision of the estimates of SURVEY.")
+@click.argument("survey", type=INPUT_FILE)
+@click.option(
+    "--users",
+    type=click.IntRange(1, MAX_USERS),
+    help="Number of people who will answer; by default users in [survey].",
+)
+@click.option(
+    "--rows", type=click.IntRange(1, MAX_USERS), help="For a survey of silos: number of rows in all."
+)
+@click.option(
+    "--silos",
+    type=click.IntRange(1, MAX_USERS),
+    help="For a survey of silos: number of messages, one for each silo and epoch.",
+)
+@click.option(
+    "--margin",
+    type=Share(),
+    help="Find how many people or rows are needed for margins of at most this, for example 0.05.",
+)
+@click.option(
+    "--accuracy",
+    type=Share(),
+    help="Find how many people are needed for a model of this accuracy, for example 0.8.",
+)
+@click.option(
+    "--epsilon",
+    "epsilons",
+    callback=parse_epsilons,
+    help="Values of epsilon to compare, for example 0.5,1,2; by default epsilon in [survey].",
+)
+@click.option(
+    "--label-shares",
+    "shares_text",
+    metavar="LABEL=SHARE,...",
+    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default they are equal.",
+)
+@click.option("--pilot", type=INPUT_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON list with one object for each number of people."
+)
+def size(
+    survey: Path,
+    users: int | None,
+    rows: int | None,
+    silos: int | None,
+    margin: float | None,
+    accuracy: float | None,
+    epsilons: list[Decimal],
+    shares_text: str | None,
+    pilot: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
+
+    Margins are computed in closed form from public numbers, accuracies from simulated surveys. A feature is
+    noise if its margin (half of a 95% interval) is larger than the typical estimate; changes that prevent
+    this are printed. Without --users, --margin, --accuracy and users in
+    [survey], a small table compares several numbers of people. With several values of --epsilon, a table
+    compares them, without accuracies unless --accuracy is given.
+
+    For a survey of silos, margins follow from the noise, with --rows and --silos instead of --users.
+    """
+    if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
+        raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
+    written = read_any_survey(read_survey_text(survey))
+    if isinstance(written, SiloSurvey):
+        if users or accuracy or pilot:
+            raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
+        _print_silos(written, rows, silos, margin, epsilons, shares_text, as_json)
+        return
+    if rows or silos:
+        raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
+    parsed = read_survey(read_survey_text(survey))
+    refuse_validation(parsed)
+    surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
+    shares = _parse_shares(shares_text, parsed.label.values, pilot)
+    sizes: list[Size] = []
+    for each in surveys:
+        sizes += _compute_sizes(
+            each,
+            users or parsed.users,
+            margin,
+            accuracy,
+            read_pilot(pilot) if pilot else None,
+            seed,
+            shares,
+            repeats=DEFAULT_REPEATS if len(surveys) == 1 else 0,
+        )
+    if as_json:
+        click.echo(json.dumps([each.as_dict() for each in sizes]))
+    elif len(surveys) > 1:
+        click.echo(format_epsilons(sizes))
+    else:
+        click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
+
+
+def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -> LabelShares | None:
+    if text is None:
+        return None
+    if pilot:
+        raise click.UsageError("give --label-shares or --pilot, not both: a pilot estimates the shares")
+    try:
+        return parse_label_shares(text, labels)
+    except LabelSharesError as error:
+        raise click.UsageError(f"--label-shares: {error}") from error
+
+
+def _print_silos(
+    survey: SiloSurvey,
+    rows: int | None,
+    silos: int | None,
+    margin: float | None,
+    epsilons: list[Decimal],
+    shares_text: str | None,
+    as_json: bool,
+) -> None:
+    shares = _parse_shares(shares_text, survey.label.values, None)
+    surveys = [replace(survey, epsilon=each) for each in epsilons] or [survey]
+    if margin is None:
+        sizes = [size for each in surveys for size in compare_silo_sizes(each, rows, silos, shares)]
+    elif silos is None:
+        raise click.UsageError("--margin needs --silos: the noise grows with the number of messages")
+    else:
+        sizes = [find_rows_for_margin(each, margin, silos, shares) for each in surveys]
+    text = json.dumps([each.as_dict() for each in sizes]) if as_json else format_silo_sizes(sizes)
+    click.echo(text)
+
+
+def _compute_sizes(
+    survey: Survey,
+    users: int | None,
+    margin: float | None,
+    accuracy: float | None,
+    pilot: Pilot | None,
+    seed: int,
+    label_shares: LabelShares | None,
+    repeats: int,
+) -> list[Size]:
+    if margin is not None:
+        return [size_for_margin(survey, margin, pilot, label_shares)]
+    if accuracy is not None:
+        if pilot is None:
+            raise click.UsageError(
+                "--accuracy needs --pilot: accuracy depends on how strongly the features are related to the "
+                "label, which is unknown before people answer. Train a model on the reports of some people "
+                "and give it as --pilot; or use --users for weakly and for strongly related features"
+            )
+
+        def on_attempt(users: int) -> None:
+            click.echo(f"simulating {format_people(users)}", err=True)
+
+        return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
+    if users is None:
+        return compare_sizes(survey, pilot, label_shares=label_shares)
+    if not repeats:
+        return compare_sizes(survey, pilot, [users], label_shares)
+    length = repeats * (1 if pilot else len(FEATURE_STRENGTHS))
+    with show_progress("simulating", length, "surveys") as progress:
+        return [size_for_users(survey, users, pilot, repeats, seed, progress.advance, label_shares)]

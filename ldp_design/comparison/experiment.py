@@ -1,0 +1,217 @@
+"""Prepares a comparison: checks the survey, the rows and the trust models before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from encoders.epsilon_proof import MIN_EPSILON
+from encoders.survey import Plan, Survey
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.survey.plan_checks import LOCAL as PEOPLE
+from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.promise import REPLACE, Promise
+from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_design.comparison.random_labels import place_rows
+from ldp_design.comparison.trusts import LABELS, NONE, Trust, TrustComparisonError
+from ldp_design.comparison.unprotected import LEARNERS
+from ldp_design.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
+from ldp_design.simulation.trial import EncodedRows, encode_repeats
+from ldp_design.simulation.variants import Variant
+
+MIN_ROWS = 10
+"""With fewer rows a split would test on a single one."""
+MIN_SPLITS = 2
+"""One split has no spread, so nothing would have an interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A comparison that can be run: its arguments are checked."""
+
+    survey: Survey
+    published: AnyPlan
+    """The plan of the survey as it is written."""
+    trusts: tuple[Trust, ...]
+    epsilons: tuple[Decimal, ...]
+    """Ascending."""
+    repeats: tuple[EncodedRows, ...]
+    """The coded rows of each split."""
+    seed: int
+    rows_per_person: int
+    """Most rows of one person; epsilon is about all of them."""
+    silo_plans: Mapping[Decimal, SiloPlan]
+    """What silos report at each epsilon; empty if they are not compared."""
+
+    def __len__(self) -> int:
+        """Return the number of models to train."""
+        protected = sum(trust.kind != NONE for trust in self.trusts)
+        return len(self.repeats) * (len(LEARNERS) + protected * len(self.epsilons))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan whose features define the codes."""
+        return self.repeats[0].plan
+
+    @cached_property
+    def coordinates(self) -> FloatArray:
+        """The coordinates of all rows, for logistic regression."""
+        return place_rows(self.plan.features, self.repeats[0].codes)
+
+    @property
+    def users(self) -> int:
+        """The public number of people, as in ldp-simulate: the survey's, or the number of training rows."""
+        return self.survey.users or len(self.repeats[0].split.train)
+
+    def take_rows(self, rows: IntArray) -> CodedRows:
+        """Return some of the coded rows."""
+        first = self.repeats[0]
+        labels = first.table.labels[rows]
+        return CodedRows(self.plan.features, len(self.plan.label.values), first.codes[rows], labels)
+
+
+def prepare(
+    written: Survey | SiloSurvey,
+    rows: Any,
+    trusts: Sequence[Trust],
+    epsilons: Sequence[float | str | Decimal],
+    *,
+    splits: int = 10,
+    seed: int = 0,
+) -> Experiment:
+    """Check everything that can fail, and return the comparison.
+
+    Parameters
+    ----------
+    written : Survey or SiloSurvey
+        A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
+    rows : DataFrame, list of dicts, or dict of columns
+        See :func:`~ldp_design.simulation.simulate.simulate`.
+    trusts : sequence of Trust
+    epsilons : sequence of numbers
+    splits : int
+        How often the rows are split: four fifths for training, one fifth for tests.
+    seed : int
+        Equal seeds give equal results.
+
+    Raises
+    ------
+    SurveyError, RowError, SimulationError, CentralError, TrustComparisonError
+        If a row does not fit the survey, or a trust model cannot serve it; nothing was trained.
+    """
+    ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
+    if not ascending or not trusts or splits < MIN_SPLITS:
+        raise TrustComparisonError(
+            f"a comparison needs a trust model, an epsilon and at least {MIN_SPLITS} splits: the intervals "
+            "follow from the differences between splits"
+        )
+    survey = _ask_people(written, trusts)
+    table = read_labelled_table(survey, rows)
+    _require_comparable(table)
+    as_written = Variant(epsilon=survey.epsilon, mechanism=survey.frequency)
+    repeats = tuple(encode_repeats(table, split_rows(len(table.labels), splits, seed, 0.0), as_written))
+    people = len(repeats[0].split.train)
+    rows_per_person = written.rows_per_person if isinstance(written, SiloSurvey) else 1
+    _require_possible(survey, people, rows_per_person, trusts, ascending)
+    return Experiment(
+        survey=survey,
+        published=(written if isinstance(written, SiloSurvey) else survey).compile(),
+        trusts=tuple(dict.fromkeys(trusts)),
+        epsilons=ascending,
+        repeats=repeats,
+        seed=seed,
+        rows_per_person=rows_per_person,
+        silo_plans={each: _ask_silos(survey, each, people, rows_per_person) for each in ascending}
+        if any(trust.kind == SILO for trust in trusts)
+        else {},
+    )
+
+
+def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
+    """Return a survey that codes rows as the given one, which people answer if a trust is local."""
+    if isinstance(survey, Survey) and survey.kind == PEOPLE:
+        return survey
+    if any(trust.kind == LOCAL for trust in trusts):
+        who = "organisations" if isinstance(survey, SiloSurvey) else "a curator"
+        raise TrustComparisonError(
+            f"{LOCAL}: the survey {survey.id} is for {who}, so people answer nothing. Compare other trust "
+            f"models: --trust {NONE},{CENTRAL},{LABELS},{SILO}:10"
+        )
+    if isinstance(survey, Survey):
+        return replace(survey, kind=PEOPLE)
+    return Survey(
+        id=survey.id,
+        epsilon=survey.epsilon,
+        label=survey.label,
+        features=survey.features,
+        weights=(None, *(1 for _ in survey.features)),
+    )
+
+
+def _require_comparable(table: LabelledTable) -> None:
+    """Raise an error if nothing can be learnt from the rows."""
+    if len(table.labels) < MIN_ROWS:
+        raise TrustComparisonError(
+            f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
+            "of them is for tests"
+        )
+    if len(set(table.labels.tolist())) == 1:
+        value = table.survey.label.values[table.labels[0]]
+        raise TrustComparisonError(
+            f"all rows have the label {value!r}, so every model is always right: a comparison needs rows of "
+            "at least two labels"
+        )
+
+
+def _require_possible(
+    survey: Survey, people: int, rows_per_person: int, trusts: Sequence[Trust], epsilons: Sequence[Decimal]
+) -> None:
+    """Raise an error if a trust model cannot serve the survey or its rows; silos have separate plans."""
+    for trust in trusts:
+        if trust.silos > people:
+            raise TrustComparisonError(
+                f"{trust.text}: there are only {people} training rows, so silos would be empty"
+            )
+        for epsilon in epsilons:
+            if trust.kind == LOCAL:
+                ask_as_written(survey, epsilon).apply(survey).compile()
+            elif trust.kind == CENTRAL:
+                make_promise(epsilon, rows_per_person)
+
+
+def ask_as_written(survey: Survey, epsilon: Decimal) -> Variant:
+    """Return the survey's own mechanism at another epsilon."""
+    return Variant(epsilon=epsilon, mechanism=survey.frequency)
+
+
+def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int) -> SiloPlan:
+    """Return the plan of silos whose promise equals that of a local survey.
+
+    Epsilon of a plan of silos is about rows that are added or removed. A replaced row is one of each.
+    """
+    if epsilon / 2 < MIN_EPSILON:
+        raise TrustComparisonError(
+            f"{SILO}: epsilon {epsilon} is too small: silos spend half of it for a row that is added or "
+            f"removed, and the least is {MIN_EPSILON}"
+        )
+    return SiloPlan(
+        id=survey.id,
+        epsilon=epsilon / 2,
+        label=survey.label,
+        features=survey.features,
+        rows=max(rows, rows_per_person),
+        rows_per_person=rows_per_person,
+    )
+
+
+def make_promise(epsilon: Decimal, rows_per_person: int) -> Promise:
+    """Return the promise of a curator that equals that of a local survey: about replaced rows."""
+    return Promise(Fraction(epsilon), adjacency=REPLACE, rows_per_person=rows_per_person)

@@ -1,0 +1,63 @@
+"""Makes one report of each row of a table by the protocol of a device, as an archive that ldp-train reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from encoders.errors import RowError
+from encoders.randomness import RandomSource
+from encoders.survey import Plan, Survey
+from encoders.survey.randomise import randomise_coded
+from ldp_design.simulation.labelled_table import LabelledTable, read_labelled_table
+
+RowCodes = tuple[tuple[int, ...], int]
+"""The codes of a row's features and of its label."""
+
+
+def make_row_reports(
+    survey: Survey, rows: Any, rng: RandomSource, progress: Callable[[int], object] = int
+) -> list[bytes]:
+    """Return one packed report of each row, under the survey as written.
+
+    A report of a private row spends the epsilon of its person: the rows must be made up or public.
+
+    Parameters
+    ----------
+    survey : Survey
+    rows : DataFrame, list of dicts, or dict of columns
+        As for :func:`~ldp_design.simulation.simulate.simulate`.
+    rng : RandomSource
+        Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
+        ids that could be invitations.
+    progress : callable
+        Called with 1 after every report.
+
+    Raises
+    ------
+    SurveyError, RowError, SimulationError
+        If the survey cannot be compiled, or a row does not fit it; raised before anything is drawn.
+    """
+    plan = survey.compile()
+    coded = _encode_rows(plan, read_labelled_table(survey, rows))
+    reports = []
+    for codes in coded:
+        # a report outside a survey by invitation draws its question itself
+        question = plan.draw(rng).name if plan.by_invitation else None
+        reports.append(randomise_coded(plan, codes, rng, question).report)
+        progress(1)
+    return reports
+
+
+def _encode_rows(plan: Plan, table: LabelledTable) -> list[RowCodes]:
+    """Code every row; raises RowError with the number of the first row that does not fit, counted from 1."""
+    names = [feature.name for feature in plan.entries]
+    cells = zip(*(table.columns[name] for name in names), strict=True)
+    coded: list[RowCodes] = []
+    for number, (row, label) in enumerate(zip(cells, table.labels, strict=True), 1):
+        try:
+            coded.append(plan.encode(dict(zip(names, row, strict=True)), plan.label.values[label]))
+        except RowError as error:
+            first = error.problems[0]
+            raise RowError(first.field, f"row {number}: {first.why}") from error
+    return coded

@@ -1,0 +1,255 @@
+"""Simulates a survey: runs the whole protocol on labelled rows many times, and measures accuracy.
+
+Each repeat splits the rows 80/20. Every training row sends one randomised report; the model is trained on
+the totals and predicts the test rows. Non-private Naive Bayes and the majority class use the same splits
+(Yilmaz et al. 2019, section 4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from encoders.randomness import FastStream
+from encoders.survey import Survey
+from ldp_aggregator.models.prediction_quality import PredictionQuality
+from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
+from ldp_design.simulation.cell_seed import seed_cell
+from ldp_design.simulation.labelled_table import read_labelled_table, split_rows
+from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial
+from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
+from reduction.class_means import LEARNED_METHOD
+
+__all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
+
+UNCOVERED_WARNING = "Projections (dca, pca) were fitted on the rows that report: epsilon does NOT cover that."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationRow:
+    """Accuracy of one variant."""
+
+    epsilon: float
+    mechanism: str
+    numeric: str
+    projection: str
+    estimator: str
+    """`mechanism`, `numeric`, `projection` and `estimator`: see
+    :class:`~ldp_design.simulation.variants.Variant`."""
+    accuracy: float
+    """Mean share of correct predictions on test rows."""
+    stderr: float
+    """Standard error of that mean: from the spread of the repeats; binomial if there is only one repeat."""
+    non_private: float
+    """Accuracy of the same classifier trained on the rows themselves."""
+    repeats: int
+    balanced_accuracy: float
+    """Mean share of correct predictions on the test rows of each class, averaged over the classes."""
+    log_loss: float
+    calibration_error: float
+    """Of the probabilities predicted for the test rows, see
+    :class:`~ldp_aggregator.models.prediction_quality.PredictionQuality`; means over the repeats."""
+    beats_majority: bool
+    """Whether the accuracy exceeds that of the majority class by more than two standard errors of the
+    difference."""
+    rounds: int = 1
+    """Number of rounds that the people are divided into."""
+    validated: bool = False
+    """Whether some people validate the model of the first round."""
+    unlabelled: int = 0
+    """Number of rows without labels that the model got beside the reports; 0 for the plain model."""
+    gain: float = 0.0
+    gain_stderr: float = 0.0
+    """Accuracy minus that of the plain model of the same reports, and its standard error; 0 for the plain
+    model itself."""
+    fitted_share: float = 0.0
+    """Share of the repeats in which the model was fitted to the rows; in the others it is Naive Bayes."""
+
+    @classmethod
+    def from_trials(
+        cls, variant: Variant, found: Sequence[PredictionQuality], encoded: Sequence[EncodedRows]
+    ) -> Self:
+        """Average what was measured in a variant's trials over their repeats."""
+        accuracies = [each.accuracy for each in found]
+        mean = _average(accuracies)
+        gains = [accuracy - rows.majority for accuracy, rows in zip(accuracies, encoded, strict=True)]
+        if len(found) == 1:
+            stderr = gain_stderr = math.sqrt(mean * (1 - mean) / len(encoded[0].split.test))
+        else:
+            stderr, gain_stderr = (
+                float(np.std(each, ddof=1)) / math.sqrt(len(found)) for each in (accuracies, gains)
+            )
+        return cls(
+            **asdict(variant) | {"epsilon": float(variant.epsilon)},
+            accuracy=mean,
+            stderr=stderr,
+            non_private=_average([rows.non_private for rows in encoded]),
+            repeats=len(found),
+            balanced_accuracy=_average([each.balanced_accuracy for each in found]),
+            log_loss=_average([each.log_loss for each in found]),
+            calibration_error=_average([each.calibration_error for each in found]),
+            beats_majority=_average(gains) > 2 * gain_stderr,
+        )
+
+    def compare(
+        self,
+        plain: Sequence[PredictionQuality],
+        with_rows: Sequence[PredictionQuality],
+        unlabelled: int,
+        fitted: int,
+    ) -> Self:
+        """Return this row as that of models with unlabelled rows, compared with the plain models."""
+        gains = [each.accuracy - other.accuracy for each, other in zip(with_rows, plain, strict=True)]
+        spread = float(np.std(gains, ddof=1)) if len(gains) > 1 else math.hypot(self.stderr, self.stderr)
+        return replace(
+            self,
+            unlabelled=unlabelled,
+            gain=_average(gains),
+            gain_stderr=spread / math.sqrt(len(gains)),
+            fitted_share=fitted / len(gains),
+        )
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The result of :func:`simulate`."""
+
+    rows: tuple[SimulationRow, ...]
+    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds. With
+    unlabelled rows two per variant: of the plain models, and of those that got the rows."""
+    majority: float
+    """Accuracy of always predicting the most frequent label."""
+    majority_class: str
+    """The most frequent label of all rows."""
+    public_share: float = 0.0
+    """Share of the training rows that projections were fitted on. If it is 0, they were fitted on the rows
+    that report, which epsilon does NOT cover."""
+
+    @property
+    def uncovered(self) -> bool:
+        """Whether a projection was fitted on the rows that report, which epsilon does not cover."""
+        projections = [parse_projection(row.projection) for row in self.rows]
+        return not self.public_share and any(each and each[0] != LEARNED_METHOD for each in projections)
+
+    @property
+    def non_private(self) -> float:
+        """Accuracy without privacy of the first variant; each row has a separate value."""
+        return self.rows[0].non_private
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "non_private": self.non_private,
+            "majority": self.majority,
+            "majority_class": self.majority_class,
+            "public_share": self.public_share,
+        }
+
+
+def simulate(
+    survey: Survey,
+    rows: Any,
+    grid: SimulationGrid = SimulationGrid(),  # noqa: B008
+    *,
+    estimator: str = "default",
+    repeats: int = 10,
+    seed: int = 0,
+    public_share: float = 0.0,
+    unlabelled: int = 0,
+    users: int = 0,
+    progress: Callable[[int], object] | None = None,
+) -> Simulation:
+    """Simulate a survey in memory, and return the accuracy of each variant's models.
+
+    Parameters
+    ----------
+    survey : Survey
+        See :func:`encoders.survey.read_survey`; its epsilon and mechanism are replaced. If it has no
+        `users`, this is the number of people who report.
+    rows : DataFrame, list of dicts, or dict of columns
+        A column for each feature of the survey, and one for the label, named as in the survey or "class".
+    grid : SimulationGrid
+        The variants to try; epsilon 1 and everything else as authored by default.
+    estimator : {"default", "paper"}
+        "paper" follows Yilmaz et al. 2019 exactly: a label question beside the coupled ones, all equally
+        likely, negative counts set to 1, and THE at its threshold of .25. The paper has no pilot; a pilot
+        uses the default questions and estimator.
+    repeats : int
+    seed : int
+        Equal seeds give equal results. A row of the result does not depend on the rest of the grid.
+    public_share : float
+        Share of the training rows that a projection is fitted on; they are public and do not report.
+        If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
+        epsilon does NOT cover that. "learned" needs no public rows.
+    unlabelled : int
+        Number of training rows that play rows without labels and do not report. Each variant then trains two
+        models on the same reports: without these rows, and with them, see docs/unlabelled-rows.md.
+    users : int
+        Number of people, drawn with replacement from the training rows; 0 stands for one person per row.
+    progress : callable, optional
+        Called with 1 after every trial.
+
+    Raises
+    ------
+    SurveyError, RowError, FitError, SimulationError
+        If the survey cannot be compiled or projected, or a row does not fit it.
+    """
+    # Read the labelled rows, and list the variants to try.
+    table = read_labelled_table(survey, rows)
+    if len(table.labels) < 2 or repeats < 1:
+        raise SimulationError("a simulation needs at least two rows and one repeat")
+    if unlabelled and (estimator != "default" or unlabelled < MIN_ROWS):
+        raise SimulationError(f"unlabelled rows need the default estimator, and at least {MIN_ROWS} rows")
+    if users < 0:
+        raise SimulationError("the number of people is at least 1, or 0 for one person per training row")
+    variants = grid.list_variants(survey, estimator)
+    # Split the rows of each repeat: four fifths report, one fifth tests.
+    splits = split_rows(len(table.labels), repeats, seed, public_share, unlabelled, users)
+    results: list[SimulationRow] = []
+    encoded: list[EncodedRows] = []
+    for index, variant in enumerate(variants):
+        # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
+        if not index or variant.encoding != variants[index - 1].encoding:
+            encoded = encode_repeats(table, splits, variant)
+        # Run one trial per repeat, and average over the repeats.
+        results += _simulate_variant(variant, encoded, seed, progress or int)
+    return Simulation(
+        rows=tuple(results),
+        majority=math.fsum(each.majority for each in encoded) / repeats,
+        majority_class=survey.label.values[np.bincount(table.labels).argmax()],
+        public_share=public_share,
+    )
+
+
+def _simulate_variant(
+    variant: Variant,
+    encoded: Sequence[EncodedRows],
+    seed: int,
+    progress: Callable[[int], object],
+) -> Iterator[SimulationRow]:
+    """Yield what was measured of a variant's plain models and of its models with unlabelled rows."""
+    plain: list[PredictionQuality] = []
+    with_rows: list[PredictionQuality] = []
+    fitted = 0
+    for repeat, rows in enumerate(encoded):
+        # Compile the plan, simulate reports, estimate and train.
+        trial = run_trial(rows, variant, FastStream(seed_cell(seed, repeat, *astuple(variant))))
+        # Test on the rows that did not report.
+        plain.append(trial.quality)
+        if trial.row_model:
+            with_rows.append(rows.measure(trial.row_model))
+            fitted += trial.row_model_fitted
+        progress(1)
+    yield SimulationRow.from_trials(variant, plain, encoded)
+    if with_rows:
+        row = SimulationRow.from_trials(variant, with_rows, encoded)
+        yield row.compare(plain, with_rows, len(encoded[0].split.unlabelled), fitted)
+
+
+def _average(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

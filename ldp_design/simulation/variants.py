@@ -1,0 +1,195 @@
+"""Variants of one survey, and the grid of variants that a simulation runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import product
+from math import prod
+
+from encoders.errors import LdpError, SurveyError
+from encoders.mechanisms import check_numeric_name
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from encoders.survey.decimals import equal_width_edges
+from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
+from ldp_design.rounds.narrow import MAX_ROUNDS
+from reduction.class_means import LEARNED_METHOD
+from reduction.fit import METHODS
+from reduction.publish import Fit
+
+AS_AUTHORED = "survey"
+"""Value of `numeric`: ask about numbers as the survey is written."""
+NO_PROJECTION = "none"
+
+_BINS = re.compile(r"bins:([0-9]{1,4})")
+_PROJECTION = re.compile(rf"({'|'.join((*METHODS, LEARNED_METHOD))}):([0-9]{{1,4}})")
+
+
+class SimulationError(LdpError):
+    """A table or a grid that cannot be simulated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One way to ask a survey and to estimate from its reports."""
+
+    epsilon: Decimal
+    mechanism: str = "auto"
+    """Frequency oracle of discrete questions, see :func:`encoders.mechanisms.design`."""
+    numeric: str = AS_AUTHORED
+    """How numbers are asked: "survey", as authored (components of a projection as numbers); "bins:N", in N
+    bins of equal width; or a mechanism for numbers, for example "auto" or "onebit"."""
+    projection: str = NO_PROJECTION
+    """"none"; a method and its number of components, for example "dca:1" or "pca:6"; or "learned:1",
+    learned from the reports of a first round."""
+    rounds: int = 1
+    """Number of rounds. Later rounds leave out uninformative features, see
+    :mod:`ldp_design.rounds.narrow`."""
+    validated: bool = False
+    """Whether some people validate the model of the first round, see :mod:`ldp_design.rounds.validate`."""
+    estimator: str = "default"
+    """"paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
+    often, and THE at its threshold of .25. {"default", "paper"}."""
+
+    @property
+    def encoding(self) -> tuple[str, str]:
+        """The numeric mechanism and the projection; the codes of a row depend only on these."""
+        return self.numeric, self.projection
+
+    @property
+    def learned_components(self) -> int:
+        """Number of components that are learned from a first round; 0 for any other projection."""
+        method, components = parse_projection(self.projection) or ("", 0)
+        return components if method == LEARNED_METHOD else 0
+
+    def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
+        """Return the survey with this variant's settings; `fit` is the projection, if the variant has one."""
+        survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism)
+        survey = _ask_numbers(project_survey(survey, fit) if fit else survey, self.numeric)
+        if self.estimator != "paper":
+            return survey
+        frequency = "THE(0.25)" if self.mechanism == "THE" else self.mechanism
+        return replace(survey, frequency=frequency, weights=(1,) * len(survey.weights))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationGrid:
+    """The variants that a simulation runs: every combination of these values."""
+
+    epsilons: Sequence[float | str | Decimal] = (1,)
+    mechanisms: Sequence[str] = ("auto",)
+    numeric: Sequence[str] = (AS_AUTHORED,)
+    projections: Sequence[str] = (NO_PROJECTION,)
+    """`mechanisms`, `numeric` and `projections`: see :class:`Variant`. Projections are fitted again in
+    each repeat. For "learned:1", 70% of the people answer a first round that asks about each number in
+    two bins, and the projection is learned from their reports. The reports of the others train the
+    model."""
+    rounds: Sequence[int] = (1,)
+    """Half of the people answer the first round; the others are divided equally among the later ones."""
+    validate: bool = False
+    """Whether a fifth of the people validate the model of the first round and answer no other round. The
+    model then keeps the features with which it is most accurate."""
+
+    def __len__(self) -> int:
+        axes = (self.epsilons, self.mechanisms, self.numeric, self.projections, self.rounds)
+        return prod(map(len, axes))
+
+    def list_variants(self, survey: Survey, estimator: str) -> list[Variant]:
+        """Return the variants; those that share the codes of a row are adjacent.
+
+        Raises
+        ------
+        SurveyError, SimulationError
+            If the survey has no such variant.
+        """
+        if not all(1 <= each <= MAX_ROUNDS for each in self.rounds):
+            raise SimulationError(f"rounds are from 1 to {MAX_ROUNDS}")
+        for name in self.numeric:
+            check_numeric(name)
+        for name in self.projections:
+            check_projection(name, survey)
+        epsilons = [parse_epsilon(each) for each in self.epsilons]
+        axes = product(self.numeric, self.projections, epsilons, self.mechanisms, self.rounds)
+        return [
+            Variant(
+                epsilon=epsilon,
+                mechanism=mechanism,
+                numeric=numeric,
+                projection=projection,
+                rounds=rounds,
+                validated=self.validate,
+                estimator=estimator,
+            )
+            for numeric, projection, epsilon, mechanism, rounds in axes
+        ]
+
+
+def check_numeric(text: str) -> str:
+    """Return `text` if it is a value of :attr:`Variant.numeric`; else raise SimulationError."""
+    match = _BINS.fullmatch(text)
+    if text == AS_AUTHORED or (match and 2 <= int(match[1]) <= 1000):
+        return text
+    try:
+        return check_numeric_name(text)
+    except SurveyError as error:
+        raise SimulationError(
+            f'{error.why}, "survey" (as the survey is written), or "bins:N" with 2 to 1000 bins'
+        ) from error
+
+
+def parse_projection(text: str) -> tuple[str, int] | None:
+    """Return (method, components) for a text such as "dca:1", None for "none"; else raise SimulationError."""
+    match = _PROJECTION.fullmatch(text)
+    if match:
+        return match[1], int(match[2])
+    if text == NO_PROJECTION:
+        return None
+    examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED_METHOD))
+    raise SimulationError(f"choose none, or a method and its number of components: {examples}")
+
+
+def check_projection_name(text: str) -> str:
+    """Return `text` if :func:`parse_projection` accepts it; else raise SimulationError."""
+    parse_projection(text)
+    return text
+
+
+def check_projection(text: str, survey: Survey) -> None:
+    """Raise SimulationError unless the survey has enough numbers and classes for a projection."""
+    parsed = parse_projection(text)
+    if not parsed:
+        return
+    method, components = parsed
+    numbers = len(projection_inputs(survey))
+    classes = len(survey.label.values)
+    limit, why = numbers, f"the survey asks about {numbers} numbers"
+    if method == LEARNED_METHOD and classes <= numbers:
+        limit, why = classes - 1, f"the means of {classes} classes differ in no more directions"
+    if not numbers:
+        raise SimulationError(f"{text}: the survey asks about no number, so there is nothing to project")
+    if not 1 <= components <= limit:
+        choices = "1 component" if limit == 1 else f"1 to {limit} components"
+        raise SimulationError(f"{text}: choose {choices}; {why}")
+
+
+def _ask_numbers(survey: Survey, numeric: str) -> Survey:
+    """Return the survey with its numbers asked according to :attr:`Variant.numeric`."""
+    if numeric == AS_AUTHORED:
+        return survey
+    if match := _BINS.fullmatch(numeric):
+        return replace(survey, features=tuple(_to_bins(each, int(match[1])) for each in survey.features))
+    features = tuple(
+        each if isinstance(each, CategoricalFeature) else to_number(each) for each in survey.features
+    )
+    return replace(survey, numeric=numeric, features=features)
+
+
+def _to_bins(feature: Feature, bins: int) -> Feature:
+    if isinstance(feature, CategoricalFeature):
+        return feature
+    number = to_number(feature)
+    edges = equal_width_edges(Decimal(number.low), Decimal(number.high), bins)
+    return BinnedFeature(number.name, edges, number.missing)

@@ -1,0 +1,228 @@
+"""Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
+
+A margin is half of a 95% confidence interval, for the class with the least precise estimates. A feature is
+noise if its margin is larger than the typical estimate, `useful_margin`. For the share of people with one
+value this is the average share, 1 / values, or 1/4 with fewer than four values. For a number's mean it is the
+number's standard deviation among people of one class.
+
+Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
+see :func:`_ratio_factor`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation import (
+    FeatureResult,
+    Gaussian,
+    IntervalEstimate,
+    NumberResult,
+    estimate_snapshot,
+)
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.intervals import compute_typical_margins
+from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
+
+_MAX_USEFUL_MARGIN = 0.25
+"""With this margin, the interval of a share of 1/2 is 1/4 to 3/4."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margin:
+    """The margins of the label, or of one feature that the survey asks about."""
+
+    name: str
+    kind: str
+    """One of "label", "categorical", "binned" or "numeric"."""
+    reports: tuple[int, ...]
+    """Expected number of reports of the feature's question; of a number, of its two questions."""
+    question_probability: float
+    """Probability that a person is asked about the feature; for the label, about the label alone."""
+    margin: float
+    """Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
+    classes. Infinite if there is no estimate."""
+    class_margins: tuple[float, ...]
+    """The margin of each class; for a feature the root mean square over its values."""
+    useful_margin: float
+    """The largest margin that is not noise: the typical estimate, see :mod:`margins`."""
+    values: int | None = None
+    """Number of values; None for a number."""
+    unit: float = 1.0
+    """The unit of the margin: 1, or the width of a number's range."""
+    variance: float | None = None
+    deviation: float | None = None
+    missing: float | None = None
+    """`variance`, `deviation` and `missing`: the widest margins of a number's variance, of its standard
+    deviation, and of P(missing | label)."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the margin of the least precise class is larger than the typical estimate."""
+        return self.margin > self.useful_margin
+
+    @property
+    def excess(self) -> float:
+        """The margin divided by the typical estimate; at most 1 unless the feature is noise."""
+        return self.margin / self.useful_margin
+
+    @property
+    def share(self) -> float:
+        """The margin in units of `unit`, or the margin of P(missing | label) if that is larger."""
+        return max(self.margin / self.unit, self.missing or 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the margins for JSON; infinite margins become None."""
+        entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
+        class_margins = [_finite_or_none(each) for each in self.class_margins]
+        return entries | {"class_margins": class_margins, "noise": self.is_noise}
+
+
+def _finite_or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Margin, ...]:
+    """Return the expected margins if `users` people answer: of the label, then of each asked feature."""
+    snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
+    estimates = estimate_snapshot(snapshot)
+    probabilities = [
+        sum(plan.question_probability(each) for each in plan.questions if index in each.feature_indices)
+        for index in range(len(plan.features))
+    ]
+    asked = math.fsum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
+    label = build_label_margin(estimates.label, estimates.raw_prior, asked, estimates.label_n or 0)
+    raw = compute_raw_estimates(snapshot).feature_estimates
+    return label, *build_feature_margins(estimates.features, raw, population, probabilities)
+
+
+def build_feature_margins(
+    results: Sequence[FeatureResult | NumberResult],
+    raw_estimates: Sequence[TableEstimate | ClassMoments | None],
+    population: SyntheticPopulation,
+    probabilities: Sequence[float],
+) -> Iterator[Margin]:
+    """Yield the margin of each feature that is asked about with a probability above 0."""
+    parts = zip(results, raw_estimates, population.conditionals, probabilities, strict=True)
+    for result, raw, conditional, probability in parts:
+        if not probability:
+            continue
+        if isinstance(result, NumberResult):
+            assert isinstance(raw, ClassMoments)
+            assert isinstance(conditional, Gaussian)
+            yield _number_margin(result, raw, conditional, population.prior, probability)
+        else:
+            assert isinstance(raw, Frequencies | CellFrequencies)
+            yield _frequency_margin(result, raw, probability)
+
+
+def build_label_margin(name: str, prior: IntervalEstimate, probability: float, reports: int) -> Margin:
+    """Return the margin of P(label), given the probability and the number of reports of the label alone."""
+    class_margins = _class_margins(prior)
+    return Margin(
+        name=name,
+        kind="label",
+        reports=(reports,),
+        question_probability=probability,
+        margin=max(class_margins),
+        class_margins=class_margins,
+        useful_margin=_useful_share_margin(len(class_margins)),
+        values=len(class_margins),
+    )
+
+
+def _frequency_margin(
+    result: FeatureResult, raw: Frequencies | CellFrequencies, probability: float
+) -> Margin:
+    k = result.smoothed.shape[1]
+    factor = np.ones(k)
+    if raw.n:
+        factor = _ratio_factor(raw.raw.reshape(-1, k).sum(axis=0), raw.covariance.class_covariances(k)[1])
+    class_margins = _class_margins(result.conditionals, factor)
+    return Margin(
+        name=result.name,
+        kind=result.kind,
+        reports=(result.n,),
+        question_probability=probability,
+        margin=max(class_margins),
+        class_margins=class_margins,
+        useful_margin=_useful_share_margin(len(result.values)),
+        values=len(result.values),
+    )
+
+
+def _number_margin(
+    result: NumberResult, raw: ClassMoments, conditional: Gaussian, prior: FloatArray, probability: float
+) -> Margin:
+    factor = _ratio_factor(raw.present.value, raw.present.variance(raw.noise))
+    class_margins = _class_margins(result.means, factor)
+    return Margin(
+        name=result.name,
+        kind=result.kind,
+        reports=(result.mean_question.n, result.square_question.n),
+        question_probability=probability,
+        margin=max(class_margins),
+        class_margins=class_margins,
+        useful_margin=float(np.sqrt(conditional.variance @ prior)) * result.width,
+        unit=2 * result.width,
+        variance=max(_class_margins(result.variances, factor)),
+        deviation=max(_class_margins(result.deviations, factor)),
+        missing=max(_class_margins(result.missing, factor)) if result.missing else None,
+    )
+
+
+def _useful_share_margin(values: int) -> float:
+    return min(1 / values, _MAX_USEFUL_MARGIN)
+
+
+def _class_margins(estimate: IntervalEstimate, factor: FloatArray | float = 1.0) -> tuple[float, ...]:
+    margins: list[float] = (compute_typical_margins(estimate) * factor).tolist()
+    return tuple(margins)
+
+
+def _ratio_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the factor by which a ratio's margins grow because its denominator varies (k,).
+
+    For a denominator G = P(label) with relative variance v, E[1 / G^2] is 1 + 3 v + 15 v^2 times its value
+    without variance, to second order. The ratio r varies too, so the term r^2 Var(G) of its variance adds
+    v + 10 v^2.
+    """
+    v = np.divide(variance, mass**2, out=np.full(mass.shape, math.inf), where=mass > 0)
+    factor: FloatArray = np.sqrt(1 + 4 * v + 25 * v**2)
+    return factor
+
+
+def find_users_for_margin(expected: ExpectedTotals, limit: float) -> int:
+    """Return the smallest number of people for which every class's margins are at most `limit`.
+
+    The number is rounded up to three digits. The margins are those of P(label), P(value | label) and
+    P(missing | label), and of a number's mean as a share of its range.
+
+    Raises
+    ------
+    SizeError
+        If no number of people is enough; the message names the margin and the least precise feature.
+    """
+
+    def widest(users: int) -> Margin:
+        return max(compute_expected_margins(expected, users), key=lambda each: each.share)
+
+    try:
+        return find_min_users(lambda users: widest(users).share / limit)
+    except SizeError as error:
+        name = widest(MAX_USERS).name
+        raise SizeError(
+            f"margins of at most {limit:g}: {error}, for {name!r}; give a larger margin"
+        ) from error

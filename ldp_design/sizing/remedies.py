@@ -1,0 +1,169 @@
+"""Finds changes after which no feature is noise, in closed form: more people, more epsilon, or asking less.
+
+Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import SurveyError
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.sizing.margins import Margin, compute_expected_margins
+from ldp_design.sizing.sample_size import SizeError, find_min_users
+
+EPSILON_STEP = Decimal("0.01")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedies:
+    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough."""
+
+    users: int | None
+    """Number of people needed."""
+    survey_users: int | None
+    """Value for [survey] users: with it the label is asked alone no more often than the expected number of
+    people requires."""
+    epsilon: Decimal | None
+    """At most the epsilon that clients accept by default."""
+    features: tuple[str, ...] | None
+    """The largest set of features that may be asked: those that need the fewest reports."""
+    values: int | None
+    """The largest number of values or bins, without "missing", that a feature may have."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the remedies for JSON."""
+        return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
+
+
+def find_remedies(
+    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> Remedies:
+    """Return the remedies for a survey in which at least one feature is noise.
+
+    Parameters
+    ----------
+    survey : Survey
+    population : SyntheticPopulation
+    users : int
+        Expected number of people.
+    margins : sequence of Margin
+        Margins of the unchanged survey, see :func:`compute_expected_margins`.
+    """
+    return Remedies(
+        users=_find_users(survey, population),
+        survey_users=_find_survey_users(survey, population, users),
+        epsilon=_find_epsilon(survey, population, users),
+        features=_find_features(survey, population, users, margins),
+        values=_find_values(survey, population, users),
+    )
+
+
+def _max_excess(expected: ExpectedTotals, users: int) -> float:
+    return max(margin.excess for margin in compute_expected_margins(expected, users)[1:])
+
+
+def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> bool:
+    try:
+        expected = ExpectedTotals(survey.compile(), population)
+    except SurveyError:  # no mechanism fits the changed survey
+        return False
+    return _max_excess(expected, users) <= 1
+
+
+def _find_users(survey: Survey, population: SyntheticPopulation) -> int | None:
+    expected = ExpectedTotals(survey.compile(), population)
+    try:
+        return find_min_users(lambda users: _max_excess(expected, users))
+    except SizeError:
+        return None
+
+
+def _find_survey_users(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:
+    if survey.weights[0] is not None or survey.users == users:
+        return None
+    return users if _is_enough(replace(survey, users=users), population, users) else None
+
+
+def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -> Decimal | None:
+    step = find_smallest(
+        int(survey.epsilon / EPSILON_STEP) + 1,
+        int(DEFAULT_MAX_EPSILON / EPSILON_STEP),
+        lambda step: _is_enough(replace(survey, epsilon=step * EPSILON_STEP), population, users),
+    )
+    return None if step is None else step * EPSILON_STEP
+
+
+def _find_features(
+    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> tuple[str, ...] | None:
+    """Drop features in order of `excess`, largest first, until none of the others is noise."""
+    names = [margin.name for margin in sorted(margins[1:], key=lambda each: each.excess)]
+
+    def drop(count: int) -> Survey:
+        kept = names[: len(names) - count]
+        weights = (
+            weight if feature.name in kept else 0
+            for feature, weight in zip(survey.features, survey.weights[1:], strict=True)
+        )
+        return replace(survey, weights=(survey.weights[0], *weights))
+
+    count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
+    return None if count is None else tuple(names[: len(names) - count])
+
+
+def _find_values(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:
+    most = max((_count_values(each) for each in survey.features), default=0)
+
+    def is_enough(fewer: int) -> bool:
+        pairs = zip(survey.features, population.conditionals, strict=True)
+        features, conditionals = zip(*(_merge_values(*pair, most - fewer) for pair in pairs), strict=True)
+        merged = SyntheticPopulation(population.prior, conditionals)
+        return _is_enough(replace(survey, features=features), merged, users)
+
+    fewer = find_smallest(1, most - 2, is_enough)
+    return None if fewer is None else most - fewer
+
+
+def _count_values(feature: Feature) -> int:
+    if isinstance(feature, CategoricalFeature):
+        return len(feature.values)
+    return len(feature.edges) - 1 if isinstance(feature, BinnedFeature) else 0
+
+
+def _merge_values(
+    feature: Feature, conditional: ClassConditional, count: int
+) -> tuple[Feature, ClassConditional]:
+    """Return a feature with `count` equally frequent values; the author decides which values to merge."""
+    if _count_values(feature) <= count:
+        return feature, conditional
+    merged: Feature
+    if isinstance(feature, CategoricalFeature):
+        merged = replace(feature, values=feature.values[:count])
+    else:
+        assert isinstance(feature, BinnedFeature)
+        merged = replace(feature, edges=feature.edges[: count + 1])
+    k = conditional.shape[1] if isinstance(conditional, np.ndarray) else len(conditional.mean)
+    return merged, np.full((merged.size, k), 1 / merged.size)
+
+
+def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
+
+    Every number above an enough one must be enough too.
+    """
+    if low > high or not is_enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return low

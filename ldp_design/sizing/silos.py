@@ -1,0 +1,162 @@
+"""Margins of a survey of silos before its launch. They follow from the noise: rows are counted, not sampled.
+
+The estimation code computes them from expected counts. It adds the error of a sample. This error vanishes if
+each row is counted many times, with as many times as much noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import ceil
+from typing import Any, cast
+
+import numpy as np
+
+from encoders.mechanisms.counted_table import laplace_variance
+from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.feature_descriptions import describe_features
+from ldp_aggregator.estimation.raw_estimates import estimate_silos
+from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
+from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.snapshot import SiloSnapshot, Total
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin
+from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
+from ldp_design.sizing.sample_size import SizeError, find_min_users
+from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
+
+COMPARED_SILOS = (1, 10, 100)
+_COPIES = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloSize(ExpectedMargins):
+    """What to expect of a survey of silos: `rows` in all, in `silos` messages."""
+
+    survey: SiloSurvey
+    rows: int
+    silos: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the size for JSON."""
+        return {
+            "survey": self.survey.id,
+            "epsilon": float(self.survey.epsilon),
+            "rows": self.rows,
+            "silos": self.silos,
+            "rows_per_person": self.survey.rows_per_person,
+            "label_shares": list(self.label_shares) if self.label_shares else None,
+            "margins": [margin.as_dict() for margin in self.margins],
+            "noise": list(self.noise),
+            "remedies": dict(find_silo_remedies(self)) if self.noise else None,
+        }
+
+
+def size_silos(
+    survey: SiloSurvey, rows: int, silos: int, label_shares: LabelShares | None = None
+) -> SiloSize:
+    """Return what to expect if all values of a feature, and all labels without shares, are equally frequent.
+
+    Raises
+    ------
+    SurveyError, SizeError
+        SizeError if the messages cannot count so many rows.
+    """
+    if rows > silos * survey.rows:
+        raise SizeError(
+            f"{silos:,} silos count at most {silos * survey.rows:,} rows, {survey.rows:,} each (rows in "
+            "[survey]): give fewer --rows or more --silos, or write a larger limit"
+        )
+    margins = _compute_margins(survey, rows, silos, to_prior(label_shares))
+    return SiloSize(survey=survey, rows=rows, silos=silos, label_shares=label_shares, margins=margins)
+
+
+def compare_silo_sizes(
+    survey: SiloSurvey, rows: int | None, silos: int | None, label_shares: LabelShares | None = None
+) -> list[SiloSize]:
+    """Return one size if the numbers of rows and of silos are known, else a size for several numbers."""
+    pairs = [(each, count) for each in COMPARED_USERS for count in COMPARED_SILOS]
+    pairs = [(rows or each, silos or count) for each, count in pairs]
+    fitting = [(each, count) for each, count in pairs if each <= count * survey.rows] or pairs[-1:]
+    return [size_silos(survey, *each, label_shares) for each in dict.fromkeys(fitting)]
+
+
+def find_rows_for_margin(
+    survey: SiloSurvey, margin: float, silos: int, label_shares: LabelShares | None
+) -> SiloSize:
+    """Return the size with the fewest rows with which every margin is at most `margin`.
+
+    Raises
+    ------
+    SizeError
+        If the messages cannot count so many rows.
+    """
+    prior = to_prior(label_shares)
+
+    def excess(rows: int) -> float:
+        return max(each.share for each in _compute_margins(survey, rows, silos, prior)) / margin
+
+    return size_silos(survey, find_min_users(excess), silos, label_shares)
+
+
+def find_silo_remedies(size: SiloSize) -> Iterator[tuple[str, str]]:
+    """Yield the smallest change of each kind after which no feature is noise: its name, and what to write."""
+    survey, rows, silos = size.survey, size.rows, size.silos
+
+    def excess(rows: int = rows, silos: int = silos, epsilon: Decimal = survey.epsilon) -> float:
+        changed = replace(survey, epsilon=epsilon)
+        margins = _compute_margins(changed, rows, silos, to_prior(size.label_shares))
+        return max(margin.excess for margin in margins[1:])
+
+    more = find_min_users(excess)
+    limit = "" if more <= silos * survey.rows else "; also write a larger rows in [survey]"
+    yield "more rows", f"{more:,} instead of {rows:,}{limit}"
+    fewest = ceil(rows / survey.rows)
+    fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)
+    if fewer is not None:
+        yield "fewer silos", f"{silos - fewer:,} instead of {silos:,}"
+    low, high = (int(each / EPSILON_STEP) for each in (survey.epsilon, DEFAULT_MAX_EPSILON))
+    step = find_smallest(low + 1, high, lambda step: excess(epsilon=step * EPSILON_STEP) <= 1)
+    if step is not None:
+        yield "a larger epsilon", f"{step * EPSILON_STEP:f} instead of {survey.epsilon:f}"
+
+
+def _compute_margins(
+    survey: SiloSurvey, rows: int, silos: int, prior: FloatArray | None
+) -> tuple[Margin, ...]:
+    """Return the margins of the label and of each feature."""
+    plan = survey.compile()
+    population = SyntheticPopulation.uniform(plan, prior)
+    pairs = zip(plan.mechanism.tables, population.conditionals, strict=True)
+    units = population.prior * rows * _COPIES
+    tables = [
+        NoisyTable(
+            cells=cast(IntArray, _expected_cells(conditional) * units * table.unit),
+            unit=table.unit,
+            cell_variance=silos * laplace_variance(table.scale) * _COPIES**2,
+            terms=silos,
+        )
+        for table, conditional in pairs
+    ]
+    cells = np.zeros(plan.mechanism.cells, dtype=np.int64)
+    snapshot = SiloSnapshot(plan, {plan.question.key: Total(silos, cells)})
+    raw = estimate_silos(SiloTables(snapshot, tuple(tables)))
+    results = describe_features(snapshot, raw, population.conditionals, population.prior)
+    label = build_label_margin(plan.label.name, raw.prior.estimate, 1.0, rows)
+    every = [1.0] * len(results)
+    return label, *build_feature_margins(results, raw.feature_estimates, population, every)
+
+
+def _expected_cells(conditional: ClassConditional) -> FloatArray:
+    """Return the share of a class in each cell of a table: of values, or of soft cells of a number."""
+    if not isinstance(conditional, Gaussian):
+        return conditional
+    first, second = conditional.mean, conditional.mean**2 + conditional.variance
+    cells = np.stack([(1 + second) / 4 - first / 2, (1 - second) / 2, (1 + second) / 4 + first / 2])
+    missing = conditional.missing
+    return cells if missing is None else np.concatenate([cells * (1 - missing), missing[None]])

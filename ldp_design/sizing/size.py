@@ -1,0 +1,260 @@
+"""Sizes a survey before its launch: computes expected margins and accuracy, and remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import Plan, Survey
+from encoders.survey.compiler import MAX_PRIOR_ERROR
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
+from ldp_design.sizing.margins import Margin, compute_expected_margins, find_users_for_margin
+from ldp_design.sizing.pilot import Pilot
+from ldp_design.sizing.remedies import Remedies, find_remedies
+from ldp_design.sizing.sample_size import SizeError
+
+FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
+"""Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
+:meth:`SyntheticPopulation.from_strength`."""
+PILOT = "pilot"
+LabelShares = tuple[float, ...]
+"""The assumed share of each label, in the order of the survey."""
+COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedMargins:
+    """The margins to expect of a survey of any kind, and what they assume."""
+
+    pilot: Pilot | None = None
+    """The pilot whose population is assumed; without a pilot, labels and values are equally frequent."""
+    label_shares: LabelShares | None = None
+    """The assumed shares of the labels, in the order of the survey; None if they are those of the pilot,
+    or equal."""
+    margins: tuple[Margin, ...]
+    """The margins of the label, then of each feature that the survey asks about."""
+
+    @property
+    def noise(self) -> tuple[str, ...]:
+        """Names of the features that are noise."""
+        return tuple(margin.name for margin in self.margins[1:] if margin.is_noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size(ExpectedMargins):
+    """What to expect of a survey if `users` people answer."""
+
+    survey: Survey
+    plan: Plan
+    users: int
+    forecasts: Mapping[str, Forecast]
+    """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated."""
+    remedies: Remedies | None
+    """What to change, if at least one feature is noise."""
+    requested_margin: float | None = None
+    """The margin that the number of people was computed for."""
+
+    @property
+    def beats_majority(self) -> bool:
+        """Whether models beat the majority class in nine of ten surveys, under the best assumption."""
+        return any(forecast.beats_majority for forecast in self.forecasts.values())
+
+    @property
+    def white_noise(self) -> bool | None:
+        """Whether every feature is noise and no model beats the majority class; None if not simulated."""
+        if not self.noise or len(self.noise) < len(self.margins) - 1:
+            return False
+        return not self.beats_majority if self.forecasts else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the whole size as a dict for JSON; unknown values become None."""
+        return {
+            "survey": self.survey.id,
+            "plan_digest": self.plan.digest,
+            "epsilon": float(self.survey.epsilon),
+            "users": self.users,
+            "pilot": self.pilot.as_dict() if self.pilot else None,
+            "label_shares": list(self.label_shares) if self.label_shares else None,
+            "requested_margin": self.requested_margin,
+            "margins": [margin.as_dict() for margin in self.margins],
+            "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
+            "label_question_probability": self.margins[0].question_probability,
+            "noise": list(self.noise),
+            "white_noise": self.white_noise,
+            "remedies": self.remedies.as_dict() if self.remedies else None,
+        }
+
+
+def size_for_users(
+    survey: Survey,
+    users: int,
+    pilot: Pilot | None = None,
+    repeats: int = DEFAULT_REPEATS,
+    seed: int = 0,
+    progress: Progress | None = None,
+    label_shares: LabelShares | None = None,
+) -> Size:
+    """Return what to expect if `users` people answer; accuracy is not simulated if `repeats` is 0.
+
+    Raises
+    ------
+    SurveyError, PilotError
+        If the survey cannot be compiled, or the pilot does not fit it.
+    """
+    plan = survey.compile()
+    if pilot:
+        populations = {PILOT: pilot.build_population(plan)}
+    else:
+        populations = {
+            name: SyntheticPopulation.from_strength(plan, *strength, to_prior(label_shares))
+            for name, strength in FEATURE_STRENGTHS.items()
+        }
+    forecasts = {
+        name: Forecaster(plan, population, repeats, seed, progress).forecast(users)
+        for name, population in populations.items()
+        if repeats
+    }
+    return _build_size(survey, plan, users, pilot, forecasts, label_shares)
+
+
+def size_for_margin(
+    survey: Survey, margin: float, pilot: Pilot | None = None, label_shares: LabelShares | None = None
+) -> Size:
+    """Return the size with the fewest people for whom every margin is at most `margin`.
+
+    See :func:`find_users_for_margin`.
+
+    Raises
+    ------
+    SurveyError, PilotError, SizeError
+        SizeError if no number of people is enough.
+    """
+    plan = survey.compile()
+    population = _assume_population(plan, pilot, label_shares)
+    users = find_users_for_margin(ExpectedTotals(plan, population), margin)
+    return replace(_build_size(survey, plan, users, pilot, {}, label_shares), requested_margin=margin)
+
+
+def size_for_accuracy(
+    survey: Survey,
+    accuracy: float,
+    pilot: Pilot,
+    repeats: int = DEFAULT_REPEATS,
+    seed: int = 0,
+    on_attempt: Progress | None = None,
+) -> Size:
+    """Return the size with the fewest people for whom a model's mean accuracy is at least `accuracy`.
+
+    `on_attempt` is called with each number of people before it is simulated.
+
+    Raises
+    ------
+    SurveyError, PilotError, SizeError
+        SizeError if guessing is as accurate, or if no number of people is enough; the message then names
+        the best possible accuracy.
+    """
+    plan = survey.compile()
+    try:
+        forecaster = Forecaster(plan, pilot.build_population(plan), repeats, seed)
+        forecast = forecaster.find_users(accuracy, on_attempt)
+    except SizeError as error:
+        raise SizeError(f"{error}. {pilot.assumption}") from error
+    return _build_size(survey, plan, forecast.users, pilot, {PILOT: forecast})
+
+
+def compare_sizes(
+    survey: Survey,
+    pilot: Pilot | None = None,
+    users: Sequence[int] = COMPARED_USERS,
+    label_shares: LabelShares | None = None,
+) -> list[Size]:
+    """Return what to expect for several numbers of people, without accuracies or remedies."""
+    plan = survey.compile()
+    expected = ExpectedTotals(plan, _assume_population(plan, pilot, label_shares))
+    return [
+        Size(
+            survey=survey,
+            plan=plan,
+            users=count,
+            pilot=pilot,
+            label_shares=label_shares,
+            margins=compute_expected_margins(expected, count),
+            forecasts={},
+            remedies=None,
+        )
+        for count in users
+    ]
+
+
+def explain_label_question(survey: Survey, users: int) -> list[str]:
+    """Return sentences on how often the label is asked alone, why, and how `users` would change that."""
+    probability = _label_question_probability(survey)
+    with_users = _label_question_probability(replace(survey, users=users))
+    lines = []
+    if probability:
+        if survey.weights[0] is not None:
+            why = "[label] weight sets this"
+        elif _label_question_probability(replace(survey, users=None)):
+            why = "the questions about features do not estimate its shares"
+        else:
+            why = (
+                f"otherwise the standard error of P({survey.label.name}) would be above {MAX_PRIOR_ERROR:g} "
+                f"with {survey.users:,} users in [survey]"
+            )
+        lines.append(f"The label is asked alone in {probability:.1%} of the reports: {why}.")
+    if abs(with_users - probability) > 0.001:
+        lines.append(
+            f"With {users:,} users in [survey] it would be {with_users:.1%} of the reports."
+            if probability
+            else f"With {users:,} users in [survey] the label would be asked alone in {with_users:.1%} "
+            f"of the reports: otherwise the standard error of P({survey.label.name}) would be above "
+            f"{MAX_PRIOR_ERROR:g}."
+        )
+    return lines
+
+
+def _label_question_probability(survey: Survey) -> float:
+    plan = survey.compile()
+    return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
+
+
+def to_prior(label_shares: LabelShares | None) -> FloatArray | None:
+    """Return the shares of the labels as a distribution; None if they are equal."""
+    return None if label_shares is None else np.array(label_shares) / sum(label_shares)
+
+
+def _assume_population(
+    plan: Plan, pilot: Pilot | None, label_shares: LabelShares | None
+) -> SyntheticPopulation:
+    if pilot:
+        return pilot.build_population(plan)
+    return SyntheticPopulation.uniform(plan, to_prior(label_shares))
+
+
+def _build_size(
+    survey: Survey,
+    plan: Plan,
+    users: int,
+    pilot: Pilot | None,
+    forecasts: Mapping[str, Forecast],
+    label_shares: LabelShares | None = None,
+) -> Size:
+    population = _assume_population(plan, pilot, label_shares)
+    margins = compute_expected_margins(ExpectedTotals(plan, population), users)
+    has_noise = any(margin.is_noise for margin in margins[1:])
+    return Size(
+        survey=survey,
+        plan=plan,
+        users=users,
+        pilot=pilot,
+        label_shares=label_shares,
+        margins=margins,
+        forecasts=forecasts,
+        remedies=find_remedies(survey, population, users, margins) if has_noise else None,
+    )

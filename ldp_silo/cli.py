@@ -1,0 +1,303 @@
+"""ldp-silo: the command of an organisation that reports the rows it holds, as noisy counts."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from encoders import __version__
+from encoders.errors import LdpError, Reason
+from encoders.rows_csv import MULTILINE_HELP
+from encoders.text_table import format_table
+from ldp_client.errors import OptionError
+from ldp_client.journal.journal import CLOSED_ONCE
+from ldp_client.policy import MAX_EPSILON
+from ldp_client.receipt import Receipt, State
+from ldp_silo.ledger import Epoch
+from ldp_silo.ledger_checks import sum_epsilon
+from ldp_silo.preview import describe_plan
+from ldp_silo.silo import SEND_SECONDS, Silo
+from ldp_silo.silo_journal import SiloJournal
+
+FAILED, WAITS, STOPPED = 1, 3, 130
+"""Exit codes besides 0; argparse exits with 2."""
+
+_DESCRIPTION = """\
+Report the rows of an organisation (a silo) to a survey, as counts with exact noise.
+
+  ldp-silo grant  URL --journal FILE             the organisation agrees to the survey at URL
+  ldp-silo report URL ROWS.csv --journal FILE    count the rows, add noise once, send one message
+
+The message is epsilon-differentially private for the rows of each person. The rows stay here.
+"""
+_JOURNAL = (
+    "The silo's ledger: which rows were reported, and the noisy messages. Keep it with the rows and as "
+    "secret as they are. Without it, or with an older copy, the same rows could be reported again with "
+    "fresh noise, which spends epsilon again."
+)
+_PERSON = (
+    "The column that names the person of each row. The ledger keeps keyed hashes of the names, and refuses "
+    "the file if a person has more rows over all epochs than the survey's rows_per_person. So all epochs of "
+    "a person spend epsilon once. Required if rows_per_person is more than 1. Without it, each row counts as "
+    "a separate person."
+)
+_NEW_ROWS = (
+    "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement if the "
+    "epochs do not all have --person, because the ledger cannot check it then."
+)
+_REPORT = """\
+Count the rows of a CSV file, write the noisy message to the journal, and send it.
+
+Every row must fit the survey: otherwise nothing is drawn, spent or sent. Nothing is sent either before the
+journal has the message on disk. The same command again sends the same bytes if the message still waits, and
+does nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent. The
+exception is `id-reused`: another silo has used the token. The same command with an unused token then sends
+the same noisy counts again.
+
+Exit code: 0 the message is counted; 1 an error; 2 wrong usage; 3 the message waits in the journal; 130 the
+command was stopped by Ctrl-C, and a message may wait.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the subcommand that the arguments name."""
+    options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        sys.exit(options.run(options))
+    except LdpError as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        _show_progress("Stopped. A message that is in the journal waits there: `ldp-silo status` lists it.")
+        sys.exit(STOPPED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ldp-silo", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, text: str = ""
+    ) -> argparse.ArgumentParser:
+        subparser = commands.add_parser(
+            name,
+            help=summary,
+            description=text or summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        subparser.set_defaults(run=run)
+        return subparser
+
+    grant = command("grant", _grant, "Agree to a survey: pin its plan, so that rows may be reported.")
+    _add_survey(grant, needs_token=True)
+    report = command("report", _report, "Count rows and send their noisy message.", _REPORT)
+    _add_survey(report, needs_token=True)
+    _add_rows(report)
+    report.add_argument("--epoch", default="1", metavar="NAME", help="Your name for these rows (default: 1).")
+    report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
+    preview = command("preview", _preview, "Show the counts of a file and an example of noise; send nothing.")
+    _add_survey(preview)
+    _add_rows(preview)
+    flush = command("flush", _flush, "Send the messages that wait in the journal.")
+    _add_survey(flush)
+    for waiting in (report, flush):
+        waiting.add_argument(
+            "--timeout",
+            type=float,
+            default=SEND_SECONDS,
+            metavar="SECONDS",
+            help="How long to wait for the collector's response (default: %(default)g).",
+        )
+    withdraw = command("withdraw", _withdraw, "Delete the messages that wait, and report nothing more.")
+    _add_survey(withdraw)
+    status = command("status", _status, "List the epochs in the journal; needs no network.")
+    _add_journal(status)
+    return parser
+
+
+def _add_journal(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--journal", required=True, metavar="FILE", help=_JOURNAL)
+
+
+def _add_survey(command: argparse.ArgumentParser, needs_token: bool = False) -> None:
+    command.add_argument("url", metavar="URL", help="The survey at its collector: https://host/v1/surveys/ID")
+    _add_journal(command)
+    command.set_defaults(token=None, token_file=None)
+    if needs_token:
+        token = command.add_mutually_exclusive_group()
+        text = "A file that contains only the invitation, if the survey needs one; one for each message."
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token", help="The invitation itself; other users of this machine can read it.")
+    command.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
+    command.add_argument("--digest", help="Accept only the plan with this digest.")
+    command.add_argument(
+        "--max-epsilon",
+        type=float,
+        default=MAX_EPSILON,
+        metavar="NUMBER",
+        help="Refuse a plan with a greater epsilon (default: %(default)g).",
+    )
+    command.add_argument(
+        "--max-total-epsilon",
+        type=float,
+        metavar="NUMBER",
+        help="Refuse to report if the surveys of this journal would together exceed it.",
+    )
+
+
+def _add_rows(command: argparse.ArgumentParser) -> None:
+    command.add_argument("rows", metavar="ROWS", type=Path, help="A CSV file with a header.")
+    command.add_argument("--person", metavar="COLUMN", help=_PERSON)
+    command.add_argument("--multiline", action="store_true", help=MULTILINE_HELP)
+
+
+def _make_silo(options: argparse.Namespace) -> Silo:
+    return Silo(
+        options.url,
+        journal=options.journal,
+        token=_read_token(options.token_file) if options.token_file else options.token,
+        public_key=options.public_key,
+        digest=options.digest,
+        max_epsilon=options.max_epsilon,
+        max_total_epsilon=options.max_total_epsilon,
+        show=_show_progress,
+        strict=True,
+    )
+
+
+def _read_token(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("latin-1")  # a token is ASCII: other bytes are reported as misspelt
+    except OSError as error:  # without the path, because it may be the token itself
+        raise OptionError(f"--token-file cannot be read: {error.strerror}") from error
+
+
+def _grant(options: argparse.Namespace) -> int:
+    silo = _make_silo(options)
+    receipt = silo.grant()
+    _print(*describe_plan(silo.plan), "")
+    words = ["ldp-silo", "report", options.url, "ROWS", "--journal", options.journal]
+    words += ["--public-key", options.public_key] if options.public_key else []
+    words += ["--max-epsilon", str(options.max_epsilon)] if silo.plan.epsilon > MAX_EPSILON else []
+    words += ["--person", "COLUMN"] if silo.plan.rows_per_person > 1 else []
+    words += ["--token-file", "FILE"] if silo.plan.by_invitation else []
+    _print(f"{receipt}: `{shlex.join(words)}` reports rows")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    silo = _make_silo(options)
+    receipt = silo.report(
+        options.rows,
+        epoch=options.epoch,
+        person=options.person,
+        new_rows=options.new_rows,
+        multiline=options.multiline,
+        timeout=options.timeout,
+    )
+    if receipt.clipped:
+        _show_progress(f"numbers beyond the public bounds were clipped: {', '.join(receipt.clipped)}")
+    return _print_outcome(receipt, f"epoch {options.epoch}")
+
+
+def _flush(options: argparse.Namespace) -> int:
+    return _print_outcome(_make_silo(options).flush(options.timeout), "latest message")
+
+
+def _print_outcome(receipt: Receipt, what: str) -> int:
+    """Print the outcome of a message; return the exit code."""
+    _print(f"{what}: {_STATE_TEXTS[receipt.state]}{_describe_cause(receipt)}")
+    if receipt.epsilon:
+        _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, once over all epochs")
+    if receipt.state is State.QUEUED:
+        _print("the message waits in the journal: the same command sends the same bytes")
+        return WAITS
+    return 0 if receipt.state in _GOOD_STATES else FAILED
+
+
+def _preview(options: argparse.Namespace) -> int:
+    silo = _make_silo(options)
+    _print(str(silo.preview(options.rows, person=options.person, multiline=options.multiline)))
+    return 0
+
+
+def _withdraw(options: argparse.Namespace) -> int:
+    silo = _make_silo(options)
+    waited = [epoch.name for epoch in silo.epochs() if epoch.state is State.QUEUED]
+    silo.withdraw()
+    _print(f"withdrawn: nothing more is reported to {silo.survey} from this journal")
+    for name in waited:
+        _print(f"epoch {name}: the message was deleted; an attempt may have arrived before")
+    _print("what the collector has counted stays counted")
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    journal = SiloJournal(options.journal)
+    if not journal.exists():
+        _show_progress(f"Error: there is no journal {journal.path}")
+        return FAILED
+    entries, epochs = journal.entries(), journal.epochs()
+    _print(f"journal {journal.path}")
+    for entry in entries:
+        agreed = "agreed" if entry.state is State.READY else "withdrawn"
+        _print(f"{entry.survey}: {agreed}, plan {entry.digest}, {entry.url}")
+    if not entries:
+        _print("the organisation agreed to no survey")
+    if epochs:
+        rows = [["survey", "epoch", "rows", "epsilon", "where it stands"]]
+        rows += [[e.survey, e.name, f"{e.rows:,}", e.epsilon, _describe_epoch(e)] for e in epochs]
+        _print("", *format_table(rows, "<<>><"), "")
+        _print(f"epsilon spent by one person over all epochs, at most: {float(sum_epsilon(epochs)):g}")
+    return 0
+
+
+_STATE_TEXTS = {
+    State.READY: "ready",
+    State.QUEUED: "waits to be sent",
+    State.SENT: "counted by the collector",
+    State.DUPLICATE: "counted by the collector",
+    State.ALREADY_REPORTED: "already counted",
+    State.REJECTED: "refused by the collector",
+    State.EXPIRED: "not counted: the survey was closed",
+    State.WITHDRAWN: "withdrawn; the message was deleted",
+}
+_REASON_TEXTS: dict[str, str] = {
+    Reason.ID_REUSED: "the collector has counted another message with this token",
+    Reason.WRONG_PLAN: "the collector has another plan for this survey",
+    Reason.BAD_PAYLOAD: "counts beyond what rows and noise explain",
+}
+_GOOD_STATES = (State.READY, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
+
+
+def _describe_epoch(epoch: Epoch) -> str:
+    if epoch.reason == CLOSED_ONCE:
+        return "waits; the collector said once that the survey is closed"
+    return _STATE_TEXTS[epoch.state] + (f" ({_explain_reason(epoch.reason)})" if epoch.reason else "")
+
+
+def _describe_cause(receipt: Receipt) -> str:
+    cause = ": ".join(filter(None, (receipt.reason, receipt.why or _REASON_TEXTS.get(receipt.reason, ""))))
+    return f" ({cause})" if cause else ""
+
+
+def _explain_reason(reason: str) -> str:
+    return f"{reason}: {_REASON_TEXTS[reason]}" if reason in _REASON_TEXTS else reason
+
+
+def _print(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def _show_progress(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

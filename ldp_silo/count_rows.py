@@ -1,0 +1,166 @@
+"""Counts the rows of a silo: one table of counts (value, label) for each feature of the survey.
+
+The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from unicodedata import normalize
+
+from encoders.errors import RowError
+from encoders.mechanisms.soft_cells import soft_parts
+from encoders.survey.boolean_values import read_boolean
+from encoders.survey.features import Feature
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.silo_plan import SiloPlan
+from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
+from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
+
+CHUNK_ROWS_PER_LABEL = 128
+MAX_CHUNK_ROWS = 2048
+"""Small chunks stay in the processor's cache, which halves the time."""
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The exact counts of a file's rows."""
+
+    counts: list[int] = field(repr=False)
+    """The cells of all tables, in the order and the units of the plan's mechanism."""
+    rows: int
+    file: FileDigest
+    persons: Counter[str] = field(repr=False)
+    """The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
+    persons."""
+    clipped: tuple[str, ...]
+    """Names of the features with a number beyond the public bounds."""
+
+
+def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> CountedRows:
+    """Read and count all rows of a file.
+
+    Parameters
+    ----------
+    plan : SiloPlan
+    file : RowsFile
+        Open, and not read yet.
+    person : str, optional
+        The column that names the person of each row.
+
+    Raises
+    ------
+    RowError
+        If a row does not fit the survey, there are no rows or more than the survey allows, a person has more
+        rows than the survey allows, or the file changes while it is read. It names the column and the row,
+        and contains no value.
+    """
+    table = _RowCounter(plan, file, person)
+    size = min(CHUNK_ROWS_PER_LABEL * len(plan.label.values), MAX_CHUNK_ROWS)
+    for chunk in file.chunks(size):
+        table.add(chunk)
+    if not table.rows:
+        raise RowError(file.name, "has no rows: nothing was counted")
+    digest = file.finish()
+    clipped = tuple(
+        each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
+    )
+    return CountedRows(table.finish(), table.rows, digest, table.persons, clipped)
+
+
+def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
+    """Return the numbers of the rows of some persons."""
+    place = file.find_column(person)
+    return [
+        number
+        for chunk in file.chunks(MAX_CHUNK_ROWS)
+        for number, row in enumerate(chunk.rows, chunk.first)
+        if normalize("NFC", row[place].strip()) in names
+    ]
+
+
+class _RowCounter:
+    """Counts chunks of rows.
+
+    The rows of a chunk are divided by label, so that one call of `Counter.update` counts a column of a label.
+    """
+
+    def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None) -> None:
+        self._plan, self._file = plan, file
+        self._label_place = file.find_column(plan.label.name)
+        self._places = [file.find_column(feature.name) for feature in plan.features]
+        self._person_name = person or ""
+        self._person_place = file.find_column(person) if person is not None else None
+        self._label_codes: dict[str, int] = {}
+        self.columns: list[ColumnCounts] = [
+            count_column(feature, len(plan.label.values)) for feature in plan.features
+        ]
+        self.persons: Counter[str] = Counter()
+        self.rows = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Count the rows of a chunk."""
+        self.rows += len(chunk.rows)
+        if self.rows > self._plan.rows:
+            raise RowError(
+                self._file.name, f"has more than {self._plan.rows} rows, the most that one message may count"
+            )
+        if self._person_place is not None:
+            self._add_persons(chunk, self._person_place)
+        rows_by_text: dict[str, list[list[str]]] = {}
+        for row in chunk.rows:
+            rows_by_text.setdefault(row[self._label_place], []).append(row)
+        for text, rows in rows_by_text.items():
+            if text not in self._label_codes:
+                self._label_codes[text] = self._code_label(chunk, text)
+            self._add_cells(chunk, self._label_codes[text], list(zip(*rows, strict=True)))
+
+    def _add_cells(self, chunk: Chunk, label: int, cells: Sequence[Sequence[str]]) -> None:
+        for feature, column, place in zip(self._plan.features, self.columns, self._places, strict=True):
+            try:
+                column.add(label, cells[place])
+            except UnfitTextError as unfit:
+                row = chunk.find_row(place, unfit.text)
+                raise RowError(feature.name, f"row {row}: {unfit.error.why}") from None
+
+    def _code_label(self, chunk: Chunk, text: str) -> int:
+        label = self._plan.label
+        try:
+            return label.code(read_boolean(text, label.values))
+        except RowError as error:
+            row = chunk.find_row(self._label_place, text)
+            raise RowError(label.name, f"row {row}: {error.why}") from None
+
+    def _add_persons(self, chunk: Chunk, place: int) -> None:
+        most = self._plan.rows_per_person
+        for number, row in enumerate(chunk.rows, chunk.first):
+            name = normalize("NFC", row[place].strip())
+            self.persons[name] += 1
+            if not name:
+                raise RowError(self._person_name, f"row {number}: names no person")
+            if self.persons[name] > most:
+                raise RowError(
+                    self._person_name,
+                    f"row {number}: this person has more than {most} row{'s' * (most > 1)} in the file, the "
+                    "most that the survey allows (rows_per_person)",
+                )
+
+    def finish(self) -> list[int]:
+        """Return the cells of all tables."""
+        mechanism = self._plan.mechanism
+        cells = [0] * mechanism.cells
+        for feature, column, table in zip(self._plan.features, self.columns, mechanism.tables, strict=True):
+            for label, counts in enumerate(column.finish()):
+                for place, number in counts.items():
+                    for value, part in _parts(feature, place):
+                        cells[table.start + value * table.labels + label] += part * number
+        return cells
+
+
+def _parts(feature: Feature, place: int) -> Sequence[tuple[int, int]]:
+    """Return the values of a table to which a row adds, and what it adds, in parts of the table's unit."""
+    if isinstance(feature, NumericFeature):
+        return list(enumerate(soft_parts(place, feature.missing == "category")))
+    return [(place, 1)]

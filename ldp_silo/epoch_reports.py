@@ -1,0 +1,229 @@
+"""The steps of a silo's report: count the rows, record the noisy message of an epoch, send it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from encoders.errors import RowError
+from encoders.randomness import SystemEntropy
+from encoders.survey.silo_plan import SiloPlan
+from ldp_client.errors import ConsentError, OptionError
+from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
+from ldp_client.options import parse_seconds
+from ldp_client.receipt import Receipt, State
+from ldp_silo.count_rows import CountedRows, count_rows, find_rows
+from ldp_silo.ledger import Epoch, NewEpoch, find_named
+from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
+from ldp_silo.message import draw_message_id, make_message
+from ldp_silo.rows_file import KEY_BYTES, hash_file, open_rows
+from ldp_silo.sending import EXPLANATIONS, send_message
+from ldp_silo.silo_survey import SiloSurveyBinding
+
+RowsPath = str | os.PathLike[str]
+MAX_SHOWN_ROWS = 5
+_EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class EpochReports:
+    """Makes and sends the messages of a survey's epochs."""
+
+    survey: SiloSurveyBinding
+    show: Callable[[str], object]
+    """Called with a line of text when a step takes time."""
+
+    def report(
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
+    ) -> Receipt:
+        """Report the rows of a file as an epoch; see :meth:`~ldp_silo.silo.Silo.report`."""
+        check_name(name)
+        timeout = parse_seconds(timeout, "timeout")
+        self.survey.require_permission()
+        plan, journal = self._require_agreed_plan(), self.survey.journal
+        # 1. an epoch that is recorded is never counted again
+        key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
+        if known := find_named(earlier, plan.id, name):
+            require_same_file(known, hash_file(rows, key))
+            return self.finish(self._change_token(known, plan), timeout, is_repeat=True)
+        # 2. every row is checked and counted before anything is drawn
+        require_person_column(plan, person)
+        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        self.show(f"counting the rows of {Path(rows).name}")
+        with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
+            counted = count_rows(plan, file, person)
+        # 3. one transaction records the epoch, its epsilon and the noisy message
+        new = describe_epoch(name, counted, person, new_rows, len(earlier))
+        try:
+            recorded, created = journal.commit_epoch(
+                self.survey.identity,
+                plan,
+                new,
+                message_id,
+                lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
+                self.survey.policy.max_total_epsilon,
+            )
+        except RepeatedPersonsError as error:
+            raise explain_repeated_persons(plan, rows, new.person_column, error.names, multiline) from None
+        # 4. send the bytes that the journal holds, until the collector has answered
+        return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
+
+    def flush(self, epochs: Sequence[Epoch], timeout: float) -> Receipt | None:
+        """Send the messages that wait; return the first receipt that still waits, None if there is none."""
+        timeout = parse_seconds(timeout, "timeout")
+        self.survey.require_permission()
+        for epoch in epochs:
+            if epoch.state is State.QUEUED:
+                self._require_agreed_plan()
+                receipt = self.finish(epoch, timeout)
+                if receipt.state is State.QUEUED:
+                    return receipt
+        return None
+
+    def rehearse(
+        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
+    ) -> Receipt:
+        """Check and count the rows of a file, and forget the counts.
+
+        If the organisation has agreed to the survey, the rows are compared with the ledger too.
+        """
+        check_name(name)
+        self.survey.require_permission()
+        if self.describe_consent().state is State.NO_CONSENT:
+            plan = self.survey.plan
+            require_person_column(plan, person)
+            counted, fits = count_file(plan, rows, person, multiline), "the survey"
+        else:
+            plan, journal = self._require_agreed_plan(), self.survey.journal
+            key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
+            if known := find_named(earlier, plan.id, name):
+                require_same_file(known, hash_file(rows, key))
+                return self.finish(known, timeout=0, is_repeat=True)
+            require_person_column(plan, person)
+            message_id = (
+                draw_message_id(plan, self.survey.token, SystemEntropy())
+                if self.survey.token is not None
+                else b""
+            )
+            with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
+                counted, fits = count_rows(plan, file, person), "the survey and the ledger"
+            new = describe_epoch(name, counted, person, new_rows, len(earlier))
+            total = self.survey.policy.max_total_epsilon
+            try:
+                journal.check_epoch(self.survey.identity, plan, new, message_id, total)
+            except RepeatedPersonsError as error:
+                raise explain_repeated_persons(
+                    plan, rows, new.person_column, error.names, multiline
+                ) from None
+        why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
+        return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
+
+    def finish(
+        self, epoch: Epoch, timeout: float, is_repeat: bool = False, clipped: tuple[str, ...] = ()
+    ) -> Receipt:
+        """Send the message of an epoch if it waits, and return the receipt."""
+        if epoch.state is not State.QUEUED:
+            return self.describe(epoch, is_repeat)
+        self.survey.policy.check_queued_report(epoch)
+        if is_variable_set(REHEARSAL_VARIABLE):
+            return Receipt(State.QUEUED, epoch.survey, reason="rehearsal", why="nothing is sent")
+        self.show(f"the message of epoch {epoch.name} is in the journal, and is sent now")
+        journal = self.survey.journal
+        reason, why = send_message(journal, epoch, self.survey.transport, timeout, self.show)
+        epsilon = 0.0 if is_repeat else float(epoch.epsilon)
+        known = journal.find_epoch(epoch.number) or epoch
+        return Receipt(
+            known.state,
+            known.survey,
+            epsilon=epsilon,
+            reason=reason or known.reason,
+            why=why or EXPLANATIONS.get(known.reason, ""),
+            clipped=clipped,
+        )
+
+    def describe(self, epoch: Epoch, is_repeat: bool = False) -> Receipt:
+        """Return the receipt of an epoch in the ledger."""
+        if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
+            why = f"epoch {epoch.name} was counted before, with the same file"
+            return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
+        why = EXPLANATIONS.get(epoch.reason, "")
+        return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
+
+    def describe_consent(self) -> Receipt:
+        """Return the receipt of the consent."""
+        entry = self.survey.journal.find(self.survey.identity)
+        if entry is None or entry.state is State.NO_CONSENT:
+            return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
+        return Receipt(State.READY, entry.survey)
+
+    def _change_token(self, epoch: Epoch, plan: SiloPlan) -> Epoch:
+        """Let a message whose token was used by another silo wait under this silo's new token."""
+        if not epoch.is_token_reused or self.survey.token is None:
+            return epoch
+        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        return self.survey.journal.change_token(epoch, plan, message_id)
+
+    def _require_agreed_plan(self) -> SiloPlan:
+        entry = self.survey.journal.find(self.survey.identity)
+        if entry is None or entry.state is State.NO_CONSENT:
+            raise ConsentError(
+                "the organisation has not agreed to this survey in this journal: call grant(), or `ldp-silo "
+                "grant`, when it agrees"
+            )
+        return self.survey.pinned_plan(entry)
+
+
+def check_name(name: object) -> None:
+    """Raise OptionError unless this can be the name of an epoch."""
+    if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
+        raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
+
+
+def describe_epoch(
+    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: int
+) -> NewEpoch:
+    """Return what the ledger needs to know of a counted file, after `earlier` epochs."""
+    return NewEpoch(
+        name=name,
+        rows=counted.rows,
+        file=counted.file,
+        person_column=person or "",
+        persons=counted.persons,
+        rows_are_new=rows_are_new,
+        earlier=earlier,
+    )
+
+
+def count_file(plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool = False) -> CountedRows:
+    """Count the rows of a file without a ledger."""
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
+        return count_rows(plan, file, person)
+
+
+def explain_repeated_persons(
+    plan: SiloPlan, rows: RowsPath, column: str, names: set[str], multiline: bool
+) -> RowError:
+    """Return the error of persons with too many rows over all epochs; it has numbers of rows, and no name."""
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
+        found = find_rows(file, column, names)
+    shown = ", ".join(map(str, found[:MAX_SHOWN_ROWS])) + (", ..." if len(found) > MAX_SHOWN_ROWS else "")
+    most = plan.rows_per_person
+    return RowError(
+        column,
+        f"row{'s' * (len(found) > 1)} {shown}: {len(names)} person{'s' * (len(names) > 1)} with more than "
+        f"{most} row{'s' * (most > 1)} over all epochs, the most that the survey allows (rows_per_person), "
+        "or with rows in another survey of the family",
+    )
+
+
+def require_person_column(plan: SiloPlan, person: str | None) -> None:
+    """Raise OptionError if the survey allows several rows of a person, and nobody would count them."""
+    if plan.rows_per_person > 1 and person is None:
+        raise OptionError(
+            f"the survey allows {plan.rows_per_person} rows of one person: name the column of the persons "
+            "(--person COLUMN, or person=), so that they are counted"
+        )

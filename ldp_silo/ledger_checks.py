@@ -1,0 +1,163 @@
+"""Checks that the rows of a new epoch are new, and that no person spends more than epsilon."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+from encoders.errors import TokenError
+from ldp_client.errors import BudgetError, PlanError
+from ldp_silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
+from ldp_silo.rows_file import FileDigest
+
+PERSON_HASH_BYTES = 20
+
+
+class RepeatedPersonsError(Exception):
+    """Persons have too many rows over all epochs; never shown to anybody, because it holds their names.
+
+    Attributes
+    ----------
+    names : set of str
+    """
+
+    def __init__(self, names: set[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
+def require_same_file(known: Epoch, file: FileDigest) -> None:
+    """Raise EpochError if an epoch was reported with another file."""
+    if known.file != file:
+        raise EpochError(
+            f"epoch {known.name} was recorded with another file, and its message stays as it is. Give new "
+            "rows an epoch of their own. Rows that were only corrected are not new: do not report them again"
+        )
+
+
+def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:
+    """Raise EpochError unless the rows of a new epoch are new, as far as the ledger knows."""
+    if not earlier:
+        return
+    columns = {epoch.person_column for epoch in earlier}
+    if new.person_column and columns == {new.person_column}:
+        return
+    if new.person_column and columns - {"", new.person_column}:
+        raise EpochError(
+            f"earlier epochs named the persons in column {max(columns)!r}: name the column so in this file "
+            "too, with the same names of persons",
+            "other-person-column",
+        )
+    if not new.rows_are_new:
+        raise EpochError(
+            "a later epoch must hold new rows only, of persons whose rows were not counted before. Name the "
+            "column of the persons in every epoch (--person, or person=), so that the ledger checks it, or "
+            "state it (--new-rows, or new_rows=True)",
+            "rows-not-stated-new",
+        )
+
+
+def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
+    """Return the most that the messages spend of one person's budget.
+
+    A person spends epsilon once in epochs that all match each other. The epochs are divided into such groups,
+    and each group counts once. The sum can be too large, because another division may have fewer groups.
+    """
+    groups: list[list[Epoch]] = []
+    for epoch in epochs:
+        for group in groups:
+            if all(map(epoch.matches, group)):
+                group.append(epoch)
+                break
+        else:
+            groups.append([epoch])
+    return sum((max(Fraction(each.epsilon) for each in group) for group in groups), Fraction(0))
+
+
+def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fraction | None) -> None:
+    """Raise BudgetError if a new epoch would make a person spend more, and in all more than the total.
+
+    An epoch of a family that has spent as much already adds nothing, because each row is in one epoch.
+    """
+    epochs = read_epochs(connection)
+    spent, total = sum_epsilon(epochs), sum_epsilon([*epochs, epoch])
+    if max_total is not None and spent < total > max_total:
+        raise BudgetError(
+            f"with epsilon {epoch.epsilon} of this survey a person would spend {float(total):g} in all, but "
+            f"the limit is {float(max_total):g}, and {float(spent):g} are already spent",
+            "total-epsilon-spent",
+        )
+
+
+def require_one_plan(earlier: Sequence[Epoch], epoch: Epoch) -> None:
+    """Raise PlanError if an earlier epoch of the survey has another plan, and so perhaps other noise."""
+    if any(each.survey == epoch.survey and each.digest != epoch.digest for each in earlier):
+        raise PlanError(
+            "an earlier epoch was reported with another plan of this survey, which has one for good"
+        )
+
+
+def require_unused_token(connection: sqlite3.Connection, message_id: bytes) -> None:
+    """Raise TokenError if a message of this journal has this id, or had it: the collector refuses another."""
+    found = connection.execute(
+        "SELECT epoch FROM silo_epochs WHERE message_id = :id "
+        "UNION SELECT epoch FROM silo_epochs JOIN silo_former_ids USING (number) WHERE id = :id",
+        {"id": message_id},
+    ).fetchone()
+    if found:
+        raise TokenError(f"was used for epoch {found[0]}: each message needs a token of its own")
+
+
+def add_persons(
+    connection: sqlite3.Connection, earlier: Sequence[Epoch], epoch: Epoch, new: NewEpoch, most: int
+) -> None:
+    """Add each person's rows in a new epoch.
+
+    A person may have `most` rows over this and all `earlier` epochs, and rows in one survey of a family:
+    messages of two surveys may have noise of different scales.
+
+    A person has one hash for each family, origin and signer. It is looked up for the origin and signer of
+    each earlier epoch, and the rows found are added. One hash for the origin and one for the signer would
+    count a row twice if both match. A hash for the family alone would reveal to a stranger's survey of that
+    family who was counted.
+
+    Raises
+    ------
+    RepeatedPersonsError
+        If a person has more rows; roll the transaction back.
+    """
+    names = list(new.persons)
+    start_hash = partial(
+        hashlib.blake2b, digest_size=PERSON_HASH_BYTES, key=read_key(connection), person=b"silo person"
+    )
+    scopes = dict.fromkeys(json.dumps([each.family, each.origin, each.signer]) for each in (epoch, *earlier))
+    starts = [start_hash(scope.encode()) for scope in scopes]
+    connection.executemany(
+        "INSERT INTO silo_persons (hash, survey, rows) VALUES (?, ?, ?) "
+        "ON CONFLICT (hash) DO UPDATE SET rows = rows + excluded.rows",
+        ((_hash_name(starts[0], name), epoch.survey, rows) for name, rows in new.persons.items()),
+    )
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")
+    connection.executemany(
+        "INSERT INTO sought VALUES (?, ?)",
+        ((place, _hash_name(start, name)) for start in starts for place, name in enumerate(names)),
+    )
+    repeated = connection.execute(
+        "SELECT person FROM sought JOIN silo_persons USING (hash) GROUP BY person "
+        "HAVING sum(rows) > ? OR max(survey <> ?)",
+        (most, epoch.survey),
+    ).fetchall()
+    connection.execute("DROP TABLE sought")  # a journal in memory keeps its connection
+    if repeated:
+        raise RepeatedPersonsError({names[place] for (place,) in repeated})
+
+
+def _hash_name(start: hashlib.blake2b, name: str) -> bytes:
+    state = start.copy()
+    state.update(name.encode("utf-8", "surrogatepass"))
+    return state.digest()

@@ -1,0 +1,98 @@
+"""Explains a silo's message before it is sent: exact counts beside an example of the noisy ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from encoders.explain.text import wrap_text
+from encoders.mechanisms.counted_table import CountedTable
+from encoders.report import unpack
+from encoders.survey.features import Feature
+from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.silo_plan import SiloPlan
+from encoders.text_table import format_table
+from ldp_silo.count_rows import CountedRows
+
+MAX_LINES = 60
+_SOFT_CELLS = ("soft cell low", "soft cell middle", "soft cell high", MISSING_TEXT)
+
+
+@dataclass(frozen=True)
+class SiloPreview:
+    """The message that a silo would send for a file. `str` explains it; `repr` hides the counts."""
+
+    plan: SiloPlan = field(repr=False)
+    counted: CountedRows = field(repr=False)
+    """The exact counts. They stay with the silo."""
+    example: bytes = field(repr=False)
+    """A message as it could be sent. Its noise is drawn for the preview only: never send it."""
+    person: str | None = None
+    """The column by which the rows of each person were counted."""
+
+    def __str__(self) -> str:
+        return "\n".join([*describe_plan(self.plan), "", *self._describe_rows(), "", *self._table()])
+
+    def _describe_rows(self) -> list[str]:
+        clipped = self.counted.clipped
+        text = (
+            f"All {self.counted.rows:,} rows fit the survey. The table has exact counts: it is for those who "
+            "may see the rows. The noisy counts beside them are an example with noise of its own, and may be "
+            "negative; a message draws other noise. A number adds to three soft cells, which hold its mean "
+            "and its mean square."
+        )
+        if clipped:
+            text += f" Beyond the public bounds, and clipped to them, are numbers of: {', '.join(clipped)}."
+        return [*wrap_text(text), "", *wrap_text(self._describe_persons())]
+
+    def _describe_persons(self) -> str:
+        if self.person is None:
+            return (
+                "NOT CHECKED: that each person has one row only. Without --person, each row is taken for a "
+                "person of its own, and a person with k rows spends k times epsilon."
+            )
+        most = self.plan.rows_per_person
+        return (
+            f"{self.person} names {len(self.counted.persons):,} persons, each with at most {most} "
+            f"row{'s' * (most > 1)} in this file. Earlier epochs are not compared here: `ldp-silo report` "
+            "with LDP_REHEARSAL=1 does that, and sends nothing."
+        )
+
+    def _table(self) -> list[str]:
+        mechanism = self.plan.mechanism
+        noisy = mechanism.contribution(unpack(self.example, self.plan.max_report_bytes).payload)
+        lines = [["feature", "value", self.plan.label.name, "exact", "sent, for example"]]
+        for feature, table in zip(self.plan.features, mechanism.tables, strict=True):
+            for place, value in enumerate(_value_names(feature)):
+                for label, text in enumerate(self.plan.label.values):
+                    cell = table.start + place * table.labels + label
+                    exact = _show_count(self.counted.counts[cell], table)
+                    lines.append([feature.name, value, text, exact, _show_count(noisy[cell], table)])
+        shown = format_table(lines[: MAX_LINES + 1], "<<<>>")
+        hidden = len(lines) - MAX_LINES - 1
+        return [*shown, f"... and {hidden:,} more counts"] if hidden > 0 else shown
+
+
+def describe_plan(plan: SiloPlan) -> list[str]:
+    """Return what a silo sends for a survey, and what that spends."""
+    error = math.sqrt(plan.mechanism.noise_variance)
+    rows = "one row" if plan.rows_per_person == 1 else f"at most {plan.rows_per_person} rows"
+    names = ", ".join(feature.name for feature in plan.features)
+    return wrap_text(
+        f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
+        f"one message of {plan.message_bytes:,} bytes, with {plan.mechanism.cells:,} noisy counts of "
+        f"at most {plan.rows:,} rows. Each person may have {rows} in all epochs, and spends epsilon "
+        f"{plan.epsilon} once. The noise of a count has a standard error of at most {error:.3g} "
+        f"rows. The plan's digest is {plan.digest}."
+    )
+
+
+def _value_names(feature: Feature) -> tuple[str, ...]:
+    if isinstance(feature, NumericFeature):
+        return _SOFT_CELLS if feature.missing == "category" else _SOFT_CELLS[:-1]
+    return feature.texts
+
+
+def _show_count(count: int, table: CountedTable) -> str:
+    return f"{count:,}" if table.unit == 1 else f"{count / table.unit:,.1f}"

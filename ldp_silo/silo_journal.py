@@ -1,0 +1,219 @@
+"""The journal of a silo: consent and plan as in a person's journal, and a ledger of epochs.
+
+The consent of a silo stays READY while it reports; each epoch has a state of its own. A message is made
+inside the transaction that records its epoch. So noise is drawn once for an epoch, and a message that was not
+recorded was never sent. Only the id of a message can change, after its token was used by another silo.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from encoders.errors import Reason
+from encoders.survey.silo_plan import SiloPlan
+from ldp_client.errors import JournalError
+from ldp_client.journal.consent import require_consent, require_pinned_plan
+from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
+from ldp_client.journal.table import JournalEntry, find_entry
+from ldp_client.receipt import State
+from ldp_client.survey_identity import SurveyIdentity
+from ldp_silo import ledger, ledger_checks
+from ldp_silo.ledger import Epoch, NewEpoch
+
+
+class SiloJournal(Journal):
+    """One SQLite file, readable only by its owner; keep it with the rows, and as secret as they are.
+
+    Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
+    """
+
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
+        super()._create_tables(connection)
+        ledger.create_tables(connection)
+
+    def read_key(self) -> bytes:
+        """Return the key of this journal's hashes; draw it on first use."""
+        with self._transaction() as connection:
+            return ledger.read_key(connection)
+
+    def find_epochs(self, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
+        """Return the epochs of a survey, and of the other surveys of its publisher's family."""
+        with self._transaction(writes=False) as connection:
+            return ledger.find_epochs(connection, identity, family)
+
+    def find_epoch(self, number: int) -> Epoch | None:
+        """Return the epoch with this number; None if there is no such epoch."""
+        return next((epoch for epoch in self.epochs() if epoch.number == number), None)
+
+    def epochs(self) -> list[Epoch]:
+        """Return the epochs of all surveys."""
+        with self._transaction(writes=False) as connection:
+            return ledger.read_epochs(connection)
+
+    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity) -> None:
+        """Record that the silo no longer agrees; delete the messages of the survey that wait."""
+        super()._end_consent(connection, identity)
+        ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
+
+    def commit_epoch(
+        self,
+        identity: SurveyIdentity,
+        plan: SiloPlan,
+        new: NewEpoch,
+        message_id: bytes,
+        make_message: Callable[[], bytes],
+        max_total: Fraction | None = None,
+    ) -> tuple[Epoch, bool]:
+        """Make and record the message of an epoch, unless the epoch has one already.
+
+        Parameters
+        ----------
+        identity : SurveyIdentity
+        plan : SiloPlan
+            The plan that the silo agreed to.
+        new : NewEpoch
+        message_id : bytes
+            The id by which the collector counts the message once.
+        make_message : callable
+            Draws the noise and returns the bytes of the message. Called at most once, while the journal is
+            locked, and only if its result will be recorded in the same transaction.
+        max_total : Fraction, optional
+            The epsilon that all surveys of this journal may spend of one person's budget.
+
+        Returns
+        -------
+        epoch : Epoch
+        created : bool
+            False if the epoch was recorded before, with the same file; nothing was drawn.
+
+        Raises
+        ------
+        ConsentError, PlanError, BudgetError, EpochError, TokenError
+            If the silo has not agreed, the plan is another one, or the rows do not fit the ledger; nothing is
+            recorded, and what was drawn is discarded unsent.
+        RepeatedPersonsError
+            If a person has too many rows over all epochs.
+        JournalError
+            If the journal cannot be written; a message, if made, is discarded unsent.
+        """
+        with self._transaction() as connection:
+            agreed = _require_agreed(connection, identity, plan)
+            earlier = ledger.find_epochs(connection, identity, plan.family)
+            if known := ledger.find_named(earlier, identity.survey, new.name):
+                ledger_checks.require_same_file(known, new.file)
+                return known, False
+            if len(earlier) != new.earlier:
+                raise JournalError("another process has recorded an epoch meanwhile: try again")
+            epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
+            return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
+
+    def check_epoch(
+        self,
+        identity: SurveyIdentity,
+        plan: SiloPlan,
+        new: NewEpoch,
+        message_id: bytes,
+        max_total: Fraction | None = None,
+    ) -> None:
+        """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
+        with self._transaction() as connection:
+            agreed = _require_agreed(connection, identity, plan)
+            earlier = ledger.find_epochs(connection, identity, plan.family)
+            connection.execute("SAVEPOINT check_epoch")
+            try:
+                _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
+            finally:
+                connection.execute("ROLLBACK TO check_epoch")
+
+    def change_token(self, epoch: Epoch, plan: SiloPlan, message_id: bytes) -> Epoch:
+        """Let a message wait under the id of another token, if its own token was reused; return its epoch.
+
+        A message that was counted, or whose outcome is unknown, stays as it is: under another id, its rows
+        could be counted twice. Raises ConsentError, PlanError, or TokenError if the other token was used.
+        """
+        with self._transaction() as connection:
+            agreed = _require_agreed(connection, epoch.identity, plan)
+            known = next(each for each in ledger.read_epochs(connection) if each.number == epoch.number)
+            is_bound = (known.url, known.digest) == (agreed.url, plan.digest)
+            if not (known.is_token_reused and is_bound and known.message_id != message_id):
+                return known  # as another process has left it
+            ledger_checks.require_unused_token(connection, message_id)
+            return ledger.change_message_id(connection, known, message_id)
+
+    def record_epoch_outcome(self, epoch: Epoch, state: State, reason: str = "") -> None:
+        """Record the outcome of a message that waits with this id; an earlier outcome stays unchanged."""
+        with self._transaction() as connection:
+            ledger.end_epoch(connection, epoch, state, reason)
+
+    def record_epoch_closed(self, epoch: Epoch, now: float) -> bool:
+        """Record that the collector says that the survey is closed; after a day of this, the message expires.
+
+        See :meth:`~ldp_client.journal.journal.Journal.record_closed`.
+        """
+        with self._transaction() as connection:
+            row = connection.execute(
+                "SELECT closed_at FROM silo_epochs WHERE number = ?", (epoch.number,)
+            ).fetchone()
+            first = row[0] if row else None
+            since = find_closed_time(first, now)
+            if since is None:
+                ledger.end_epoch(connection, epoch, State.EXPIRED, Reason.SURVEY_CLOSED)
+                return True
+            connection.execute(
+                "UPDATE silo_epochs SET reason = ?, closed_at = ? "
+                "WHERE number = ? AND message_id = ? AND state = ?",
+                (CLOSED_ONCE, since, epoch.number, epoch.message_id, State.QUEUED),
+            )
+            return False
+
+
+def _require_agreed(connection: sqlite3.Connection, identity: SurveyIdentity, plan: SiloPlan) -> JournalEntry:
+    """Return the entry of a survey; raise ConsentError or PlanError unless the silo agrees to this plan."""
+    agreed = find_entry(connection, identity)
+    require_pinned_plan(agreed, plan)
+    return require_consent(agreed)
+
+
+def _check_epoch(
+    connection: sqlite3.Connection,
+    agreed: JournalEntry,
+    earlier: Sequence[Epoch],
+    plan: SiloPlan,
+    new: NewEpoch,
+    message_id: bytes,
+    max_total: Fraction | None,
+) -> Epoch:
+    """Compare a new epoch with the earlier ones, and add its persons; return it without its message."""
+    epoch = _queued_epoch(agreed, plan, new, message_id)
+    ledger_checks.require_one_plan(earlier, epoch)
+    ledger_checks.require_new_rows(earlier, new)
+    if new.persons:
+        ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
+    ledger_checks.require_unused_token(connection, message_id)
+    ledger_checks.require_total(connection, epoch, max_total)
+    return epoch
+
+
+def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:
+    """Return a new epoch without its message."""
+    return Epoch(
+        number=0,  # the database chooses it
+        survey=agreed.survey,
+        origin=agreed.origin,
+        signer=agreed.signer,
+        family=plan.family,
+        name=new.name,
+        url=agreed.url,
+        digest=plan.digest,
+        epsilon=str(plan.epsilon),
+        rows=new.rows,
+        file=new.file,
+        person_column=new.person_column,
+        state=State.QUEUED,
+        reason="",
+        message_id=message_id,
+        message=None,
+    )

@@ -1,0 +1,156 @@
+"""The draft of any sample compiles, and every row of the sample fits it."""
+
+from __future__ import annotations
+
+import tomllib
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ldp_client.client
+from encoders.survey import read_survey
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_design.authoring import overview
+from ldp_design.authoring.column_types import infer_feature, round_outward
+from ldp_design.authoring.draft import DraftError, draft_survey, make_survey_id
+from ldp_design.authoring.toml_edit import quote
+
+ODD = [
+    'say "hi"',
+    "back\\slash",
+    "a\tb",
+    "line\nbreak",
+    "\x00\x1f\x7f\x85\u2028",
+    "Zürich",
+    "日本",
+    "🫖",
+    "'''",
+    "#",
+    "[x]",
+    "a=b",
+    " ",
+    "true",
+    "nan",
+    "1e5",
+    "007",
+    "1.0",
+    "-0",
+    "+1",
+    "1_000",
+    "9007199254740993",
+    "NA",
+    "?",
+]
+texts = st.one_of(st.sampled_from(ODD), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
+cells = st.one_of(
+    texts,
+    st.just(""),
+    st.integers(-5, 20).map(str),
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.decimals(-100, 100, places=2).map(str),
+)
+columns = st.one_of(
+    st.lists(texts, min_size=30, max_size=30),
+    st.lists(cells, min_size=30, max_size=30),
+    st.lists(st.floats().map(repr), min_size=30, max_size=30),
+    st.lists(st.integers(0, 12).map(str), min_size=30, max_size=30),
+    st.lists(st.sampled_from(["", "1", "2.5", "-3"]), min_size=30, max_size=30),
+    st.lists(st.sampled_from([str(10**17 + i) for i in range(3)]), min_size=30, max_size=30),
+    st.lists(st.sampled_from(["True", "False", "true", "FALSE", " false", ""]), min_size=30, max_size=30),
+)
+samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
+def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], source: str) -> None:
+    sample = sample | {"label": ["yes", "no"] * 15}
+    try:
+        text = draft_survey(sample, "label", source)
+    except DraftError:
+        return  # every column is left out
+    plan = read_survey(text).compile()
+    assert {feature.name for feature in plan.features} <= set(sample)
+    for row in range(30):
+        cells = {each.name: [each.from_text(sample[each.name][row])] for each in plan.features}
+        read = read_boolean_columns(plan.features, cells)
+        plan.encode({name: value for name, [value] in read.items()}, sample["label"][row])
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_survives_quoting_on_one_line(text: str) -> None:
+    assert tomllib.loads(f"a = {quote(text)}") == {"a": text}
+    assert quote(text).isprintable()
+
+
+@given(st.decimals(-(10**6), 10**6, places=3), st.decimals(Decimal("0.001"), 10**6, places=3))
+def test_ranges_are_rounded_outward_to_a_few_round_bins(low: Decimal, span: Decimal) -> None:
+    start, end, bins = round_outward(low, low + span)
+    assert start <= low
+    assert low + span <= end
+    assert 2 <= bins <= 8
+    assert end - start <= 4 * span
+    width = ((end - start) / bins).normalize()
+    assert width.as_tuple().digits in {(1,), (2,), (5,), (2, 5)}
+
+
+@pytest.mark.parametrize(
+    ("column", "entries"),
+    [
+        (["3", "10", "3"], ("values = [3, 10]",)),
+        (["007", "012"], ('values = ["007", "012"]',)),
+        (["1.0", "2.0"], ("edges = [1, 2, 3]",)),
+        (["0.5", "2", " "], ("edges = [0.5, 2, 3.5]", 'missing = "category"')),
+        (["True", ""], ('values = ["True"]', 'missing = "category"')),
+        (["True", "False", "true"], ("values = [false, true]",)),
+        (["FALSE", "", "TRUE"], ("values = [false, true]", 'missing = "category"')),
+        (["true", "false", "?"], ('values = ["?", "false", "true", "other"]',)),
+        (["<5", "5", "10+"], ('values = ["5", "10+", "<5", "other"]',)),
+        (["3", "10", "4"], ('values = ["3", "4", "10", "other"]',)),
+        (["3", "5", "4"], ("values = [3, 4, 5]",)),
+        (["a", "b", "Other"], ('values = ["Other", "a", "b"]',)),
+        ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
+    ],
+)
+def test_a_column_s_type_is_inferred(column: list[str], entries: tuple[str, ...]) -> None:
+    assert tuple(line for line in infer_feature(column).entries if not line.startswith("#")) == entries
+
+
+def test_spellings_that_applications_do_not_use_get_a_hint() -> None:
+    assert any(
+        "True and False are the values true and false" in line
+        for line in infer_feature(["True", "a"]).entries
+    )
+    assert any("means" in line for line in infer_feature(["?", "a"]).entries)
+    assert any("1.0 is the value 1" in line for line in infer_feature(["1.0", "unknown"]).entries)
+
+
+def test_a_column_with_infinite_numbers_is_left_out() -> None:
+    found = infer_feature([*map(str, range(20)), "inf", "-inf"])
+    assert found.left_out == "2 of its numbers are infinite: empty those cells?"
+    assert infer_feature([*map(str, range(20)), "nan", ""]).entries
+
+
+def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out() -> None:
+    assert "tenth digit" in infer_feature([str(10**15 + i) for i in range(20)]).left_out
+
+
+def test_a_value_in_two_unicode_forms_is_one_value() -> None:
+    sample = {"place": ["caf\u00e9", "cafe\u0301", "bar"], "label": ["yes", "no", "no"]}
+    survey = read_survey(draft_survey(sample, "label", "sample"))
+    (place,) = survey.features
+    assert place.texts[:2] == ("bar", "caf\u00e9")
+    assert [place.code(text) for text in sample["place"]] == [1, 1, 0]
+
+
+def test_an_id_is_made_of_the_file_name() -> None:
+    assert make_survey_id("My Data (2026)") == "my-data-2026"
+    assert make_survey_id("日本") == "my-survey"
+
+
+def test_the_warning_uses_the_clients_default_limit_of_epsilon() -> None:
+    assert float(overview.DEFAULT_MAX_EPSILON) == ldp_client.client.MAX_EPSILON

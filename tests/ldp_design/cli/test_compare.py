@@ -1,0 +1,153 @@
+"""ldp-compare on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ldp_design.cli import compare as module
+from ldp_design.cli.compare import main
+from tests.support.central_surveys import make_csv, survey_text
+from tests.support.html_page import parse_page
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.toml").write_text(survey_text(400))
+    (tmp_path / "rows.csv").write_text(make_csv(400))
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Callable[..., Result]:
+    def run(*arguments: object, epsilon: object = "1,5", splits: int = 3) -> Result:
+        command = [folder / "survey.toml", folder / "rows.csv", "--epsilon", epsilon, "--splits", splits]
+        return CliRunner().invoke(main, [*map(str, [*command, *arguments])])
+
+    return run
+
+
+@pytest.fixture
+def unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "compare", lambda *_: pytest.fail("the comparison was run"))
+
+
+@pytest.mark.slow
+def test_the_output_begins_with_the_missing_protection_then_words_then_the_table(
+    run: Callable[..., Result],
+) -> None:
+    result = run("--accuracy", 0.8, "--trust", "none,central,labels,silo:4,local")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("This output is not covered by any epsilon")
+    text = result.stdout
+    places = [
+        text.index(each)
+        for each in (
+            "central-tea: Each of 3 splits trains on 320 rows",
+            "Recommended: ",
+            "The weakest trust model that reaches an accuracy of 80%:",
+            "the epsilon from which on 80% is reached: local ",
+            "What it costs to trust nobody: local instead of central (320 people):",
+            "Accuracy in %, +- half of its 95% interval",
+            "adjacency is what epsilon hides",
+            "labels is another promise",
+        )
+    ]
+    assert places == sorted(places)
+    start = next(place for place, line in enumerate(lines) if line.startswith("trust model "))
+    table = [line.split()[0] for line in lines[start + 1 : start + 8]]
+    assert table == ["none"] * 3 + ["central", "labels", "silo:4", "local"]
+
+
+def test_without_an_accuracy_the_weakest_trust_for_round_accuracies_is_listed(
+    run: Callable[..., Result],
+) -> None:
+    result = run("--trust", "central,local")
+    assert "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):" in result.stdout
+    assert "accuracy  eps 1" in result.stdout
+    meaning = "the weakest first: local, nobody sees any row; central, one curator sees all rows."
+    assert meaning in " ".join(result.stdout.split())
+    assert "labels" not in result.stdout
+
+
+def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -> None:
+    result = run("--json", "--trust", "none,central,labels,silo:4,local")
+    document = json.loads(result.stdout)
+    assert set(document) == {"rows", "majority", "non_private"}
+    keys = {"trust", "learner", "adjacency", "epsilon", "accuracy", "stderr", "splits"}
+    assert all(row.keys() == keys for row in document["rows"])
+    assert len(document["rows"]) == 3 + 4 * 2
+    assert all(0 <= row["accuracy"] <= 1 and row["splits"] == 3 for row in document["rows"])
+    assert result.stderr.startswith("This output is not covered by any epsilon")
+
+
+@pytest.mark.slow
+def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
+    result = run("--trust", "central,local", "-o", folder / "compare.html")
+    assert result.stdout.splitlines()[-1] == f"wrote {folder}/compare.html: the same with a picture"
+    page = parse_page((folder / "compare.html").read_bytes())
+    assert page.section("picture").find("svg")
+    both = run("--trust", "central,local", "--json", "-o", folder / "compare.html")
+    assert json.loads(both.stdout)["rows"]
+
+
+@pytest.mark.usefixtures("unused")
+@pytest.mark.parametrize(
+    ("arguments", "options", "code", "why"),
+    [
+        ([], {"epsilon": "0"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "1,x"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "1,,2"}, 2, "'--epsilon': needs a number above 0"),
+        ([], {"epsilon": "33"}, 2, "'--epsilon': needs a number above 0 and at most 32; separate several by"),
+        (["--trust", "local,everybody"], {}, 2, "'everybody' is not a trust model"),
+        (["--trust", "silo:321"], {}, 1, "there are only 320 training rows"),
+        (["--accuracy", "90"], {}, 2, "90.0 is not in the range 0<x<1"),
+        ([], {"splits": 1}, 2, "1 is not in the range x>=2"),
+        (["-o", "no/such/folder/compare.html"], {}, 2, "--output: there is no folder"),
+    ],
+)
+def test_invalid_options_are_refused_before_anything_runs(
+    run: Callable[..., Result], arguments: list[str], options: dict[str, object], code: int, why: str
+) -> None:
+    result = run(*arguments, **options)
+    assert result.exit_code == code
+    assert why in " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("unused")
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda text: text.replace("green", "mate", 1), "tea: row "),
+        (lambda text: text.replace("no", "never"), "tired: row 1"),
+        (lambda text: text.replace("tired", "drowsy"), "there is no column 'tired'"),
+        (lambda text: text.replace("hours", "time"), "there is no column 'hours'"),
+        (
+            lambda text: "\n".join(text.splitlines()[:10]),
+            "there are 9 rows, but a comparison needs at least 10",
+        ),
+        (lambda text: text.splitlines()[0] + "\n", "there are 0 rows"),
+        (lambda text: "", "the first line must name the columns"),
+        (lambda text: text.replace(",", ";"), "separated by"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_before_anything_runs(
+    run: Callable[..., Result], folder: Path, change: Callable[[str], str], why: str
+) -> None:
+    (folder / "rows.csv").write_text(change(make_csv(400)))
+    result = run()
+    assert result.exit_code == 1, result.output
+    assert why in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.usefixtures("unused")
+def test_the_rows_are_never_overwritten(run: Callable[..., Result], folder: Path) -> None:
+    result = run("-o", folder / "rows.csv")
+    assert result.exit_code == 2
+    assert "is an input of this command too" in result.stderr

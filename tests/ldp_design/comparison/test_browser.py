@@ -1,0 +1,65 @@
+"""The page of a comparison in a browser: accessible, readable on a phone and on paper, without requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from ldp_design.comparison.page import render_comparison
+from tests.ldp_design.comparison.test_page import COMPARISON
+from tests.support.browser import (
+    LOOKS,
+    Open,
+    assert_accessible,
+    assert_no_sideways_scroll,
+    assert_prints_everything,
+    save_screenshot,
+    visits,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
+    (tmp_path / "comparison.html").write_bytes(render_comparison(COMPARISON, None, 0.9))
+    with visits(chromium, tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_page_is_accessible_and_fits_into_the_window(visit: Open, look: str) -> None:
+    page = visit("comparison", **LOOKS[look])
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
+    save_screenshot(page, f"comparison-{look}")
+
+
+def test_the_page_prints_everything(visit: Open) -> None:
+    assert_prints_everything(visit("comparison"))
+
+
+def test_texts_of_the_picture_are_readable_on_a_phone(visit: Open) -> None:
+    page = visit("comparison", **LOOKS["narrow"])
+    heights = page.locator(".curves text").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 10
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_text_of_the_picture_is_cut_off(visit: Open, look: str) -> None:
+    page = visit("comparison", **LOOKS[look])
+    outside = page.locator(".curves").evaluate(
+        """picture => {
+            const frame = picture.getBoundingClientRect();
+            return [...picture.querySelectorAll("text")].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.left < frame.left || box.right > frame.right || box.bottom > frame.bottom + 1;
+            }).map(text => text.textContent);
+        }"""
+    )
+    assert outside == []

@@ -1,0 +1,82 @@
+"""The page of a comparison: its statements, its table and its picture, in one file without requests."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ldp_design.comparison.page import render_comparison
+from ldp_design.comparison.picture import Scale, draw_picture
+from tests.support.comparisons import EPSILONS, make_comparison
+from tests.support.html_page import parse_page
+
+CURVES = {
+    "central": [0.92, 0.95, 0.96, 0.97, 0.98],
+    "labels": [0.91, 0.95, 0.97, 0.98, 0.99],
+    "silo:10": [0.80, 0.88, 0.93, 0.95, 0.97],
+    "local": [0.50, 0.60, 0.80, 0.91, 0.95],
+}
+COMPARISON = make_comparison(CURVES, deviation=0.01)
+DATA = render_comparison(COMPARISON, None, 0.9)
+
+
+def test_the_picture_is_first_and_the_words_are_before_the_tables() -> None:
+    ids = [each.attributes["id"] for each in parse_page(DATA).find("section") if "id" in each.attributes]
+    assert ids == ["picture", "wanted", "cost", "targets", "accuracies", "reading"]
+    page = parse_page(render_comparison(COMPARISON, None, None))
+    ids = [each.attributes["id"] for each in page.find("section") if "id" in each.attributes]
+    assert ids == ["picture", "targets", "cost", "accuracies", "reading"]
+
+
+def test_the_page_begins_with_what_no_epsilon_covers() -> None:
+    [main] = parse_page(DATA).find("main")
+    assert main.text.startswith("This output is not covered by any epsilon")
+
+
+def test_the_page_recommends_before_the_picture() -> None:
+    text = parse_page(DATA).find("main")[0].text
+    assert 0 < text.index("Recommended: silo:10 at epsilon 1") < text.index("Accuracy against epsilon")
+
+
+def test_each_row_of_the_table_has_its_adjacency() -> None:
+    rows = parse_page(DATA).section("accuracies").table("Accuracy in %").rows()
+    assert [row[:3] for row in rows] == [
+        ["none", "nb", "none"],
+        ["none", "logistic", "none"],
+        ["central", "nb", "replace"],
+        ["labels", "nb", "replace-label"],
+        ["silo:10", "nb", "replace"],
+        ["local", "nb", "replace"],
+    ]
+    assert rows[5][3:] == ["50.0 ± 1.4", "60.0 ± 1.4", "80.0 ± 1.4", "91.0 ± 1.4", "95.0 ± 1.4"]
+
+
+def test_the_picture_has_a_line_with_intervals_for_each_trust() -> None:
+    picture = draw_picture(COMPARISON, 0.9)
+    assert picture.count('class="line"') == len(CURVES)
+    assert picture.count('class="interval"') == len(CURVES) * len(EPSILONS)
+    assert re.findall(r'class="level (\w+)"', picture) == ["ceiling", "majority", "target"]
+    assert "target" not in draw_picture(COMPARISON)
+
+
+def test_the_axes_of_the_picture_hold_every_number() -> None:
+    scale = Scale(EPSILONS, 0.4, 1.0)
+    assert sorted(map(scale.x, EPSILONS)) == [scale.x(each) for each in EPSILONS]
+    assert scale.x(0.5) - scale.x(0.1) == pytest.approx(scale.x(5.0) - scale.x(1.0))
+    assert scale.y(1.0) < scale.y(0.7) < scale.y(0.4) == scale.y(0.1)
+    assert Scale((1.0,), 0.0, 1.0).x(1.0) == pytest.approx((64 + 466) / 2)
+
+
+@pytest.mark.parametrize("curves", [{"local": [0.5] * 5}, {"labels": [0.99] * 5}, {}])
+def test_a_page_of_few_trusts_is_complete(curves: dict[str, list[float]]) -> None:
+    page = parse_page(render_comparison(make_comparison(curves), None, None))
+    assert "picture" in [each.attributes.get("id") for each in page.find("section")]
+
+
+def test_the_page_loads_and_runs_nothing() -> None:
+    text = DATA.decode()
+    assert "default-src 'none'" in text
+    assert not re.search(r"<script|<img|<iframe|https?://|@import|url\(", text)
+    assert [each.attributes["href"] for each in parse_page(DATA).find("link")] == ["data:,"]
+    assert render_comparison(COMPARISON, None, 0.9) == DATA

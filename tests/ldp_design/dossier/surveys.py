@@ -1,0 +1,86 @@
+"""Surveys and audits for the tests of the dossier."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ldp_design.dossier.source import DossierSource, read_source
+from tests.support.surveys import PROJECTED, SLEEP, SLEEP_TEXTS, TEA, VALIDATED
+
+NUMBERS = """\
+[survey]
+id = "noise"
+epsilon = 2.5
+users = 5000
+
+[about]
+retention = "Until 2030"
+ethics = "Approval 114"
+
+[label]
+name = "rested"
+values = ["yes", "no"]
+
+[features.hours]
+range = [0, 12]
+missing = "category"
+
+[features.loudness]
+range = [0, 120]
+"""
+INVITED = SLEEP.replace('id = "sleep"', 'id = "sleep"\nenrolment = "token"')
+HOSTILE = """\
+[survey]
+id = "hostile"
+epsilon = 32
+family = "others"
+
+[about]
+title = "<script>alert(1)</script>"
+purpose = "</p><img src=x onerror=alert(1)> {{ 7 * 7 }}\\nanonymous and compliant"
+contact = "\\"' onload='x'"
+
+[label]
+name = "<b>label</b>"
+values = ["<b>yes</b>", "{{ 7 * 7 }}"]
+
+[features."a&b \\" onload='x'"]
+values = ["</td>", "\\u0627\\u0644\\u0639\\u0631\\u0628\\u064a\\u0629"]
+
+[features.long]
+values = ["LONG", "other"]
+""".replace("LONG", "x" * 200)
+SURVEYS = {
+    "discrete": TEA,
+    "numbers": NUMBERS,
+    "invitation": INVITED,
+    "texts": SLEEP + SLEEP_TEXTS,
+    "projection": PROJECTED,
+    "validation": VALIDATED,
+    "hostile": HOSTILE,
+}
+
+
+def make_source(
+    folder: Path, text: str, users: int | None = None, name: str = "survey.toml", **audit: object
+) -> DossierSource:
+    """Write a survey, and an audit of it if entries of the audit are given; return what a dossier needs."""
+    path = folder / name
+    path.write_text(text)
+    audit_path = write_audit(folder, make_source(folder, text).plan.digest, **audit) if audit else None
+    return read_source(path, users, audit_path)
+
+
+def write_audit(folder: Path, digest: str, **entries: object) -> Path:
+    """Write what `ldp-audit --json` prints, with other values of some entries."""
+    document = {
+        "plan_digest": digest,
+        "trials": 20_000,
+        "faults": [],
+        "notes": [],
+        "black_box": [{"leak": {"epsilon_lower_bound": 0.9}}],
+    }
+    path = folder / "audit.json"
+    path.write_text(json.dumps(document | entries))
+    return path

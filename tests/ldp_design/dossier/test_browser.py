@@ -1,0 +1,86 @@
+"""The dossier in a real browser: accessible, on a phone, in the dark, on paper, without requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from ldp_design.dossier.page import render_dossier
+from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
+from tests.support.browser import (
+    LOOKS,
+    PHONE,
+    WIDE,
+    Open,
+    assert_accessible,
+    assert_no_sideways_scroll,
+    assert_prints_everything,
+    save_screenshot,
+    visits,
+)
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("numbers", "invitation", "texts", "hostile")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    sources = {
+        "numbers": make_source(folder, NUMBERS, trials=50_000),
+        "invitation": make_source(folder, INVITED),
+        "texts": make_source(folder, SURVEYS["texts"], users=8000),
+        "hostile": make_source(folder, SURVEYS["hostile"], faults=["a fault"], name="a 'file'.toml"),
+    }
+    for name in NAMES:
+        (folder / f"{name}.html").write_bytes(render_dossier(sources[name]))
+    return folder
+
+
+@pytest.fixture
+def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
+    with visits(chromium, folder) as opened:
+        yield opened
+
+
+# Colours depend on the look alone, so one survey has them all; the content differs between the surveys.
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [(name, look) for name in NAMES for look in LOOKS if name == NAMES[0] or look in ("phone", "narrow")],
+)
+def test_the_dossier_is_accessible_and_fits_its_window(visit: Open, name: str, look: str) -> None:
+    page = visit(name, **LOOKS[look])
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
+    save_screenshot(page, f"dossier-{name}-{look}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_print_shows_everything_in_light_colours(visit: Open, name: str) -> None:
+    page = visit(name, color_scheme="dark")
+    assert_prints_everything(page)
+
+
+def test_the_bases_are_distinguishable_without_colours(visit: Open) -> None:
+    page = visit("numbers", **WIDE)
+    read = "each => [getComputedStyle(each).borderTopStyle, each.textContent.replace(/ C\\d+$/, '')].join()"
+    looks = {each.evaluate(read) for each in page.locator("#legend .basis").all()}
+    assert looks == {
+        "solid,computed",
+        "dotted,computed under an assumption",
+        "dashed,assumed",
+        "double,declared by the author",
+    }
+
+
+def test_the_drawing_has_a_name_for_screen_readers(visit: Open) -> None:
+    page = visit("numbers", **PHONE)
+    drawing = page.get_by_role("img", name="Data flow: Device of the person, then Network")
+    assert drawing.is_visible()
+    box = drawing.bounding_box()
+    assert box is not None
+    assert 250 < box["width"] <= 390

@@ -1,0 +1,549 @@
+"""The dossier answers the questions of a review board, and every statement has a basis."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from encoders.epsilon_proof import realised_epsilon
+from encoders.report import unpack
+from encoders.survey.randomise import read_report
+from ldp_aggregator.models.privacy_statement import AuditError
+from ldp_aggregator.results.statements import update_belief
+from ldp_design.dossier.asked import NOT_STATED
+from ldp_design.dossier.checklist import list_missing_facts
+from ldp_design.dossier.conditions import list_conditions
+from ldp_design.dossier.consent import build_consent
+from ldp_design.dossier.grades import Grade, grade
+from ldp_design.dossier.kept import describe_mark, describe_record
+from ldp_design.dossier.page import render_dossier
+from ldp_design.dossier.participant import list_answers
+from ldp_design.dossier.privacy import rate_epsilon
+from ldp_design.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, SECTIONS
+from ldp_design.dossier.source import BELIEFS, DossierSource, read_source
+from ldp_design.dossier.source import SURVEYS as NUMBERS_OF_SURVEYS
+from ldp_design.dossier.statement import Basis, assumed, computed, find_common_mark
+from ldp_design.sizing.label_shares import LabelSharesError
+from ldp_design.sizing.size import size_for_users
+from ldp_design.sizing.summary import build_margin_rows
+from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source, write_audit
+from tests.support.html_page import Node, parse_page
+from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
+
+FORBIDDEN = re.compile(r"anonym|compliant|compliance", re.IGNORECASE)
+BASES = {each.value for each in Basis}
+Make = Callable[..., DossierSource]
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    made: dict[str, DossierSource] = {}
+
+    def make(text: str, **options: object) -> DossierSource:
+        key = repr((text, options))
+        if key not in made:
+            made[key] = make_source(tmp_path_factory.mktemp("survey"), text, **options)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture(scope="module", params=SURVEYS)
+def source(request: pytest.FixtureRequest, make: Make) -> DossierSource:
+    return make(SURVEYS[request.param])
+
+
+@pytest.fixture(scope="module")
+def page(source: DossierSource) -> Node:
+    return parse_page(render_dossier(source))
+
+
+def bases_of(node: Node) -> list[str]:
+    """Return the marks in an element, without the numbers of commands."""
+    marks = [each for each in node.find("span") if each.attributes.get("class", "").startswith("basis")]
+    return [re.sub(r" C\d+$", "", each.text) for each in marks]
+
+
+# -- every survey ---------------------------------------------------------------------------------
+
+
+def test_the_sections_are_numbered_and_linked(page: Node) -> None:
+    headings = [each.text for each in page.find("h2")]
+    assert [each for each in headings if each[0].isdigit()] == [
+        f"{number}. {title}" for number, title in enumerate(SECTIONS.values(), 1)
+    ]
+    ids = {each.attributes.get("id") for tag in ("section", "main", "dt") for each in page.find(tag)}
+    assert {each.attributes["href"].removeprefix("#") for each in page.find("a")} <= ids
+
+
+def read_consent(source: DossierSource) -> str:
+    """Return the draft of a consent text without its headings."""
+    paragraphs = build_consent(source)["paragraphs"]
+    return " ".join("".join(part.text for part in parts) for _, parts in paragraphs)
+
+
+def with_class(node: Node, tag: str, name: str) -> list[Node]:
+    return [each for each in node.find(tag) if each.attributes.get("class") == name]
+
+
+def test_every_statement_has_exactly_one_basis(page: Node) -> None:
+    for anchor in SECTIONS.keys() - {"consent", "checklist", "commands"}:
+        section = page.section(anchor)
+        marked = section.find("caption") + with_class(section, "p", "statement")
+        for listing in with_class(section, "div", "listing"):
+            common = bases_of(with_class(listing, "p", "common")[0]) if listing.find("p") else []
+            assert len(common) <= 1
+            statements = listing.find("li") + listing.find("dd")
+            assert statements
+            own = [bases_of(each) for each in statements]
+            assert all(len(each) == 1 or (common and not each) for each in own)
+            assert all(each != common for each in own)  # only exceptions repeat a mark
+        assert len(with_class(section, "div", "listing")) or marked
+        listed = sum(len(each.find("li") + each.find("dd")) for each in with_class(section, "div", "listing"))
+        tiles = sum(len(each.find("dd")) for each in with_class(section, "dl", "tiles"))
+        assert listed + tiles == len(section.find("li") + section.find("dd"))
+        assert all(len(bases_of(each)) == 1 for each in marked)
+        assert {basis for each in section.find("span") for basis in bases_of(each)} <= BASES
+    assert set(bases_of(page.section("consent"))) == BASES - {Basis.COMPUTED.value}
+
+
+def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
+    exception = computed("c", "command")
+    common = find_common_mark([assumed("a"), exception, assumed("b")])
+    assert common is not None
+    assert common.has_exceptions
+    assert common.covers(assumed("d"))
+    assert not common.covers(exception)
+    assert find_common_mark([assumed("a"), exception]) is None
+    assert find_common_mark([assumed("a")]) is None
+
+
+def test_every_computed_statement_names_a_listed_command(page: Node) -> None:
+    listed = {each.attributes["id"] for each in page.section("commands").find("dt")}
+    names = ("basis computed", "basis conditional")
+    computed = [each for each in page.find("span") if each.attributes.get("class", "") in names]
+    links = [link for each in computed for link in each.find("a")]
+    assert len(links) >= len(computed) - 1  # the note on the consent text
+    assert {each.attributes["href"].removeprefix("#") for each in links} <= listed | {"commands"}
+
+
+def test_the_legend_explains_each_basis(page: Node) -> None:
+    assert set(bases_of(page.section("legend"))) == BASES
+
+
+def test_the_same_survey_gives_the_same_bytes(source: DossierSource) -> None:
+    assert render_dossier(source) == render_dossier(source)
+
+
+def test_the_page_loads_nothing_and_runs_nothing(source: DossierSource) -> None:
+    data = render_dossier(source)
+    found = parse_page(data)
+    assert not found.find("script")
+    assert not found.find("img")
+    assert not found.find("b")
+    assert all(each.attributes["href"] == "data:," for each in found.find("link"))
+    assert not re.search(rb"https?://|@import|url\(|<[^>]*\ssrc=", data)
+    [policy] = [each for each in found.find("meta") if each.attributes.get("http-equiv")]
+    assert policy.attributes["content"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+
+
+@pytest.mark.parametrize("name", [name for name in SURVEYS if name != "hostile"])
+def test_the_dossier_promises_neither_anonymity_nor_compliance(make: Make, name: str) -> None:
+    text = parse_page(render_dossier(make(SURVEYS[name]))).text
+    assert not FORBIDDEN.search(text)
+
+
+def test_texts_of_the_author_are_quoted_and_escaped(make: Make) -> None:
+    found = parse_page(render_dossier(make(SURVEYS["hostile"])))
+    assert found.find("h1")[0].text == "<script>alert(1)</script>"
+    purpose, contact, ethics, *_ = found.section("purpose").find("dd")
+    assert purpose.text.startswith("</p><img src=x onerror=alert(1)> {{ 7 * 7 }}")
+    assert bases_of(purpose) == bases_of(contact) == [Basis.DECLARED.value]
+    assert ethics.text.startswith(NOT_STATED)
+    assert not [each for tag in ("td", "th", "dd") for each in found.find(tag) if "onload" in each.attributes]
+    quoted = [*found.section("purpose").find("dd"), *found.section("consent").find("p")]
+    assert len(FORBIDDEN.findall(found.text)) == sum(len(FORBIDDEN.findall(each.text)) for each in quoted)
+
+
+def test_the_bytes_of_the_sample_are_a_report_of_the_survey(source: DossierSource, page: Node) -> None:
+    rows = page.section("sample").table("The report").rows()
+    data = bytes.fromhex("".join(each[0] for each in rows))
+    report = read_report(source.plan, data)
+    assert report == unpack(data)
+    assert [each[1] for each in rows] == [
+        "start",
+        "version",
+        "plan digest",
+        "question",
+        "id",
+        "randomised answer",
+    ]
+    assert f"all {len(data)} bytes" in page.section("sample").table("The report").find("caption")[0].text
+
+
+def test_the_beliefs_are_those_of_epsilon(source: DossierSource, page: Node) -> None:
+    rows = page.section("epsilon").table("What several surveys add up to").rows()
+    for count, row in zip(NUMBERS_OF_SURVEYS, rows, strict=True):
+        shown = [
+            float(each.rstrip("%")) / 100 if each != "nearly 100%" else 1.0 for each in row[-len(BELIEFS) :]
+        ]
+        expected = [update_belief(belief, source.odds_factor(count)) for belief in BELIEFS]
+        assert all(0 <= bound - belief < 0.001 for bound, belief in zip(shown, expected, strict=True))
+        assert "100.0%" not in row  # no report makes certain
+    first = [cells[1] for cells in page.section("epsilon").table("What one report").rows()]
+    assert first == rows[0][-len(BELIEFS) :]
+
+
+def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source: DossierSource, page: Node) -> None:
+    rows = page.section("proof").table("The questions that a device may be asked").rows()
+    assert [row[-1] for row in rows] == [
+        f"{realised_epsilon(question.mechanism.ratio):f}" for question in source.plan.questions
+    ]
+
+
+def test_each_question_of_a_participant_is_answered_in_at_most_four_sentences(source: DossierSource) -> None:
+    answers = list_answers(source)
+    assert len(answers) == 11
+    for _, answer in answers:
+        assert len(re.findall(r"[.!?](?= [A-Z]|$)", answer.text)) <= 4, answer.text
+
+
+# -- kinds of surveys -----------------------------------------------------------------------------
+
+
+def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make: Make) -> None:
+    source = make(TEA)
+    program, *arguments = shlex.split(source.odds_command)
+    assert program == "python3"
+    run = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    printed = [float(each) for each in re.findall(r"[\d.]+", run.stdout)]
+    assert printed == pytest.approx(
+        [update_belief(belief, source.odds_factor(n)) for n in NUMBERS_OF_SURVEYS for belief in BELIEFS]
+    )
+
+
+def test_the_margins_are_those_of_the_expected_people(make: Make) -> None:
+    source = make(TEA, users=3000)
+    rows = parse_page(render_dossier(source)).section("margins").table("Margins to expect").rows()
+    expected = build_margin_rows(size_for_users(source.survey, 3000, repeats=0))
+    assert [row[2] for row in rows] == [row[2] for row in expected]
+    assert [row[4].replace("±", "+-") for row in rows] == [" ".join(row[4].split()) for row in expected]
+    assert "ldp-survey size survey.toml --users 3000" in source.commands
+
+
+def test_the_annex_explains_an_average_outside_8_of_10_surveys(make: Make) -> None:
+    for users, is_explained in ((3000, True), (None, False)):
+        annex = parse_page(render_dossier(make(TEA, users=users))).section("margins").text
+        assert ("The average can lie outside the range of 8 of 10 surveys" in annex) == is_explained
+
+
+def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> None:
+    page = parse_page(render_dossier(make(TEA)))
+    assert "does not state how many people" in page.section("accuracy").text
+    for anchor in ("accuracy", "margins"):
+        rows = page.section(anchor).find("table")[0].rows()
+        assert [row[0] for row in rows] == ["1,000", "10,000", "100,000", "1,000,000"]
+
+
+def test_the_number_of_people_in_the_survey_is_used(make: Make) -> None:
+    source = make(NUMBERS)
+    assert source.size is not None
+    assert source.size.users == 5000
+    assert "--users" not in source.dossier_command
+
+
+def test_a_number_is_shown_with_its_range(make: Make) -> None:
+    rows = parse_page(render_dossier(make(NUMBERS))).section("asked").table("What a person is asked").rows()
+    assert rows[1] == ["hours", "hours", "a number from 0 to 12", "counts as one more answer"]
+    assert rows[2] == ["loudness", "loudness", "a number from 0 to 120", "nothing is sent"]
+
+
+def test_what_the_author_left_out_is_named(make: Make) -> None:
+    found = parse_page(render_dossier(make(NUMBERS)))
+    assert "The author does not state: purpose, contact." in found.section("summary").text
+    entries = found.section("purpose")
+    texts = dict(zip([e.text for e in entries.find("dt")], [e.text for e in entries.find("dd")], strict=True))
+    assert texts["Purpose"].startswith("Not stated by the author.")
+    assert texts["Ethics approval"].startswith("According to the author: Approval 114")
+    assert "Until 2030" in found.section("withdrawal").text
+
+
+def test_an_invitation_is_named_wherever_it_identifies_a_person(make: Make) -> None:
+    invited, open_ = (parse_page(render_dossier(make(SURVEYS[name]))) for name in ("invitation", "discrete"))
+    for anchor in ("summary", "visible", "not-covered", "withdrawal", "consent"):
+        assert "invitation" in invited.section(anchor).text, anchor
+        assert "invitation" not in open_.section(anchor).text, anchor
+
+
+def test_each_language_of_the_texts_has_a_table(make: Make) -> None:
+    found = parse_page(render_dossier(make(SURVEYS["texts"])))
+    english, german = (
+        found.section("asked").table(f"What a person is asked ({tag})") for tag in ("en", "de")
+    )
+    assert english.rows()[1] == [
+        "How old are you? (In years.)",
+        "age",
+        "Under 40 (young); 40 or older (old)",
+        "counts as one more answer (I prefer not to answer)",
+    ]
+    assert german.rows()[0][:3] == [
+        "Sind Sie ausgeruht?",
+        "rested (the main question)",
+        "Ja (yes); Nein (no)",
+    ]
+    assert german.find("tbody")[0].find("th")[0].attributes["lang"] == "de"
+    assert "Translate the draft" in found.section("consent").text
+
+
+def test_several_features_in_one_report_are_named(make: Make) -> None:
+    source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
+    assert source.grouped == ("age, hours",)
+    found = parse_page(render_dossier(source))
+    assert "several questions together, randomised as one answer: age, hours." in found.section("asked").text
+    assert "one group of questions" in found.section("summary").text
+    assert "takes your answers together with the main question" in found.section("consent").text
+    assert "nearly as good as the answer itself" in found.section("summary").text
+
+
+def test_a_projection_and_a_validation_round_are_explained(make: Make) -> None:
+    projected, validated = (
+        parse_page(render_dossier(make(SURVEYS[name]))) for name in ("projection", "validation")
+    )
+    assert "combines age, income by public weights into first, second" in projected.section("asked").text
+    assert "validation round" in validated.section("asked").text
+    assert "randomises whether the prediction is right" in validated.section("summary").text
+    assert "result of a prediction of “rested”" in validated.section("flow").text
+    assert "how often the model is right" in validated.section("accuracy").text
+
+
+def test_warnings_about_settings_are_in_the_annex(make: Make) -> None:
+    page = parse_page(render_dossier(make(NUMBERS)))
+    assert "Epsilon is above 2, the maximum that clients accept by default" in page.section("proof").text
+
+
+def test_warnings_of_nonresponse_are_in_the_dossier(make: Make) -> None:
+    found = parse_page(render_dossier(make(TEA)))
+    visible, summary = found.section("visible").text, found.section("summary").text
+    assert "People who leave tea empty send nothing, whichever question is drawn." in visible
+    assert "The author can correct this, and should" in visible
+    assert "People who leave tea or" in summary
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"), [("1.0", "But they cannot be certain"), ("4", "almost as well")]
+)
+def test_the_consent_text_does_not_promise_more_than_epsilon(make: Make, epsilon: str, words: str) -> None:
+    source = make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}"))
+    text = read_consent(source)
+    assert words in text
+    assert f"can be at most {math.ceil(100 * update_belief(0.5, source.odds_factor()))} in 100" in text
+
+
+def test_the_consent_text_is_short_and_names_the_author(make: Make) -> None:
+    text = read_consent(make(SURVEYS["texts"]))
+    assert "A. Researcher, 1 Main Street." in text
+    assert "[retention: not stated by the author]" in text
+    sentences, words = re.split(r"[.:?!] ", text), text.split()
+    assert 250 <= len(words) <= 450
+    assert len(words) / len(sentences) < 12
+    assert sum(map(len, words)) / len(words) < 5.2
+
+
+def test_the_consent_text_is_complete(make: Make) -> None:
+    text = read_consent(make(SURVEYS["invitation"] + SLEEP_TEXTS))
+    for words in (
+        "Do you feel rested?",
+        "How old are you?",
+        "[wording of the question hours]",
+        "Your invitation has picked one of the other questions",
+        "If you leave hours or the main question empty, nothing is sent",
+        "partner or somebody of your family",
+        "Somebody who uses your device can see that you agreed",
+        "Show your invitation to nobody",
+        "If you say no, you have no disadvantage",
+        "You can stop until your report is sent",
+        "[name and country]",
+        "Questions and complaints: A. Researcher",
+    ):
+        assert words in text, words
+
+
+def test_an_approval_is_a_placeholder_in_the_consent_text(make: Make) -> None:
+    source = make(NUMBERS)
+    assert "Approval 114" not in read_consent(source)
+    section = parse_page(render_dossier(source)).section("consent")
+    marks = [each.text for each in section.find("mark")]
+    assert "[after the approval: name of the review board, and number of its approval]" in marks
+    assert "[purpose: not stated by the author]" in marks
+    assert all(each.startswith("[") and each.endswith("]") for each in marks)
+
+
+# -- part I ---------------------------------------------------------------------------------------
+
+
+def test_part_one_has_no_technical_words(page: Node) -> None:
+    assert list(SECTIONS) == [*BOARD_SECTIONS, *ANNEX_SECTIONS]
+    technical = re.compile(r"\b(odds|outcome|tokens?|bytes?|digest|ldp-survey|ldp-audit)\b")
+    for anchor in BOARD_SECTIONS:
+        assert not technical.search(page.section(anchor).text), anchor
+
+
+def test_the_summary_counts_the_conditions_that_the_board_must_check(
+    source: DossierSource, page: Node
+) -> None:
+    count = len(list_conditions(source))
+    assert f"rests on {count} conditions that the board must check" in page.section("summary").text
+    assert f"{count} conditions that the board must check" in page.section("not-covered").text
+    assert len(page.section("not-covered").find("ol")[0].find("li")) == count
+
+
+def test_all_sections_agree_on_what_the_collector_keeps(source: DossierSource, page: Node) -> None:
+    for anchor in ("flow", "withdrawal", "questions"):
+        assert describe_record(source) in page.section(anchor).text, anchor
+        assert describe_mark(source) in page.section(anchor).text, anchor
+    assert "does not keep" not in page.section("withdrawal").text
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [("SS", "can compute the randomised answer,"), ("SHE", "can confirm a guess of the randomised answer,")],
+)
+def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(
+    make: Make, mechanism: str, words: str
+) -> None:
+    source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
+    lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
+    assert (max(lengths) <= 8) == (mechanism == "SS")
+    assert words in describe_mark(source)
+
+
+def test_two_dependent_people_count_like_two_surveys(source: DossierSource, page: Node) -> None:
+    text = page.section("epsilon").text
+    assert "if the answers of two people always agree" in text.lower()
+    assert f"A belief of 50% becomes at most {source.belief_after(0.5, 2)}, and one of 10%" in text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rating"),
+    [
+        ("0.5", "strict"),
+        ("0.6", "moderate"),
+        ("1", "moderate"),
+        ("2", "lax"),
+        ("2.1", "very lax"),
+    ],
+)
+def test_an_epsilon_is_rated_by_the_recommendation(epsilon: str, rating: str) -> None:
+    assert rate_epsilon(Decimal(epsilon)).startswith(f"{rating}:")
+
+
+def test_the_checklist_asks_for_the_wording_of_questions_without_texts(make: Make) -> None:
+    source = make(SURVEYS["texts"])
+    lines = list(list_missing_facts(source))
+    assert "The wording of the questions that have none in the survey file: hours." in lines
+    page = parse_page(render_dossier(source))
+    assert [each.text for each in page.section("checklist").find("li")] == lines
+
+
+# -- the aim --------------------------------------------------------------------------------------
+
+
+def test_an_estimate_that_is_nearly_as_wide_as_itself_is_useless(make: Make) -> None:
+    source = make(SLEEP, users=8000)
+    assert source.size is not None
+    margin = source.size.margins[1]  # age, with three values
+    graded = [grade(source.size, replace(margin, margin=share / 3)) for share in (0.25, 0.6, 0.61, 0.96)]
+    assert graded == [Grade.GOOD, Grade.ROUGH, Grade.USELESS, Grade.USELESS]
+
+
+def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
+    source = make(SLEEP, users=60_000)
+    assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
+    equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
+    for table, scenario in ((equal, source.scenarios[0]), (rare, source.scenarios[1])):
+        [size] = scenario.sizes
+        assert [row[-1] for row in table.rows()] == [grade(size, each) for each in size.margins]
+        assert bases_of(table) == [Basis.CONDITIONAL.value]
+    assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text
+    assert "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9" in source.commands
+    summary = parse_page(render_dossier(source)).section("summary").text
+    assert "Can the survey reach its aim with 60,000 people?" in summary
+    assert "If 10% of the people answer “yes” to “rested”, estimates are expected to be" in summary
+
+
+def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
+    path = tmp_path / "survey.toml"
+    path.write_text(SLEEP)
+    source = read_source(path, 8000, label_shares="yes=0.3,no=0.7")
+    page = parse_page(render_dossier(source))
+    [table] = page.section("accuracy").find("table")
+    assert "“yes” 30%, “no” 70%" in table.find("caption")[0].text
+    assert "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7" in source.commands
+    assert "--label-shares yes=0.3,no=0.7 -o" in source.dossier_command
+    with pytest.raises(LabelSharesError, match="maybe"):
+        read_source(path, 8000, label_shares="maybe=1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("users", "answer"), [(100, "No: it can show for none"), (10**8, "Yes: it can show at least roughly")]
+)
+def test_the_summary_answers_whether_the_aim_can_be_reached(make: Make, users: int, answer: str) -> None:
+    page = parse_page(render_dossier(make(SLEEP, users=users)))
+    for anchor in ("summary", "accuracy", "questions"):
+        assert answer in page.section(anchor).text
+
+
+# -- the audit ------------------------------------------------------------------------------------
+
+
+def test_without_an_audit_the_command_for_one_is_given(make: Make) -> None:
+    source = make(TEA)
+    section = parse_page(render_dossier(source)).section("audit")
+    assert "No audit was given." in section.text
+    assert "ldp-audit survey.toml --json > audit.json" in source.commands
+
+
+def test_an_audit_is_shown_as_a_lower_bound_beside_its_blind_spots(make: Make) -> None:
+    source = make(TEA, trials=50_000, notes=["it cannot detect more"])
+    page = parse_page(render_dossier(source))
+    text = page.section("audit-detail").text
+    assert (
+        "An audit of the plan (ldp-audit) passed. Its lower bound on epsilon is 0.9000; the survey states 1."
+        in text
+    )
+    assert "It does not show that epsilon is no larger." in text
+    assert "50,000 messages" in text
+    assert "Note: it cannot detect more" in text
+    assert "neither its date nor the version" in text
+    assert "seeded where the audit cannot look" in text
+    assert "ldp-audit survey.toml --trials 50000 --json > audit.json" in source.commands
+
+
+def test_a_failed_audit_is_shown_as_failed_with_its_faults(make: Make) -> None:
+    found = parse_page(render_dossier(make(TEA, faults=["freshness: it <repeats> noise"])))
+    assert "FAILED" in found.section("summary").text
+    assert "Fault: freshness: it <repeats> noise" in found.section("audit").text
+
+
+def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make: Make) -> None:
+    text = (
+        parse_page(render_dossier(make(TEA, date="2026-11-22", version="0.1.0"))).section("audit-detail").text
+    )
+    assert "date: 2026-11-22; version: 0.1.0" in text
+    assert "neither its date" not in text
+
+
+def test_an_audit_of_another_plan_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(TEA)
+    with pytest.raises(AuditError, match="another plan"):
+        read_source(tmp_path / "survey.toml", audit=write_audit(tmp_path, "0" * 64))

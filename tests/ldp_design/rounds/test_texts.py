@@ -1,0 +1,93 @@
+"""Further rounds keep [about] and the texts of a survey."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from encoders.randomness import FastStream
+from encoders.survey import Survey, read_survey
+from encoders.survey.display_texts import display_texts
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_design.authoring.project import write_projection
+from ldp_design.rounds.learn_toml import write_learned_round
+from ldp_design.rounds.narrow_toml import write_narrowed_round
+from ldp_design.rounds.validate_toml import write_validation_round
+from tests.ldp_design.authoring import test_project as project
+from tests.ldp_design.cli import test_survey_learn as learn
+from tests.ldp_design.rounds import test_narrow_toml as narrow
+from tests.ldp_design.rounds import test_validate_toml as validate
+
+TEXTS = """
+# What people read.
+[about]
+purpose = \"\"\"
+To learn about tea.
+[This line is no table.]
+
+id = "and this one is no entry"
+\"\"\"
+
+[texts.en]
+title = "Tea"
+
+[texts.en.label]
+title = "Are you tired?"
+values = {{ yes = "Yes", no = "No" }}
+
+[texts.en.features.{feature}]
+title = "A question?"
+"""
+
+
+def with_texts(survey: str, feature: str) -> str:
+    return survey + TEXTS.format(feature=feature)
+
+
+def require_kept(text: str, old: str, new: str) -> Survey:
+    """Check that a new round has the texts of the old survey, which stay as they were written."""
+    assert text in new
+    survey = read_survey(new)
+    assert survey.texts
+    assert survey.texts == read_survey(old).texts
+    assert survey.texts.about["purpose"].startswith("To learn about tea.\n[This line is no table.]")
+    assert display_texts(survey.compile()).label.title == "Are you tired?"
+    return survey
+
+
+def test_narrowed_round_keeps_the_texts_also_of_features_that_it_leaves_out() -> None:
+    survey = with_texts(narrow.SURVEY, "silent")
+    written = write_narrowed_round(
+        survey, narrow.make_model(narrow.make_snapshot(survey, 6000)), "pilot.json"
+    )
+    narrowed = require_kept(TEXTS.format(feature="silent"), survey, written)
+    assert narrowed.weights[2] == 0
+
+
+def test_validation_round_keeps_the_texts_of_the_row() -> None:
+    survey = with_texts(validate.SURVEY, "echo")
+    written = write_validation_round(
+        survey, validate.make_model(validate.make_snapshot(survey, 1)), "model.json"
+    )
+    plan = require_kept(TEXTS.format(feature="echo"), survey, written).compile()
+    assert plan.validation
+    assert display_texts(plan).features["echo"].title == "A question?"
+    assert list(display_texts(plan).features) == [feature.name for feature in plan.entries]
+
+
+def test_projected_survey_keeps_the_texts_of_numbers_that_become_inputs() -> None:
+    survey = with_texts(project.SURVEY, "hours")
+    written = write_projection(survey, project.TABLE, "rows.csv")
+    plan = require_kept(TEXTS.format(feature="hours"), survey, written).compile()
+    assert display_texts(plan).features["hours"].title == "A question?"
+    assert "dca1" not in display_texts(plan).features
+
+
+def test_learned_round_keeps_the_texts_of_numbers_that_become_inputs() -> None:
+    survey = with_texts(learn.SURVEY, "cups")
+    plan, rng = read_survey(survey).compile(), np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, 2, 30_000), rng.integers(0, 2, 30_000), rng.integers(0, 3, 30_000)], 1)
+    labels = np.where(rng.random(30_000) < 0.8, codes[:, 1], 1 - codes[:, 1])
+    model = narrow.make_model(simulate_reports(plan, codes, labels, FastStream(1)))
+    written = write_learned_round(survey, model, "pilot.json")
+    learned = require_kept(TEXTS.format(feature="cups"), survey, written).compile()
+    assert display_texts(learned).features["cups"].title == "A question?"

@@ -1,0 +1,127 @@
+"""A model becomes integer scores; devices that predict by them predict as the model does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import Plan, read_survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.estimation import Gaussian, estimate_parameters
+from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.rows.encode_table import validate_table
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.snapshot import Snapshot
+from ldp_design.rounds.narrow import next_round
+from ldp_design.rounds.validate import ValidationError, build_validation, top_k_sizes
+
+SURVEY = """
+[survey]
+id = "tea"
+epsilon = {epsilon}
+[label]
+name = "tired"
+values = ["yes", "no", "rather"]
+"""
+FEATURE = '[features.f{number}]\nvalues = ["a", "b", "c"]\n'
+NUMBER = '[features.hours]\nrange = [0, 12]\nmissing = "category"\n'
+
+
+def make_plan(features: int = 4, number: bool = False, epsilon: float = 1) -> Plan:
+    text = SURVEY.format(epsilon=epsilon) + "".join(FEATURE.format(number=each) for each in range(features))
+    return read_survey(text + NUMBER * number).compile()
+
+
+def make_tables(count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.dirichlet(np.ones(3), 3).T for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("features", "tops"),
+    [
+        (2, (1,)),
+        (3, (1,)),
+        (4, (1, 2)),
+        (6, (1, 2, 3)),
+        (21, (1, 2, 3, 5, 8)),
+        (36, (1, 2, 3, 5, 8, 13)),
+        (42, (1, 2, 3, 5, 8, 13, 21)),
+    ],
+)
+def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(
+    features: int, tops: tuple[int, ...]
+) -> None:
+    assert top_k_sizes(features) == tops
+
+
+def test_devices_predict_as_the_model_does() -> None:
+    rng, plan = np.random.default_rng(1), make_plan()
+    prior, tables = rng.dirichlet(np.ones(3)), make_tables(4, rng)
+    found = build_validation(plan, prior, tables)
+    found.check()
+    codes = rng.integers(0, 3, (2000, 4))
+    scores = LogProbabilities.from_probabilities(prior, tables).compute_scores(codes)
+    best = np.sort(scores, axis=1)
+    clear = best[:, -1] - best[:, -2] > 0.01  # closer ones are rounded
+    _, right = validate_table(found, codes, scores.argmax(axis=1))
+    assert clear.mean() > 0.9
+    assert right[clear].all()
+
+
+def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used() -> None:
+    little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
+    even = np.full((3, 3), 1 / 3)
+    found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
+    assert (found.order, found.top_k) == ((2, 0), (1,))
+    with pytest.raises(ValidationError, match="the model uses 1 of its features"):
+        build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
+
+
+def test_a_share_of_zero_excludes_its_label_in_integer_scores_too() -> None:
+    never = np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
+    found = build_validation(make_plan(), np.full(3, 1 / 3), [never] * 4)
+    found.check()
+    assert found.scores[0][0] == (-1_000_000, 0, 0)
+
+
+def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin() -> None:
+    plan = make_plan(1, number=True)
+    number = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.02, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
+    found = build_validation(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
+    assert [len(table) for table in found.scores] == [3, 65]
+    guesses = [max(range(3), key=row.__getitem__) for row in found.scores[1]]
+    assert guesses[:64] == sorted(guesses[:64])  # from the lowest label to the highest
+    assert guesses[64] == 1
+    codes = np.array([[0, int((x + 1) * GRID)] for x in (-0.9, -0.4, 0.02, 0.9)] + [[0, 2 * GRID + 1]])
+    by_number = validate_table(found, codes, np.array([0, 0, 1, 2, 1]))
+    assert found.order[0] == 1
+    assert by_number[0][:, 0].all()
+
+
+def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw labels, one feature that equals the label in 80% of rows, and three equal but worse ones."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, people)
+    informative, echo = (
+        np.where(rng.random(people) < often, labels, rng.integers(0, 3, people)) for often in (0.7, 0.5)
+    )
+    return np.stack([informative, echo, echo, echo], axis=1), labels
+
+
+def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps() -> None:
+    codes, labels = echoes(30_000)
+    survey = read_survey(SURVEY.format(epsilon=2) + "".join(FEATURE.format(number=each) for each in range(4)))
+    plan = survey.compile()
+    first, validators = np.split(np.arange(30_000), 2)
+    snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
+    found = estimate_parameters(snapshot)
+    scores = build_validation(plan, found.prior, found.conditionals)
+    validation = simulate_reports(
+        survey.with_validation(scores).compile(), codes, labels, FastStream(4), validators
+    )
+    assert next_round(survey, snapshot) == survey
+    narrower = next_round(survey, snapshot, validation)
+    assert narrower.weights[1:] == (1, 0, 0, 0)
+    assert next_round(narrower, snapshot, validation) == narrower
+    assert isinstance(snapshot + simulate_reports(narrower.compile(), codes, labels, FastStream(5)), Snapshot)

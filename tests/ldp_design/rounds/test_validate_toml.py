@@ -1,0 +1,236 @@
+"""A validation round keeps the author's text, and adds the model's scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.errors import SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.validation_result import ValidationResult
+from ldp_aggregator.models.model_file import Model, dump_model, parse_model
+from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.snapshot import Snapshot, SnapshotError
+from ldp_design.cli.survey import main
+from ldp_design.rounds.narrow_toml import NarrowError, write_narrowed_round
+from ldp_design.rounds.validate import ValidationError
+from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.simulation.simulate import simulate
+
+SURVEY = """\
+# What this is about.
+[survey]
+id = "tea"            # kept
+epsilon = 2
+
+[label]
+name = "tired"
+values = ["yes", "no"]
+
+[features.related]
+values = ["a", "b"]
+
+[features."it's # an \\"echo\\""]
+values = ["a", "b"]
+weight = 1   # once
+
+[features.echo]
+values = ["a", "b"]
+
+[features.hours]
+range = [0, 12]
+bins = 2
+"""
+COUNT = 20_000
+
+
+def make_people(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, COUNT)
+    informative, echo = (np.where(rng.random(COUNT) < often, labels, 1 - labels) for often in (0.8, 0.65))
+    return np.stack([informative, echo, echo, echo], axis=1), labels
+
+
+def make_snapshot(text: str, seed: int) -> Snapshot:
+    return simulate_reports(read_survey(text).compile(), *make_people(seed), FastStream(seed))
+
+
+def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Model:
+    total = sum(snapshots[1:], snapshots[0])
+    return parse_model(dump_model(total, estimate_snapshot(total, validation=validation)))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return make_model(make_snapshot(SURVEY, 1))
+
+
+def test_only_the_id_the_family_and_the_tables_at_the_end_change(model: Model) -> None:
+    text = write_validation_round(SURVEY, model, "model.json")
+    assert SURVEY.split("\n", 3)[3] in text.replace(
+        'family = "tea"  # each person answers one round only\n', ""
+    )
+    plan = read_survey(text).compile()
+    assert (plan.id, plan.family) == ("tea-validation", "tea")
+    validation = plan.validation
+    assert validation is not None
+    assert (validation.label, validation.features) == (model.plan.label, model.plan.features)
+    assert validation.features[validation.order[0]].name == "related"
+    assert [question.name for question in plan.questions] == ["top 1", "top 2"]
+    for word in ['"tea"', '"model.json"', "20,000", "4 features of the model", "top 1 or 2"]:
+        assert word in text.replace("\n# ", " ")
+
+
+def test_comments_predict_the_margins(model: Model) -> None:
+    text = " ".join(write_validation_round(SURVEY, model, "model.json").replace("# ", "").split())
+    found = ValidationResult.from_snapshot(make_snapshot(write_validation_round(SURVEY, model, "m"), 2))
+    right, gain = (
+        1.96 * float(np.max(each)) * (COUNT / 10_000) ** 0.5
+        for each in (found.accuracy.stderr, found.gains.stderr)
+    )
+    margins = [float(word.strip("+-%,")) / 100 for word in text.split() if word.startswith("+-")]
+    np.testing.assert_allclose(margins, [right, gain], rtol=0.25)
+
+
+def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: Model) -> None:
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    selected = kept.estimates["validation"]["validation_result"]["selected_k"]
+    assert selected in (1, 2)  # the echoes alone do not outvote the informative feature
+    classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
+    rows = [
+        {"related": related, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
+        for related in "ab"
+        for echo in "ab"
+    ]
+    assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
+
+
+def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model: Model) -> None:
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    text = write_narrowed_round(SURVEY, kept, "model.json")
+    weights = read_survey(text).weights[1:]
+    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["validation_result"]["selected_k"])
+    assert 'by the validation of 20,000 devices, the model "model.json" does not keep them' in " ".join(
+        text.replace("# ", "").split()
+    )
+    again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
+    with pytest.raises(NarrowError, match="asks only about features that the validated model keeps"):
+        write_narrowed_round(text, again, "model.json")
+
+
+def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model: Model) -> None:
+    text = write_validation_round(SURVEY, model, "model.json")
+    with pytest.raises(
+        SurveyError, match="tea-validation is a validation round, which asks only whether a model is right"
+    ):
+        write_validation_round(text, model, "model.json")
+    with pytest.raises(ValidationError, match="was not trained on this survey"):
+        write_validation_round(SURVEY.replace('"tired"', '"awake"'), model, "model.json")
+    with pytest.raises(SurveyError):
+        write_validation_round("[survey", model, "model.json")
+
+
+def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model: Model) -> None:
+    later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
+    assert read_survey(write_validation_round(later, model, "m")).id == "tea-round2-validation"
+    long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
+    found = read_survey(write_validation_round(long, make_model(make_snapshot(long, 1)), "m"))
+    assert (len(found.id), found.family) == (64, "t" * 64)
+    assert found.id.endswith("-validation")
+
+
+def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
+    invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
+    text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
+    assert "Invite only people who" in text
+    assert read_survey(text).enrolment == "token"
+
+
+def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path: Path, model: Model) -> None:
+    survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
+    survey.write_text(SURVEY.replace("\n", "\r\n"))
+    snapshot = make_snapshot(SURVEY, 1)
+    file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    assert done.exit_code == 0
+    assert done.stdout == write_validation_round(SURVEY, model, "model.json")
+    survey.write_text(SURVEY.replace('"tired"', '"awake"'))
+    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    assert done.exit_code == 1
+    assert "was not trained on this survey" in done.stderr
+
+
+def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
+    tmp_path: Path, model: Model
+) -> None:
+    file, rows, model_file = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
+    file.write_text(write_validation_round(SURVEY, model, "model.json"))
+    rows.write_text("class\nyes\n")
+    snapshot = make_snapshot(SURVEY, 1)
+    model_file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    pilot = ["--pilot", str(model_file)]
+    for command, options in [
+        ("size", ["--users", "1000"]),
+        ("narrow", pilot),
+        ("learn", pilot),
+        ("project", ["--from", str(rows)]),
+        ("validate", ["--model", str(model_file)]),
+    ]:
+        done = CliRunner().invoke(main, [command, str(file), *options])
+        assert done.exit_code == 1
+        assert "tea-validation is a validation round, which asks only whether a model is right" in done.stderr
+    survey = read_survey(file.read_text())
+    validation = make_snapshot(file.read_text(), 2)
+    for use in (
+        lambda: NaiveBayes(survey=survey).fit([{"related": "a"}], ["yes"]),
+        lambda: simulate(survey, {"class": ["yes", "no"]}),
+        lambda: dump_model(validation, estimate_snapshot(validation)),
+    ):
+        with pytest.raises(SurveyError, match="give the survey that the model was made from"):
+            use()
+
+
+def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> None:
+    text = write_validation_round(SURVEY, model, "model.json")
+    with pytest.raises(
+        SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
+    ):
+        make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
+
+
+def test_the_model_states_the_epsilon_of_its_validation(model: Model) -> None:
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
+    snapshot = make_snapshot(SURVEY, 1)
+    statement = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))[
+        "privacy"
+    ]
+    assert (statement["epsilon"], statement["reports"], statement["validation"]["reports"]) == (
+        "2",
+        COUNT,
+        COUNT,
+    )
+    assert statement["validation"]["plan_digest"] == validation.plan.digest
+    assert [each["question"] for each in statement["validation"]["questions"]] == ["top 1", "top 2"]
+
+
+def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -> None:
+    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
+    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
+    others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(
+        "[features.echo]", "[features.echo]\nweight = 0"
+    )
+    result = kept.estimates["validation"]["validation_result"]
+    assert set(result["features"][: result["selected_k"]]) <= {"related", "echo"}
+    with pytest.raises(NarrowError, match="asks about nothing that the validated model keeps"):
+        write_narrowed_round(
+            others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"
+        )

@@ -1,0 +1,522 @@
+"""A simulation runs the real protocol, is reproducible, and compares with baselines."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import LdpError, RowError, SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.snapshot import Snapshot
+from ldp_design import SimulationGrid, simulate
+from ldp_design.authoring.project import write_projection
+from ldp_design.authoring.projection_inputs import projection_inputs
+from ldp_design.simulation import trial as trials
+from ldp_design.simulation.labelled_table import read_labelled_table, split_rows
+from ldp_design.simulation.simulate import SimulationError
+from ldp_design.simulation.variants import Variant
+from reduction.errors import FitError
+from reduction.fit import fit
+from tests.support import overlapping
+
+SURVEY = """
+[survey]
+id = "simulation-tests"
+epsilon = 1.0
+[label]
+name = "tired"
+values = ["yes", "no"]
+[features.tea]
+values = ["black", "green"]
+[features.hours]
+range = [0, 12]
+bins = 4
+[features.noise]
+values = ["1", "2", "3"]
+weight = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def survey() -> Survey:
+    return read_survey(SURVEY)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    tired = rng.random(4000) < 0.6
+    tea = np.where(rng.random(4000) < np.where(tired, 0.85, 0.2), "black", "green")
+    hours = np.where(tired, 4, 9) + 2 * rng.normal(size=4000)
+    noise = rng.integers(1, 4, 4000)
+    return pd.DataFrame(
+        {
+            "tea": tea,
+            "hours": hours,
+            "noise": noise,
+            "tired": np.where(tired, "yes", "no"),
+            "extra": "ignored",
+        }
+    )
+
+
+def test_accuracy_rises_with_epsilon_to_near_non_private(survey: Survey, people: pd.DataFrame) -> None:
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=[0.05, 1, 8], mechanisms=["DE"]), repeats=8, seed=1
+    )
+    low, middle, high = (row.accuracy for row in result.rows)
+    assert low < middle < high
+    assert high > result.non_private - 0.01
+    assert result.non_private > result.majority + 0.2
+    assert abs(result.majority - 0.6) < 0.03
+
+
+def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFrame) -> None:
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=["0.5", 2], mechanisms=["auto", "OUE"]), repeats=3
+    )
+    document = json.loads(json.dumps(result.as_dict()))
+    assert list(document) == ["rows", "non_private", "majority", "majority_class", "public_share"]
+    assert [(row["epsilon"], row["mechanism"]) for row in document["rows"]] == [
+        (0.5, "auto"),
+        (0.5, "OUE"),
+        (2.0, "auto"),
+        (2.0, "OUE"),
+    ]
+    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
+    assert set(document["rows"][0]) == ways | {
+        "accuracy",
+        "stderr",
+        "non_private",
+        "balanced_accuracy",
+        "log_loss",
+        "calibration_error",
+        "beats_majority",
+        "unlabelled",
+        "gain",
+        "gain_stderr",
+        "fitted_share",
+    }
+    assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
+    assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
+
+
+def test_equal_seeds_give_equal_results_and_others_do_not(survey: Survey, people: pd.DataFrame) -> None:
+    one, same, other = (simulate(survey, people, repeats=3, seed=seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+def test_a_row_does_not_depend_on_the_other_rows_or_their_order(survey: Survey, people: pd.DataFrame) -> None:
+    alone = simulate(survey, people, SimulationGrid(epsilons=["1.0"], mechanisms=["DE"]), repeats=3)
+    grid = SimulationGrid(epsilons=[5, "0.5", 1, 2, 4], mechanisms=["OUE", "DE"], rounds=[2, 1])
+    beside = simulate(survey, people, grid, repeats=3)
+    assert [row for row in beside.rows if row in alone.rows] == list(alone.rows)
+
+
+def test_one_repeat_has_a_binomial_error(survey: Survey, people: pd.DataFrame) -> None:
+    row = simulate(survey, people, repeats=1).rows[0]
+    assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
+
+
+def test_dicts_frames_and_columns_give_equal_results(survey: Survey, people: pd.DataFrame) -> None:
+    head = people.head(200)
+    results = [
+        simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_the_label_may_be_called_class(survey: Survey, people: pd.DataFrame) -> None:
+    renamed = people.rename(columns={"tired": "class"})
+    assert simulate(survey, renamed, repeats=2) == simulate(survey, people, repeats=2)
+    with pytest.raises(SimulationError, match="no column 'tired' to take the label from, nor a \"class\""):
+        simulate(survey, people.drop(columns="tired"))
+
+
+def test_a_missing_column_and_a_bad_row_are_named(survey: Survey, people: pd.DataFrame) -> None:
+    with pytest.raises(SimulationError, match="no column 'tea'"):
+        simulate(survey, people.drop(columns="tea"))
+    with pytest.raises(SimulationError, match=r"no column 'tea', 'hours', 'noise'$"):
+        simulate(survey, people[["tired"]])
+    people = people.head(20).copy()
+    people.loc[3, "tea"] = "oolong"
+    with pytest.raises(RowError, match=r"^tea: row 4"):
+        simulate(survey, people)
+
+
+def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(survey: Survey) -> None:
+    paper = Variant(epsilon=Decimal(2), mechanism="THE", estimator="paper").apply(survey)
+    assert paper.weights == (1, 1, 1, 1)
+    assert paper.frequency == "THE(0.25)"
+    ours = Variant(epsilon=Decimal(2), mechanism="THE").apply(survey)
+    assert (ours.frequency, ours.weights) == ("THE", (None, 1, 1, 2))
+    assert paper.compile().questions[0].kind == "label"
+
+
+def test_the_papers_estimator_works_with_every_mechanism(survey: Survey, people: pd.DataFrame) -> None:
+    mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
+    result = simulate(
+        survey, people, SimulationGrid(epsilons=[6], mechanisms=mechanisms), estimator="paper", repeats=2
+    )
+    assert min(row.accuracy for row in result.rows) > result.majority + 0.1
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
+def test_an_impossible_epsilon_is_refused(survey: Survey, people: pd.DataFrame, epsilon: int | str) -> None:
+    with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
+        simulate(survey, people, SimulationGrid(epsilons=[epsilon]))
+
+
+def test_too_little_to_split_is_refused(survey: Survey, people: pd.DataFrame) -> None:
+    for rows, repeats in ((people.head(1), 1), (people, 0)):
+        with pytest.raises(SimulationError, match="at least two rows and one repeat"):
+            simulate(survey, rows, repeats=repeats)
+    for rounds in (0, 11):
+        with pytest.raises(SimulationError, match="rounds are from 1 to 10"):
+            simulate(survey, people, SimulationGrid(rounds=[1, rounds]))
+    assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
+
+
+def test_progress_is_reported_after_every_trial(survey: Survey, people: pd.DataFrame) -> None:
+    steps = []
+    simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
+    assert steps == [1] * 6
+
+
+# -- rounds -------------------------------------------------------------------------------------
+
+
+NOISES = 30
+MANY = """
+[survey]
+id = "many"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.related]
+values = ["x", "y"]
+""" + "".join(f"[features.noise{number}]\nvalues = ['x', 'y']\n" for number in range(NOISES))
+
+
+@pytest.fixture(scope="module")
+def crowd() -> pd.DataFrame:
+    """Return rows with one feature that depends on the class, and many that do not."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 2, 5000)
+    columns = {f"noise{number}": np.array(["x", "y"])[rng.integers(0, 2, 5000)] for number in range(NOISES)}
+    related = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
+    return pd.DataFrame(
+        {"related": np.array(["x", "y"])[related], "class": np.array(["a", "b"])[kind], **columns}
+    )
+
+
+@pytest.mark.slow
+def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataFrame) -> None:
+    survey = read_survey(MANY)
+    one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
+    assert (one.rounds, three.rounds) == (1, 3)
+    assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
+
+
+@pytest.mark.slow
+def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: pd.DataFrame) -> None:
+    survey = read_survey(MANY)
+    table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
+    (rows,) = trials.encode_repeats(table, split_rows(len(crowd), 1, 0, 0.0), variant)
+    trial = trials.run_rounds(rows, survey, variant, FastStream(1))
+    counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
+    assert sum(counted.values()) == 4000
+    assert counted["related"] > 2 * 4000 / (NOISES + 1)
+    assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
+
+
+@pytest.mark.slow
+def test_rounds_do_not_harm_where_every_feature_is_noise(crowd: pd.DataFrame) -> None:
+    survey = read_survey(MANY)
+    one, three = simulate(
+        survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
+    ).rows
+    assert 0.3 < one.accuracy < 0.7
+    assert 0.3 < three.accuracy < 0.7
+
+
+# -- numbers, projected -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def line() -> pd.DataFrame:
+    """Return rows with two numbers whose difference separates the classes; each alone hardly does."""
+    rng = np.random.default_rng(5)
+    kind, shared = rng.integers(0, 2, 900), rng.normal(0, 1, 900)
+    left = shared + 0.2 * rng.standard_normal(900)
+    right = shared + 0.6 * (kind - 0.5) + 0.2 * rng.standard_normal(900)
+    return pd.DataFrame({"left": left, "right": right, "class": np.array(["a", "b"])[kind]})
+
+
+NUMBERS = """
+[survey]
+id = "numbers"
+epsilon = 1
+[label]
+name = "class"
+values = ["a", "b"]
+[features.left]
+range = [-4, 4]
+[features.right]
+range = [-4, 4]
+"""
+
+
+@pytest.mark.slow
+def test_a_projection_finds_a_direction_that_no_single_number_shows(line: pd.DataFrame) -> None:
+    grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
+    raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
+    assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
+    assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
+
+
+def test_every_mechanism_for_numbers_is_simulated(line: pd.DataFrame) -> None:
+    numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
+    survey = read_survey(NUMBERS)
+    rows = simulate(
+        survey, line, SimulationGrid(epsilons=[4], numeric=numeric), estimator="paper", repeats=2
+    ).rows
+    assert [row.numeric for row in rows] == numeric
+    assert all(0 <= row.accuracy <= 1 and row.repeats == 2 for row in rows)
+
+
+@pytest.mark.slow
+def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) -> None:
+    survey = read_survey(NUMBERS)
+    private, public = (
+        simulate(
+            survey, line, SimulationGrid(epsilons=[8], projections=["dca:1"]), public_share=share, repeats=3
+        ).rows[0]
+        for share in (0, 0.2)
+    )
+    assert private != public
+    assert public.accuracy > 0.75
+    with pytest.raises(SimulationError, match="public share"):
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=1)
+    with pytest.raises(SimulationError, match="leaves nobody to report"):
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.9999)
+    with pytest.raises(FitError, match="at least 2 rows"):  # and not fitted on the rows that report
+        simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)
+
+
+def test_a_simulated_projection_equals_the_written_one(line: pd.DataFrame) -> None:
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
+    text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
+    survey = read_survey(text)
+    inputs = tuple(projection_inputs(survey))
+    assert [each.name for each in inputs] == ["left", "right"]
+    numbers = np.stack([each.code_array(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
+    asked = Variant(epsilon=Decimal(1), projection="dca:1").apply(survey, found)
+    cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}
+    written = read_survey(write_projection(text, cells, "rows.csv"))
+    weights = dict(zip((each.name for each in asked.features), asked.weights[1:], strict=True))
+    assert weights == dict(zip((each.name for each in written.features), written.weights[1:], strict=True))
+    assert weights == {"idle": 0, "kind": 1, "dca1": 3}
+    assert asked.projection == written.projection
+
+
+def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) -> None:
+    binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
+    written, six, numbers = (
+        simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
+        .rows[0]
+        .non_private  # it has no noise, so equal codes of the rows give equal accuracies
+        for how in ("survey", "bins:6", "auto")
+    )
+    assert written == numbers != six
+
+
+@pytest.mark.slow
+def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.DataFrame) -> None:
+    survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
+    found = simulate(survey, line, grid, repeats=6)
+    well, badly = found.rows
+    assert found == simulate(survey, line, grid, repeats=6)
+    assert well.non_private == badly.non_private
+    assert badly.accuracy < well.accuracy - 0.05
+    assert abs(well.accuracy - well.non_private) < 0.08
+    assert not found.uncovered
+    assert simulate(
+        survey, line, SimulationGrid(epsilons=[8], projections=["learned:1", "pca:1"]), repeats=1
+    ).uncovered
+
+
+@pytest.mark.slow
+def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line: pd.DataFrame) -> None:
+    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
+        '"b"]', '"b", "c"]'
+    )
+    gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
+    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # every row lacks one of the two
+    grid = SimulationGrid(epsilons=[8], projections=["learned:1"])
+    for share in (0, 0.001):
+        result = simulate(read_survey(text), gappy, grid, public_share=share, repeats=1)
+        assert result.rows[0].accuracy > 0
+
+
+def test_the_pilots_people_do_not_answer_the_second_round(
+    line: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+
+    def counting(plan: Plan, codes: np.ndarray, labels: int, rng: FastStream, users: np.ndarray) -> Snapshot:
+        counted.append((plan, set(users)))
+        return simulate_reports(plan, codes, labels, rng, users=users)
+
+    monkeypatch.setattr(trials, "simulate_reports", counting)
+    simulate(read_survey(NUMBERS), line, SimulationGrid(projections=["learned:1"]), repeats=1)
+    (pilot, first), (later, second) = counted
+    assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]
+    assert [each.name for each in later.features] == ["learned1"]
+    assert not first & second
+    assert (len(first), len(second)) == (504, 216)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"numeric": ["bins:1"]}, "bins:N"),
+        ({"numeric": ["guess"]}, 'choose one of "auto", laplace'),
+        ({"projections": ["lda:1"]}, "choose none, or a method"),
+        (
+            {"projections": ["none", "dca:3"]},
+            "dca:3: choose 1 to 2 components; the survey asks about 2 numbers",
+        ),
+        ({"projections": ["learned:2"]}, "learned:2: choose 1 component; the means of 2 classes"),
+        ({"epsilons": [1, "nan"]}, "epsilon"),
+    ],
+)
+def test_a_variant_that_does_not_exist_is_named(
+    line: pd.DataFrame, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(LdpError, match=words):
+        simulate(read_survey(NUMBERS), line, SimulationGrid(**options))
+
+
+# -- validation ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def echoes() -> dict[str, list[str]]:
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, 20_000)
+    related, echo = (np.where(rng.random(20_000) < often, labels, 1 - labels) for often in (0.9, 0.7))
+    columns = {"class": labels, "related": related, **{f"echo{each}": echo for each in range(5)}}
+    return {name: np.array(["a", "b"])[column].tolist() for name, column in columns.items()}
+
+
+@pytest.mark.slow
+def test_a_validated_model_is_more_accurate_without_redundant_features(echoes: dict[str, list[str]]) -> None:
+    features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
+    survey = Survey(
+        id="echoes",
+        epsilon=Decimal(2),
+        label=Label("class", ("a", "b")),
+        features=tuple(features),
+        weights=(None, *[1] * 6),
+    )
+    plain, validated, both = (
+        simulate(survey, echoes, SimulationGrid(epsilons=[2], **more), repeats=4).rows[0]
+        for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
+    )
+    assert (plain.validated, validated.validated, both.rounds) == (False, True, 2)
+    # echoes equal the label in 70% of rows, and outvote the feature that equals it in 90%; 4,000 test rows
+    assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
+
+
+def test_a_model_of_one_feature_is_not_validated(echoes: dict[str, list[str]]) -> None:
+    features = (CategoricalFeature("related", ("a", "b"), "error"),)
+    survey = Survey(
+        id="echoes",
+        epsilon=Decimal(2),
+        label=Label("class", ("a", "b")),
+        features=features,
+        weights=(None, 1),
+    )
+    row = simulate(survey, echoes, SimulationGrid(epsilons=[2], validate=True), repeats=1).rows[0]
+    assert row.accuracy > 0.85
+
+
+def test_users_are_drawn_with_replacement_from_the_rows_that_report() -> None:
+    (split,) = split_rows(100, 1, 5, 0.0, users=1000)
+    people = split.draw_people()
+    assert len(people) == 1000
+    assert set(people.tolist()) == set(split.train.tolist())
+    assert np.array_equal(people, split.draw_people())
+    (plain,) = split_rows(100, 1, 5, 0.0)
+    assert np.array_equal(plain.train, split.train)
+    assert np.array_equal(plain.draw_people(), plain.train)
+
+
+def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row() -> None:
+    for plain, split in zip(
+        split_rows(200, 3, 2, 0.1), split_rows(200, 3, 2, 0.1, unlabelled=30), strict=True
+    ):
+        parts = (split.train, split.test, split.public, split.unlabelled)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(200))
+        assert len(split.unlabelled) == 30
+        assert np.array_equal(plain.test, split.test)
+        assert np.array_equal(plain.public, split.public)
+    with pytest.raises(SimulationError, match="160 unlabelled rows leave nobody to report"):
+        split_rows(200, 1, 2, 0.0, unlabelled=160)
+
+
+def test_more_users_make_the_model_more_accurate(survey: Survey, people: pd.DataFrame) -> None:
+    few, many = (
+        simulate(survey, people.head(400), SimulationGrid(epsilons=[0.5]), repeats=4, users=users).rows[0]
+        for users in (0, 200_000)
+    )
+    assert many.accuracy > few.accuracy
+    assert many.log_loss < few.log_loss
+    assert abs(many.accuracy - many.non_private) < 0.05
+    with pytest.raises(SimulationError, match="number of people"):
+        simulate(survey, people, users=-1)
+
+
+def test_models_with_unlabelled_rows_are_compared_on_the_same_reports() -> None:
+    codes, labels = overlapping.draw_people(4000, 1)
+    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
+    survey = read_survey(overlapping.SURVEY)
+    grid = SimulationGrid(epsilons=[1, 4])
+    result = simulate(survey, table, grid, repeats=3, unlabelled=400, users=20_000)
+    assert [(row.epsilon, row.unlabelled) for row in result.rows] == [(1, 0), (1, 400), (4, 0), (4, 400)]
+    for plain, fitted in (result.rows[:2], result.rows[2:]):
+        assert (plain.gain, plain.gain_stderr, plain.fitted_share) == (0, 0, 0)
+        assert fitted.gain == pytest.approx(fitted.accuracy - plain.accuracy)
+        assert fitted.non_private == plain.non_private
+    assert result.rows[3].gain > 0.05
+    assert result.rows[3].fitted_share == 1
+    assert result.rows[3].log_loss < result.rows[2].log_loss
+    assert result.rows[3].calibration_error < result.rows[2].calibration_error
+    once = simulate(survey, table, grid, repeats=1, unlabelled=400)
+    assert all(row.gain_stderr > 0 for row in once.rows if row.unlabelled)
+
+
+def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports() -> None:
+    codes, labels = overlapping.draw_people(3000, 1)
+    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
+    survey = read_survey(overlapping.SURVEY)
+    grid = SimulationGrid(rounds=[2], validate=True)
+    result = simulate(survey, table, grid, repeats=2, unlabelled=150)
+    assert [row.unlabelled for row in result.rows] == [0, 150]
+    for options, why in (({"unlabelled": 50}, "at least 100"), ({"unlabelled": 2400}, "nobody to report")):
+        with pytest.raises(SimulationError, match=why):
+            simulate(survey, table, grid, **options)  # type: ignore[arg-type]
+    with pytest.raises(SimulationError, match="default estimator"):
+        simulate(survey, table, estimator="paper", unlabelled=150)

@@ -1,0 +1,57 @@
+"""A survey and pilots that the tests of sizing share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.survey import Plan, Survey, read_survey
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.sizing.pilot import Pilot
+from ldp_design.sizing.size import Size
+
+TEXT = """
+[survey]
+id = "tea"
+epsilon = 1.0
+{users}
+[label]
+name = "tired"
+values = ["yes", "no"]
+{weight}
+[features.kind]
+values = ["black", "green", "mint", "rooibos"]
+missing = "category"
+[features.hours]
+range = [0, 12]
+bins = 8
+[features.cups]
+range = [0, 20]
+missing = "category"
+[features.sugar]
+values = ["yes", "no"]
+"""
+
+
+def make_survey(users: int = "", weight: str = "") -> Survey:
+    return read_survey(TEXT.format(users=users, weight=weight))
+
+
+SURVEY = make_survey()
+PLAN = SURVEY.compile()
+
+
+def make_pilot(plan: Plan = PLAN, ratio: float = 2.0, mean_shift: float = 1.0) -> Pilot:
+    people = SyntheticPopulation.from_strength(plan, ratio, mean_shift)
+    return Pilot(
+        name="pilot.json", plan=plan, prior=people.prior, conditionals=people.conditionals, reports=5_000
+    )
+
+
+def widest(size: Size) -> float:
+    return max(each.share for each in size.margins)
+
+
+def make_rare_pilot() -> Pilot:
+    return replace(make_pilot(), prior=np.array([0.1, 0.9]))

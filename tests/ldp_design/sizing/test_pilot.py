@@ -1,0 +1,58 @@
+"""The population that a pilot describes, and the surveys that it does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from encoders.survey import read_survey
+from ldp_design.sizing.pilot import PilotError
+from ldp_design.sizing.size import (
+    size_for_users,
+)
+from ldp_design.sizing.summary import format_size
+from tests.ldp_design.sizing.surveys import SURVEY, TEXT, make_pilot
+
+
+def test_a_pilot_may_have_asked_about_more_features() -> None:
+    text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
+    people = make_pilot().build_population(read_survey(text).compile())
+    assert len(people.conditionals) == 2
+
+
+def test_the_pilots_reports_and_its_noisy_features_are_named() -> None:
+    small, large = replace(make_pilot(), reports=1_000), replace(make_pilot(), reports=10**6)
+    noisy, precise = (
+        " ".join(format_size(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
+    )
+    assert (
+        "as the pilot of 1,000 reports describes them; a larger pilot may predict a higher accuracy" in noisy
+    )
+    assert f"The pilot's own estimates are mostly noise for {', '.join(small.noise)}" in noisy
+    assert "hours" in small.noise
+    assert "mostly noise" not in precise
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "tired"', 'name = "weary"', 'its label is "tired", the survey\'s is "weary"'),
+        (
+            'values = ["yes", "no"]\n\n',
+            'values = ["no", "yes"]\n\n',
+            'has the values "yes", "no", the survey',
+        ),
+        ("[features.hours]", "[features.sleep]", 'it has no feature "sleep", which the survey has'),
+        ("bins = 8", "bins = 4", 'its feature "hours" differs from the survey\'s in edges'),
+        ('"mint", ', "", 'its feature "kind" differs from the survey\'s in values'),
+        ("range = [0, 20]", "range = [0, 30]", 'its feature "cups" differs from the survey\'s in high'),
+    ],
+)
+def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old: str, new: str, message: str) -> None:
+    text = TEXT.format(users="", weight="")
+    assert old in text
+    other = read_survey(text.replace(old, new, 1))
+    with pytest.raises(PilotError) as refused:
+        size_for_users(other, 1_000, make_pilot())
+    assert message in str(refused.value)

@@ -1,0 +1,324 @@
+"""ldp-silo: what the operator of a silo reads, and the exit codes."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from encoders.report import MAX_MESSAGE_BYTES, unpack
+from encoders.survey.invitation import format_token
+from encoders.survey.signature import signature_text
+from encoders.survey.silo_plan import SiloPlan
+from ldp_client import Response, TransportError
+from ldp_design.authoring.author_key import make_keys, sign
+from ldp_silo import silo as silo_module
+from ldp_silo.cli import main
+from ldp_silo.sending import EXPLANATIONS
+from tests.ldp_client.conftest import FakeTransport
+from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, WriteRows, draw_rows
+from tests.support.silo_surveys import WARDS, read_silo_survey
+
+REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
+Run = Callable[..., tuple[int, str, str]]
+
+
+class Collector(FakeTransport):
+    """Sends the plan, and responds to messages as a test wants."""
+
+    def __init__(self, plan: SiloPlan) -> None:
+        super().__init__(RECORDED)
+        self.plan = plan
+        self.signature = b""
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        if method == "GET":
+            return Response(200, self.signature if url.endswith("/signature") else self.plan.json)
+        return super().request(method, url, body, timeout)
+
+    def respond(self, response: Response | TransportError) -> None:
+        self.responses = [response]
+
+
+@pytest.fixture
+def collector(plan: SiloPlan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    made = Collector(plan)
+    monkeypatch.setattr(silo_module, "HttpTransport", lambda: made)
+    monkeypatch.setattr("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.001)
+    return made
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], collector: Collector) -> Run:
+    """Run a command with the journal of the test; return its exit code, and what it printed."""
+
+    def run(command: str, *arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([command, *map(str, arguments), "--journal", str(tmp_path / "ward.journal")])
+        code = ended.value.code
+        printed = capsys.readouterr()
+        if isinstance(code, str):  # Python prints it, and exits with 1
+            return 1, printed.out, code
+        return int(code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+    code, out, _ = run("grant", URL)
+    assert code == 0
+    assert plan.digest in " ".join(out.split())
+    assert "The noise of a count has a standard error of at most 5.66 rows" in " ".join(out.split())
+    assert "counts rows by ill, together with each of: smoker, age, weight, pulse." in " ".join(out.split())
+    code, out, shown = run("report", URL, write_rows(50))
+    assert code == 0
+    assert out.splitlines() == [
+        "epoch 1: counted by the collector",
+        "spent: epsilon 1 for each person in these rows, once over all epochs",
+    ]
+    assert shown.splitlines() == [
+        "counting the rows of ward.csv",
+        "the message of epoch 1 is in the journal, and is sent now",
+        "numbers beyond the public bounds were clipped: age, weight, pulse",
+    ]
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 0
+    assert out.startswith("epoch 1: already counted (epoch 1 was counted before, with the same file)")
+
+
+def test_the_same_command_sends_a_message_that_waits(
+    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("grant", URL)
+    collector.respond(DOWN)
+    clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=lambda _: None, time=time.time)
+    with monkeypatch.context() as patch:
+        patch.setattr("ldp_silo.sending.time", clock)  # an attempt takes a second
+        code, out, shown = run("report", URL, write_rows(50), "--timeout", "2")
+    assert code == 3
+    assert "epoch 1: waits to be sent (collector-unreachable: the collector did not respond" in out
+    assert out.endswith("the message waits in the journal: the same command sends the same bytes\n")
+    assert "next attempt in" in shown
+    assert run("flush", URL, "--timeout", "0")[0] == 3
+    collector.respond(RECORDED)
+    assert run("report", URL, write_rows(50))[:2] == (0, "epoch 1: counted by the collector\n")
+    assert len(set(collector.bodies)) == 1
+
+
+def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    collector.respond(REFUSED)
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 1
+    cause = "bad-payload: counts beyond what rows and noise explain"
+    assert out.startswith(f"epoch 1: refused by the collector ({cause})\n")
+    assert run("flush", URL)[0] == 1
+
+
+def test_an_error_is_one_line_without_a_value(run: Run, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    code, out, error = run("report", URL, write_rows([["yes", "perhaps", "1", "50", "60"]]))
+    assert (code, out) == (1, "")
+    assert error.startswith('Error: smoker: row 1: is not one of the survey\'s values: "yes", "no"')
+    code, _, error = run("report", URL, write_rows(5), "--max-epsilon", "0.5")
+    assert (code, error) == (1, "Error: the plan's epsilon is 1, but the client allows 0.5")
+
+
+def test_consent_comes_first(run: Run, write_rows: WriteRows) -> None:
+    code, _, error = run("report", URL, write_rows(5))
+    assert code == 1
+    assert "ldp-silo grant" in error
+
+
+def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    run("report", URL, write_rows(50), "--epoch", "march")
+    run("report", URL, write_rows(draw_rows(9, seed=2)), "--epoch", "april", "--new-rows")
+    _, out, _ = run("status")
+    assert f"wards: agreed, plan {plan.digest}, {URL}" in out
+    lines = [line.split() for line in out.splitlines() if line.startswith("wards  ")]
+    assert [line[1:3] for line in lines] == [["march", "50"], ["april", "9"]]
+    assert out.endswith("epsilon spent by one person over all epochs, at most: 1\n")
+    run("withdraw", URL)
+    assert "wards: withdrawn" in run("status")[1]
+
+
+def test_status_of_a_journal_that_does_not_exist_is_an_error(run: Run, tmp_path: Path) -> None:
+    code, out, shown = run("status")
+    assert (code, out) == (1, "")
+    assert shown == f"Error: there is no journal {tmp_path / 'ward.journal'}\n"
+    assert not (tmp_path / "ward.journal").exists()
+
+
+def test_status_of_a_journal_without_consent_lists_no_survey(run: Run) -> None:
+    run("withdraw", URL)
+    assert "the organisation agreed to no survey" in run("status")[1]
+
+
+def test_withdraw_names_the_messages_that_it_deletes(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    run("grant", URL)
+    run("report", URL, write_rows(50), "--epoch", "march")
+    collector.respond(DOWN)
+    later = write_rows(draw_rows(9, seed=2))
+    run("report", URL, later, "--epoch", "april", "--new-rows", "--timeout", "0")
+    code, out, _ = run("withdraw", URL)
+    assert code == 0
+    assert out.splitlines() == [
+        "withdrawn: nothing more is reported to wards from this journal",
+        "epoch april: the message was deleted; an attempt may have arrived before",
+        "what the collector has counted stays counted",
+    ]
+
+
+def test_an_interrupt_has_an_exit_code_of_its_own(
+    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("grant", URL)
+
+    def interrupt(*_arguments: object) -> Response:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collector, "request", interrupt)
+    code, _, shown = run("report", URL, write_rows(50))
+    assert code == 130
+    assert shown.endswith(
+        "Stopped. A message that is in the journal waits there: `ldp-silo status` lists it.\n"
+    )
+    assert "waits to be sent" in run("status")[1]
+
+
+def test_grant_names_the_options_that_a_report_needs(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("grant", URL)[1].endswith("ward.journal` reports rows\n")
+    text = WARDS.replace("rows_per_person = 1", 'rows_per_person = 2\nenrolment = "token"')
+    collector.plan = read_silo_survey(text.replace('"wards"', '"invited"')).compile()
+    out = run("grant", URL.replace("wards", "invited"))[1]
+    assert out.endswith("ward.journal --person COLUMN --token-file FILE` reports rows\n")
+
+
+def test_the_next_command_reports_with_the_same_key_limit_and_journal(
+    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    author = make_keys()
+    collector.plan = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 3.0")).compile()
+    collector.signature = signature_text(sign(collector.plan, author.private_pem)).encode()
+    grant = ["grant", URL, "--public-key", author.public_key, "--max-epsilon", "3.5"]
+    with pytest.raises(SystemExit):
+        main([*grant, "--journal", str(tmp_path / "ward 7.journal")])
+    command = shlex.split(capsys.readouterr().out.split("`")[1])
+    assert command[4:] == [
+        *("--journal", str(tmp_path / "ward 7.journal")),
+        *("--public-key", author.public_key, "--max-epsilon", "3.5"),
+    ]
+    command[command.index("ROWS")] = str(write_rows(50))
+    with pytest.raises(SystemExit) as ended:
+        main(command[1:])
+    assert ended.value.code == 0
+
+
+def test_a_token_is_read_from_a_file(
+    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows
+) -> None:
+    collector.plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
+    file, rows = tmp_path / "token", write_rows(50)
+    token_id = bytes(2) + b"\x01" * 14
+    token = format_token(collector.plan, token_id)
+    missing = run("grant", URL, "--token-file", tmp_path / token)
+    assert missing == (1, "", "Error: --token-file cannot be read: No such file or directory")
+    for text in ("", "é", f"{token}\n{token}\n"):
+        file.write_text(text)
+        code, _, error = run("grant", URL, "--token-file", file)
+        assert (code, error.split(":")[:2]) == (1, ["Error", " token"])
+    file.write_bytes(f"{token}\r\n".encode())
+    run("grant", URL, "--token-file", file)
+    assert run("report", URL, rows, "--token-file", file)[0] == 0
+    (body,) = collector.bodies
+    assert body is not None
+    assert unpack(body, MAX_MESSAGE_BYTES).id == token_id
+    code, _, error = run("report", URL, rows, "--token-file", file, "--token", token)
+    assert code == 2
+    assert "not allowed with argument" in error
+
+
+def test_a_reused_token_is_explained(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+    run("grant", URL)
+    collector.respond(Response(409, b'{"reason":"id-reused","retryable":false}'))
+    code, out, _ = run("report", URL, write_rows(50))
+    assert code == 1
+    assert out.startswith(f"epoch 1: refused by the collector (id-reused: {EXPLANATIONS['id-reused']})\n")
+    assert "(id-reused: the collector has counted another message with this token)" in run("status")[1]
+
+
+def test_a_preview_states_whether_persons_were_counted(run: Run, write_rows: WriteRows) -> None:
+    assert "NOT CHECKED: that each person has one row only." in run("preview", URL, write_rows(50))[1]
+    out = run("preview", URL, write_rows(50), "--person", "weight")[1]
+    assert "NOT CHECKED" not in out
+    assert "weight names 50 persons, each with at most 1 row in this file." in out
+
+
+def test_a_preview_needs_the_persons_where_a_report_does(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    collector.plan = read_silo_survey(WARDS.replace("rows_per_person = 1", "rows_per_person = 2")).compile()
+    code, out, error = run("preview", URL, write_rows(50))
+    assert (code, out) == (1, "")
+    assert "--person COLUMN" in error
+
+
+def test_a_preview_shows_exact_counts_and_sends_nothing(
+    run: Run, collector: Collector, write_rows: WriteRows
+) -> None:
+    code, out, _ = run("preview", URL, write_rows(50))
+    assert code == 0
+    assert "All 50 rows fit the survey." in out
+    assert not collector.bodies
+
+
+def test_cells_with_line_breaks_are_reported_on_request(
+    run: Run, plan: SiloPlan, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = [*HEADER, "id"]
+    rows = [[*row, f'"a\nb {place}"'] for place, row in enumerate(draw_rows(20))]
+    first, later = write_rows(rows, note), write_rows(rows[:1], note, "later.csv")
+    run("grant", URL)
+    for command in ("preview", "report"):
+        code, _, error = run(command, URL, first, "--person", "id")
+        assert code == 1
+        assert "ward.csv: line 2: a quoted cell continues on the next line" in error
+    options = ("--person", "id", "--multiline")
+    assert "All 20 rows fit the survey." in run("preview", URL, first, *options)[1]
+    assert run("report", URL, first, *options)[0] == 0
+    for rehearsal in ("1", ""):
+        monkeypatch.setenv("LDP_REHEARSAL", rehearsal)
+        code, _, error = run("report", URL, later, *options, "--epoch", "2")
+        assert code == 1
+        assert "id: row 1: 1 person with more than 1 row over all epochs" in error
+
+
+def test_a_rehearsal_says_that_nothing_was_drawn(
+    run: Run, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LDP_REHEARSAL", "1")
+    code, out, _ = run("report", URL, write_rows(50))
+    assert (code, out) == (
+        0,
+        "epoch 1: ready (rehearsal: the rows fit the survey; nothing was drawn, recorded or sent)\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["grant", "report", "preview", "flush", "withdraw", "status"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "--journal FILE" in shown
+    assert ("rows_per_person" in shown) == (command in ("report", "preview"))

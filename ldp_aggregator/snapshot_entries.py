@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.stores.base import Total
 
+_REASON = re.compile(r"[a-z][a-z-]{0,63}")
 _MAX_COUNT = 2**63 - 1
 """The largest count that a store holds."""
 
@@ -35,6 +37,8 @@ def read_totals(entries: Mapping[str, Any], plan: AnyPlan) -> dict[str, Total]:
 
 def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
     """Return the numbers of rejections by reason; raise FieldError for anything else."""
+    if not all(map(_REASON.fullmatch, entries)):
+        raise FieldError("rejections: needs reasons of lower-case letters and hyphens, such as wrong-plan")
     return {reason: _read_count(number, f"rejections.{reason}") for reason, number in entries.items()}
 
 

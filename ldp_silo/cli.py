@@ -13,7 +13,7 @@ from encoders import __version__
 from encoders.errors import LdpError, Reason
 from encoders.rows_csv import MULTILINE_HELP
 from encoders.text_table import format_table
-from ldp_client.errors import OptionError
+from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
@@ -175,9 +175,12 @@ def _make_silo(options: argparse.Namespace) -> Silo:
 
 def _read_token(file: Path) -> str:
     try:
-        return file.read_bytes().decode("latin-1")  # a token is ASCII: other bytes are reported as misspelt
+        token = file.read_bytes().decode("latin-1")  # a token is ASCII: other bytes are reported as misspelt
     except OSError as error:  # without the path, because it may be the token itself
         raise OptionError(f"--token-file cannot be read: {error.strerror}") from error
+    if (count := len(token.split())) > 1:
+        raise OptionError(f"--token-file has {count} tokens: give a file with one token")
+    return token
 
 
 def _grant(options: argparse.Namespace) -> int:
@@ -209,7 +212,21 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _flush(options: argparse.Namespace) -> int:
-    return _print_outcome(_make_silo(options).flush(options.timeout), "latest message")
+    silo = _make_silo(options)
+    _require_known(silo)
+    return _print_outcome(silo.flush(options.timeout), "latest message")
+
+
+def _require_known(silo: Silo) -> None:
+    """Raise ConsentError if the organisation never agreed to this survey in this journal."""
+    entries = silo.journal.entries() if silo.journal.exists() else []
+    if silo.journal.exists() and silo.journal.find(silo.identity):
+        return
+    known = "; ".join(f"{entry.survey} at {entry.url}" for entry in entries) or "no survey"
+    raise ConsentError(
+        f"the organisation never agreed to {silo.survey} at this URL in the journal {silo.journal.path}, "
+        f"which has {known}"
+    )
 
 
 def _print_outcome(receipt: Receipt, what: str) -> int:
@@ -231,6 +248,7 @@ def _preview(options: argparse.Namespace) -> int:
 
 def _withdraw(options: argparse.Namespace) -> int:
     silo = _make_silo(options)
+    _require_known(silo)
     waited = [epoch.name for epoch in silo.epochs() if epoch.state is State.QUEUED]
     silo.withdraw()
     _print(f"withdrawn: nothing more is reported to {silo.survey} from this journal")
@@ -269,6 +287,7 @@ _STATE_TEXTS = {
     State.REJECTED: "refused by the collector",
     State.EXPIRED: "not counted: the survey was closed",
     State.WITHDRAWN: "withdrawn; the message was deleted",
+    State.NO_CONSENT: "nothing waits, because the organisation does not agree any more",
 }
 _REASON_TEXTS: dict[str, str] = {
     Reason.ID_REUSED: "the collector has counted another message with this token",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import RowError
+from encoders.nfc import to_nfc
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, OptionError
@@ -57,7 +58,7 @@ class EpochReports:
         with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
             counted = count_rows(plan, file, person)
         # 3. one transaction records the epoch, its epsilon and the noisy message
-        new = describe_epoch(name, counted, person, new_rows, len(earlier))
+        new = describe_epoch(name, counted, person, new_rows, earlier)
         try:
             recorded, created = journal.commit_epoch(
                 self.survey.identity,
@@ -111,7 +112,7 @@ class EpochReports:
             )
             with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
                 counted, fits = count_rows(plan, file, person), "the survey and the ledger"
-            new = describe_epoch(name, counted, person, new_rows, len(earlier))
+            new = describe_epoch(name, counted, person, new_rows, earlier)
             total = self.survey.policy.max_total_epsilon
             try:
                 journal.check_epoch(self.survey.identity, plan, new, message_id, total)
@@ -164,6 +165,7 @@ class EpochReports:
         """Let a message whose token was used by another silo wait under this silo's new token."""
         if not epoch.is_token_reused or self.survey.token is None:
             return epoch
+        self.survey.policy.check_queued_report(epoch)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
         return self.survey.journal.change_token(epoch, plan, message_id)
 
@@ -184,17 +186,17 @@ def check_name(name: object) -> None:
 
 
 def describe_epoch(
-    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: int
+    name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: Sequence[Epoch]
 ) -> NewEpoch:
-    """Return what the ledger needs to know of a counted file, after `earlier` epochs."""
+    """Return what the ledger needs to know of a file that was counted and compared with earlier epochs."""
     return NewEpoch(
         name=name,
         rows=counted.rows,
         file=counted.file,
-        person_column=person or "",
+        person_column=to_nfc(person or ""),
         persons=counted.persons,
         rows_are_new=rows_are_new,
-        earlier=earlier,
+        earlier=tuple(each.number for each in earlier),
     )
 
 

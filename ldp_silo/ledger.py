@@ -84,8 +84,8 @@ class NewEpoch:
     """The number of rows of each person, by their name in Unicode NFC."""
     rows_are_new: bool
     """Whether the silo states that no row of the file, and no row of a person, was counted before."""
-    earlier: int
-    """Number of epochs with which the file was compared while it was read."""
+    earlier: tuple[int, ...]
+    """Numbers of the epochs with which the file was compared while it was read."""
 
 
 @dataclass(frozen=True, slots=True)

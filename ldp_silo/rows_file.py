@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoders.errors import RowError
+from encoders.nfc import to_nfc
 from encoders.rows_csv import check_widths, read_header, read_record
 from ldp_client.errors import ClientError
 
@@ -75,6 +76,7 @@ class RowsFile:
 
     def find_column(self, name: str) -> int:
         """Return the index of a column; raise RowError if no column or several have the name."""
+        name = to_nfc(name)
         found = self.header.count(name)
         if found != 1:
             problem = f"has {found} columns of this name" if found else "has no such column"

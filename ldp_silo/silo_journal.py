@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from encoders.errors import Reason
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client.errors import JournalError
+from ldp_client.errors import ConsentError, JournalError
 from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
 from ldp_client.journal.table import JournalEntry, find_entry
@@ -105,7 +105,7 @@ class SiloJournal(Journal):
             if known := ledger.find_named(earlier, identity.survey, new.name):
                 ledger_checks.require_same_file(known, new.file)
                 return known, False
-            if len(earlier) != new.earlier:
+            if tuple(each.number for each in earlier) != new.earlier:
                 raise JournalError("another process has recorded an epoch meanwhile: try again")
             epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
             return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
@@ -137,9 +137,10 @@ class SiloJournal(Journal):
         with self._transaction() as connection:
             agreed = _require_agreed(connection, epoch.identity, plan)
             known = next(each for each in ledger.read_epochs(connection) if each.number == epoch.number)
-            is_bound = (known.url, known.digest) == (agreed.url, plan.digest)
-            if not (known.is_token_reused and is_bound and known.message_id != message_id):
+            if not known.is_token_reused or known.message_id == message_id:
                 return known  # as another process has left it
+            if (known.origin, known.digest) != (agreed.origin, plan.digest):
+                raise ConsentError(f"the message is bound to {known.url} and its plan: call grant() for them")
             ledger_checks.require_unused_token(connection, message_id)
             return ledger.change_message_id(connection, known, message_id)
 
@@ -174,7 +175,10 @@ def _require_agreed(connection: sqlite3.Connection, identity: SurveyIdentity, pl
     """Return the entry of a survey; raise ConsentError or PlanError unless the silo agrees to this plan."""
     agreed = find_entry(connection, identity)
     require_pinned_plan(agreed, plan)
-    return require_consent(agreed)
+    agreed = require_consent(agreed)
+    if agreed.origin != identity.origin:  # another process has moved the consent since it was checked
+        raise ConsentError(f"the consent is to send to {agreed.url}, another collector: call grant() again")
+    return agreed
 
 
 def _check_epoch(

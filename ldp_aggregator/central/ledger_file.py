@@ -59,7 +59,10 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
     name : str, optional
         The curator's name for the rows; by default the name of the file.
     """
-    target = rows.resolve()
+    try:
+        target = rows.resolve()
+    except (OSError, RuntimeError) as error:  # RuntimeError until Python 3.12
+        raise LedgerError(f"{rows}: is a loop of symbolic links") from error
     name = target.name if name is None else name
     if not name or not name.isprintable() or name != Path(name).name:
         raise LedgerError("the name of the rows must be printable, and valid as a file name")

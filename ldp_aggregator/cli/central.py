@@ -201,7 +201,9 @@ def status(rows: Path, name: str | None) -> None:
         path, _ = find_ledger(rows, name)
         ledger = read_ledger(path)
     if ledger is None:
-        raise click.ClickException(f"there is no ledger {path}, so it records no training on these rows")
+        others = ", ".join(sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))) or "none"
+        found = "" if rows.exists() else f"there is no file {rows}, and "
+        raise click.ClickException(f"{found}there is no ledger {path}. Ledgers in this folder: {others}")
     table = [["date (UTC)", "learner", "epsilon", "delta", "finished"]]
     for entry in ledger.entries:
         learner = json.loads(entry.model)["learner"] if entry.model else "unknown"

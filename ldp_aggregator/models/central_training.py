@@ -14,6 +14,7 @@ from unicodedata import normalize
 import msgpack
 
 from encoders.errors import RowError
+from encoders.nfc import to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
@@ -88,6 +89,7 @@ def read_curator_rows(
     if not len(columns[label]):
         raise CentralError(f"{path}: there are no rows, so nothing is trained")
     if person is not None:
+        person = to_nfc(person)
         if person not in texts:
             raise CentralError(f"{path}: there is no column {person!r}, which --person names")
         _require_rows_per_person(texts[person], rows_per_person, person)
@@ -179,6 +181,11 @@ class CuratorTraining:
         return dump_central_model(self.data.plan, training, users is not None)
 
 
+def _normalise_name(name: str) -> str:
+    """Return the name of a person in the form in which names are compared, as in a silo."""
+    return to_nfc(name.strip())
+
+
 def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
     """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
 
@@ -191,7 +198,7 @@ def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> N
         The name of the column.
     """
     seen: Counter[str] = Counter()
-    for number, person in enumerate(people, 1):
+    for number, person in enumerate(map(_normalise_name, people), 1):
         if not person:
             raise CentralError(f"{column}: row {number}: the cell is empty, so the row belongs to nobody")
         seen[person] += 1

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.mechanisms import check_name, check_numeric_name
+from encoders.nfc import to_nfc
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
 from encoders.survey.decimals import decimal_text, equal_width_edges
 from encoders.survey.parse_value import category_text, is_missing, parse_number
@@ -46,7 +47,7 @@ def choose_plan(
             raise ValueError("a classifier needs at least two classes, and y has only one class")
         survey = infer_survey(
             columns,
-            [str(label) for label in labels],
+            [to_nfc(str(label)) for label in labels],
             epsilon=settings.epsilon,
             bins=settings.bins,
             mechanism=settings.mechanism,

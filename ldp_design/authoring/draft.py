@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError
+from encoders.nfc import to_nfc
 from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
@@ -84,6 +85,7 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) 
     DraftError
         If there are no rows, no label column that fits, or no column that can be a feature.
     """
+    label = to_nfc(label)
     if label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")

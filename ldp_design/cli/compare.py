@@ -9,10 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_checks import LOCAL
 from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
@@ -60,7 +62,8 @@ from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
     default=EXAMPLE,
     show_default=True,
     metavar="NAMES",
-    help="none: no protection. central: a curator; central:nb, central:linear and central:tree choose the "
+    help="Without this option, local is left out if people do not answer the survey. "
+    "none: no protection. central: a curator; central:nb, central:linear and central:tree choose the "
     "learner. labels: only the label is protected. silo:N: N organisations, each of which adds noise. "
     "local: the survey as it is written.",
 )
@@ -110,6 +113,9 @@ def main(
         parsed = read_any_survey(read_survey_text(survey))
         entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
         columns = read_typed_columns(rows, entries, multiline=multiline)
+        is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT
+        if is_default and (isinstance(parsed, SiloSurvey) or parsed.kind != LOCAL):
+            trusts = [each for each in trusts if each.kind != LOCAL]
         experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
         with show_progress("comparing", len(experiment), "models") as progress:
             comparison = compare(experiment, progress.advance)

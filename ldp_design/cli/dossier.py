@@ -43,8 +43,8 @@ def _announce_simulation(users: int) -> None:
 @click.option(
     "--label-shares",
     metavar="LABEL=SHARE,...",
-    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default equal shares and a share of "
-    "10% are compared.",
+    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default equal shares and, if people "
+    "answer, a share of 10% are compared.",
 )
 def dossier(
     survey: Path,

@@ -101,6 +101,11 @@ def find_rows_for_margin(
     def excess(rows: int) -> float:
         return max(each.share for each in _compute_margins(survey, rows, silos, prior)) / margin
 
+    if excess(silos * survey.rows) > 1:
+        raise SizeError(
+            f"a margin of {margin:g} needs more rows than {silos:,} silos count, {survey.rows:,} each (rows "
+            "in [survey]): give a larger --margin, or write a larger limit"
+        )
     return size_silos(survey, find_min_users(excess), silos, label_shares)
 
 

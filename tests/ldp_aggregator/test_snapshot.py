@@ -136,6 +136,7 @@ Damage = Callable[[dict[str, Any], dict[str, Any]], object]
         lambda document, total: document.update(totals=[]),
         lambda document, total: document["totals"].update(unknown=total),
         lambda document, total: document.update(rejections={"malformed": -4}),
+        lambda document, total: document.update(rejections={"\x1b]0;owned\x07": 4}),
         lambda document, total: document.update(rejections={"malformed": "4"}),
         lambda document, total: document.pop("plan"),
     ],

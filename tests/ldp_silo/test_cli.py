@@ -17,6 +17,7 @@ from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Response, TransportError
 from ldp_design.authoring.author_key import make_keys, sign
+from ldp_silo import SiloJournal
 from ldp_silo import silo as silo_module
 from ldp_silo.cli import main
 from ldp_silo.sending import EXPLANATIONS
@@ -155,9 +156,19 @@ def test_status_of_a_journal_that_does_not_exist_is_an_error(run: Run, tmp_path:
     assert not (tmp_path / "ward.journal").exists()
 
 
-def test_status_of_a_journal_without_consent_lists_no_survey(run: Run) -> None:
-    run("withdraw", URL)
+def test_status_of_a_journal_without_consent_lists_no_survey(run: Run, tmp_path: Path) -> None:
+    SiloJournal(tmp_path / "ward.journal").read_key()  # creates the file
     assert "the organisation agreed to no survey" in run("status")[1]
+
+
+@pytest.mark.parametrize("command", ["flush", "withdraw"])
+def test_a_survey_that_the_journal_does_not_have_is_an_error(run: Run, tmp_path: Path, command: str) -> None:
+    status, out, err = run(command, URL)
+    assert status == 1
+    assert "never agreed to" in err
+    assert "which has no survey" in err
+    assert not out
+    assert not list(tmp_path.glob("*.journal"))
 
 
 def test_withdraw_names_the_messages_that_it_deletes(
@@ -233,10 +244,15 @@ def test_a_token_is_read_from_a_file(
     token = format_token(collector.plan, token_id)
     missing = run("grant", URL, "--token-file", tmp_path / token)
     assert missing == (1, "", "Error: --token-file cannot be read: No such file or directory")
-    for text in ("", "é", f"{token}\n{token}\n"):
+    for text, start in (
+        ("", "token: "),
+        ("é", "token: "),
+        (f"{token}\n{token}\n", "--token-file has 2 tokens"),
+    ):
         file.write_text(text)
         code, _, error = run("grant", URL, "--token-file", file)
-        assert (code, error.split(":")[:2]) == (1, ["Error", " token"])
+        assert code == 1
+        assert error.startswith(f"Error: {start}")
     file.write_bytes(f"{token}\r\n".encode())
     run("grant", URL, "--token-file", file)
     assert run("report", URL, rows, "--token-file", file)[0] == 0

@@ -12,6 +12,7 @@ from unicodedata import normalize
 
 import pytest
 
+from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Receipt, Response, State
@@ -131,6 +132,45 @@ def test_a_key_that_only_the_consent_pins_identifies_the_publisher(
     assert is_refused(report(unpinned, "ann"))
     assert [epoch.origin for epoch in unpinned.epochs()] == ["http://a.test:80"]
     assert not is_refused(report(unpinned, "bob"))
+
+
+def test_a_consent_that_another_process_moves_while_rows_are_counted_stops_the_report(
+    join: Join, report: Report, journal: SiloJournal
+) -> None:
+    assert not is_refused(report(join("b"), "ann"))
+
+    def move(line: str) -> None:
+        if line.startswith("counting"):
+            join("b", AUTHOR)
+
+    receipt = report(join("a", AUTHOR, show=move), "ann")
+    assert (receipt.state, receipt.reason) == (State.NO_CONSENT, "no-consent")
+    assert "http://b.test" in receipt.why
+    assert len(journal.epochs()) == 1
+
+
+def test_a_message_that_the_key_does_not_allow_keeps_its_token(
+    join: Join, journal: SiloJournal, write_rows: WriteRows
+) -> None:
+    text = HIV.replace("[label]", 'enrolment = "token"\n[label]')
+    plan, path = read_silo_survey(text).compile(), write_rows(3)
+    first, second = (format_token(plan, bytes(2) + bytes([place]) * 14) for place in range(2))
+    unsigned = join("a", None, text, token=first)
+    unsigned._binding.transport.responses = [Response(409, b'{"reason":"id-reused","retryable":false}')]
+    assert unsigned.report(path).reason == "id-reused"
+    before = journal.epochs()
+    receipt = join("a", AUTHOR, text, token=second).report(path)
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "plan-changed")
+    assert journal.epochs() == before
+
+
+@pytest.mark.parametrize("column", ["pr\u00e9nom", "pre\u0301nom"])
+def test_the_column_of_persons_is_found_in_any_unicode_form(
+    join: Join, write_rows: WriteRows, journal: SiloJournal, column: str
+) -> None:
+    path = write_rows([["ann", *draw_rows(1)[0]]], ("pre\u0301nom", *HEADER))
+    assert join("a").report(path, person=column).state is State.SENT
+    assert journal.epochs()[0].person_column == "pr\u00e9nom"
 
 
 def test_rows_of_a_person_add_up_over_the_epochs_that_match(join: Join, report: Report) -> None:

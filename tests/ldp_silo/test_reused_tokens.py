@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -129,6 +130,21 @@ def test_without_an_unused_token_nothing_is_sent(ward: Ward, write_rows: WriteRo
     assert ward(transport, 2).report(path, epoch="2").reason == "epoch-used"  # another file
     assert ward(transport, 2, max_epsilon=0.5).report(later, epoch="2").reason == "epsilon-above-cap"
     assert not transport.bodies
+
+
+@pytest.mark.parametrize("host", ["COLLECTOR.test", "collector.test:80"])
+def test_another_spelling_of_the_url_does_not_stop_a_message_with_a_new_token(
+    plan: SiloPlan, write_rows: WriteRows, tmp_path: Path, host: str
+) -> None:
+    transport, path = FakeTransport(REUSED), write_rows(50)
+    journal = SiloJournal(tmp_path / "spellings.journal")
+    for place, each in enumerate(("collector.test", host)):
+        token, url = format_token(plan, IDS[place]), f"http://{each}/v1/surveys/wards"
+        silo = Silo(plan, url, journal=journal, transport=transport, token=token)
+        silo.grant()
+        receipt = silo.report(path)
+        transport.responses = [RECORDED]
+    assert receipt.state is State.SENT
 
 
 def test_a_former_token_stays_used(ward: Ward, write_rows: WriteRows) -> None:

@@ -282,12 +282,15 @@ def test_a_survey_with_one_label_is_refused(run: Callable[..., Result], folder: 
     assert_nothing_spent(folder)
 
 
-def test_more_rows_of_a_person_than_stated_are_refused(run: Callable[..., Result], folder: Path) -> None:
-    twice = ROWS + "7,green,5,3,yes\n"
+@pytest.mark.parametrize("names", [["7"], [" 7 "], ["caf\u00e9", "cafe\u0301"]])
+def test_more_rows_of_a_person_than_stated_are_refused(
+    run: Callable[..., Result], folder: Path, names: list[str]
+) -> None:
+    twice = ROWS + "".join(f"{name},green,5,3,yes\n" for name in names)
     (folder / "rows.csv").write_text(twice)
     refused = run("--person", "id")
     assert refused.exit_code == 1
-    assert "id: row 2001: its person has more than 1 row:" in refused.stderr
+    assert f"id: row {2000 + len(names)}: its person has more than 1 row:" in refused.stderr
     assert_nothing_spent(folder)
     assert run("--person", "id", "--rows-per-person", 2).exit_code == 0
     privacy = load_model(folder / "model.json").privacy_
@@ -438,10 +441,18 @@ def test_status_without_a_ledger_is_one_sentence(folder: Path) -> None:
     result = show_status(folder)
     assert (result.exit_code, result.stdout) == (1, "")
     path = folder / "rows.csv.ledger"
-    assert result.stderr == f"Error: there is no ledger {path}, so it records no training on these rows\n"
+    assert result.stderr == f"Error: there is no ledger {path}. Ledgers in this folder: none\n"
     assert {path.name for path in folder.iterdir()} == {"rows.csv", "survey.toml"}
     (folder / "rows.csv.ledger.lock").write_text("The ledger exists.\n")
     assert "the ledger is lost" in show_status(folder).stderr
+
+
+def test_status_of_a_loop_of_symbolic_links_is_an_error(folder: Path) -> None:
+    (folder / "rows.csv").unlink()
+    (folder / "rows.csv").symlink_to("loop.csv")
+    (folder / "loop.csv").symlink_to("rows.csv")
+    result = show_status(folder)
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
 
 
 def test_status_of_a_damaged_ledger_is_refused(run: Callable[..., Result], folder: Path) -> None:

@@ -101,7 +101,7 @@ def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
     printed = json.loads(run.stdout)
     for name in PROJECT["scripts"]:
         assert printed[name].lower().startswith("usage"), name
-    example = ROOT / "ldp_aggregator" / "authoring" / "example.toml"
+    example = ROOT / "ldp_design" / "authoring" / "example.toml"
     assert printed["survey"].encode() == example.read_bytes()
     assert Path(os.path.realpath(printed["page"])).is_relative_to(os.path.realpath(installed))
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
-
 FITTED = "logistic regression"
 NAIVE_BAYES = "naive bayes"
 OTHER_MODEL = "another model"
@@ -58,6 +56,9 @@ def state_privacy(unlabelled: Mapping[str, Any]) -> str:
 
 def describe_choice(unlabelled: Mapping[str, Any]) -> str:
     """Return which classifier was kept, and why, in one sentence."""
+    # late: commands load the method only if it was used
+    from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
+
     rows, found = f"about {unlabelled['rows']:,} rows without labels", unlabelled["association"]
     if unlabelled["chosen_by"] == ANSWERS:
         kind = (

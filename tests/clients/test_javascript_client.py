@@ -56,7 +56,9 @@ def test_a_report_from_a_page_of_another_origin_is_counted_once(
     assert (receipt["state"], receipt["epsilon"]) == ("queued", 1)
     assert page.evaluate(REPORT)["state"] == "already_reported"
     assert call(page, "flush")["state"] == "sent"
-    assert page.evaluate("outcomes") == ["no_consent", "queued", "already_reported", "sent"]
+    first, second, *others = page.evaluate("outcomes")
+    assert (first, second) == ("no_consent", "queued")
+    assert sorted(others) == ["already_reported", "sent"]  # the report may be sent before the second call
     assert site.count() == len(site.bodies) == 1
 
     [posted] = [each for each in requests if each.method == "POST"]

@@ -29,7 +29,7 @@ from tests.support.endurance.client.surveys import (
 )
 from tests.support.faulty_proxy import faulty
 
-_WATCHED = ("ldp_client", "encoders/report.py", "encoders/mechanisms", "encoders/randomness.py")
+_WATCHED = ("ldp_client", "ldp_silo", "encoders/report.py", "encoders/mechanisms", "encoders/randomness.py")
 _ROOT = str(Path(__file__).resolve().parents[4])
 Place = tuple[str, int, int]
 """A file, a line of it, and the number of times that it was reached."""

@@ -14,3 +14,8 @@ def to_nfc(text: str) -> str:
     from unicodedata import normalize  # a large module, which ASCII texts do not need
 
     return normalize("NFC", text)
+
+
+def normalise_person(cell: str) -> str:
+    """Return the name of a person, as cells of CSV files are compared: in NFC, without spaces around it."""
+    return to_nfc(cell.strip())

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from unicodedata import normalize
 
 from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import soft_parts
+from encoders.nfc import normalise_person
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import NumericFeature
@@ -77,7 +77,7 @@ def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
         number
         for chunk in file.chunks(MAX_CHUNK_ROWS)
         for number, row in enumerate(chunk.rows, chunk.first)
-        if normalize("NFC", row[place].strip()) in names
+        if normalise_person(row[place]) in names
     ]
 
 
@@ -136,7 +136,7 @@ class _RowCounter:
     def _add_persons(self, chunk: Chunk, place: int) -> None:
         most = self._plan.rows_per_person
         for number, row in enumerate(chunk.rows, chunk.first):
-            name = normalize("NFC", row[place].strip())
+            name = normalise_person(row[place])
             self.persons[name] += 1
             if not name:
                 raise RowError(self._person_name, f"row {number}: names no person")

@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from unicodedata import normalize
 
 import msgpack
 
 from encoders.errors import RowError
-from encoders.nfc import to_nfc
+from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
@@ -105,11 +103,10 @@ def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
     It does not depend on the order of rows or columns. Digests of rows are sorted instead of their texts, to
     save memory.
     """
-    normal = partial(normalize, "NFC")
-    names = sorted(columns, key=normal)
-    rows = zip(*(map(normal, columns[name]) for name in names), strict=True)
+    names = sorted(columns, key=to_nfc)
+    rows = zip(*(map(to_nfc, columns[name]) for name in names), strict=True)
     digests = sorted(hashlib.sha256(msgpack.packb(row)).digest() for row in rows)
-    return hashlib.sha256(msgpack.packb([*map(normal, names)]) + b"".join(digests)).hexdigest()
+    return hashlib.sha256(msgpack.packb([*map(to_nfc, names)]) + b"".join(digests)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -181,11 +178,6 @@ class CuratorTraining:
         return dump_central_model(self.data.plan, training, users is not None)
 
 
-def _normalise_name(name: str) -> str:
-    """Return the name of a person in the form in which names are compared, as in a silo."""
-    return to_nfc(name.strip())
-
-
 def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
     """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
 
@@ -198,7 +190,7 @@ def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> N
         The name of the column.
     """
     seen: Counter[str] = Counter()
-    for number, person in enumerate(map(_normalise_name, people), 1):
+    for number, person in enumerate(map(normalise_person, people), 1):
         if not person:
             raise CentralError(f"{column}: row {number}: the cell is empty, so the row belongs to nobody")
         seen[person] += 1

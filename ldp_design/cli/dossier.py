@@ -11,11 +11,11 @@ from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
 from ldp_design.sizing.label_shares import LabelSharesError
-from ldp_design.sizing.sample_size import MAX_USERS
 from ldp_design.sizing.summary import format_people
 
 
@@ -27,19 +27,7 @@ def _announce_simulation(users: int) -> None:
 @click.argument("survey", type=INPUT_FILE)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
 @click.option("--audit", type=INPUT_FILE, help="An audit of SURVEY, from ldp-audit --json.")
-@click.option(
-    "--users",
-    type=click.IntRange(1, MAX_USERS),
-    help="Number of people who will answer; by default users in [survey].",
-)
-@click.option(
-    "--rows", type=click.IntRange(1, MAX_USERS), help="For a survey of silos: number of rows in all."
-)
-@click.option(
-    "--silos",
-    type=click.IntRange(1, MAX_USERS),
-    help="For a survey of silos: number of messages, one for each silo and epoch.",
-)
+@count_options
 @click.option(
     "--label-shares",
     metavar="LABEL=SHARE,...",

@@ -9,6 +9,7 @@ import click
 
 from encoders.errors import LdpError, SurveyError
 from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_design.sizing.sample_size import MAX_USERS
 
 Value = TypeVar("Value")
 
@@ -47,3 +48,15 @@ class Share(click.FloatRange):
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             raise click.BadParameter(f"{error.message.rstrip('.')}: write it as in 0.05") from error
+
+
+def count_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that state how many people answer, or how many rows and messages silos send."""
+    options = {
+        "--silos": "For a survey of silos: number of messages, one for each silo and epoch.",
+        "--rows": "For a survey of silos: number of rows in all.",
+        "--users": "Number of people who will answer; by default users in [survey].",
+    }
+    for name, text in options.items():  # the help lists the last decorator first
+        command = click.option(name, type=click.IntRange(1, MAX_USERS), help=text)(command)
+    return command

@@ -17,11 +17,10 @@ from encoders.survey.plan_files import read_survey_text
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_design.cli.option_values import Share, parse_epsilons
+from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
-from ldp_design.sizing.sample_size import MAX_USERS
 from ldp_design.sizing.silo_summary import format_silo_sizes
 from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size import (
@@ -38,19 +37,7 @@ from ldp_design.sizing.summary import format_comparison, format_epsilons, format
 
 @click.command(short_help="Print the expected precision of the estimates of SURVEY.")
 @click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--users",
-    type=click.IntRange(1, MAX_USERS),
-    help="Number of people who will answer; by default users in [survey].",
-)
-@click.option(
-    "--rows", type=click.IntRange(1, MAX_USERS), help="For a survey of silos: number of rows in all."
-)
-@click.option(
-    "--silos",
-    type=click.IntRange(1, MAX_USERS),
-    help="For a survey of silos: number of messages, one for each silo and epoch.",
-)
+@count_options
 @click.option(
     "--margin",
     type=Share(),

@@ -106,7 +106,7 @@ export class Client {
     this.#sender.start(this.#sending); // an earlier visit may have left something to send
   }
 
-  /** Return the survey's plan, checked on first use. Throws the error of `grant`, also without `strict`. */
+  /** Return the survey's plan, checked on first use. Throws the error of `grant`, even without `strict`. */
   plan() {
     return this.#participation.plan();
   }

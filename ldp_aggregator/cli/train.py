@@ -24,7 +24,7 @@ from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
-from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data

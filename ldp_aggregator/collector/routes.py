@@ -158,7 +158,7 @@ def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per class and estimated quantity."""
     require_operator(service())
     from ldp_aggregator.estimation import estimate_snapshot  # late, as above
-    from ldp_aggregator.results.csv_file import dump_csv
+    from ldp_aggregator.render.csv_file import dump_csv
     from ldp_aggregator.results.table import build_table
 
     snapshot = take_snapshot(service().store, _plan(survey).id)

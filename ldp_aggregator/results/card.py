@@ -15,7 +15,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from encoders.text_table import format_table
-from ldp_aggregator.results.bound_text import factor_at_most
+from ldp_aggregator.findings.bounds import factor_at_most
 from ldp_aggregator.results.silo_text import (
     SILO_ERRORS,
     describe_sent,

@@ -12,7 +12,7 @@ from encoders.notebook_html import table_html
 from encoders.survey import Plan
 from encoders.survey.decimals import parse_amount
 from encoders.text_table import format_table
-from ldp_aggregator.results.bound_text import factor_at_most
+from ldp_aggregator.findings.bounds import factor_at_most
 from ldp_aggregator.results.card import escape_markdown
 from ldp_aggregator.results.statements import describe_beliefs
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from encoders.survey.plan_checks import SILO
-from ldp_aggregator.results.bound_text import factor_at_most
+from ldp_aggregator.findings.bounds import factor_at_most
 
 SILOS = "silos"
 """The entry of a privacy statement about silos, if people reported too."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
+from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
 
 BELIEFS = (0.01, 0.1, 0.5)
 """Beliefs of a reader before a report, for examples of what it changes at most."""

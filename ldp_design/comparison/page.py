@@ -8,8 +8,8 @@ from functools import cache
 from jinja2 import Template
 from markupsafe import Markup
 
-from ldp_aggregator.results.page.environment import load_template
-from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.render.html import load_template
+from ldp_aggregator.render.text_table import PlainTable
 from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
 from ldp_design.comparison.people import NoiseLevels
 from ldp_design.comparison.picture import draw_level_swatch, draw_picture, draw_swatch

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Template
 
 from encoders import __version__
-from ldp_aggregator.results.page.environment import load_template
+from ldp_aggregator.render.html import load_template
 from ldp_design.dossier.asked import build_declarations, build_questions, title_of
 from ldp_design.dossier.audit import build_audit, build_audit_detail
 from ldp_design.dossier.checklist import list_missing_facts

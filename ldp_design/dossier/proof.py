@@ -7,7 +7,7 @@ from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.results.bound_text import factor_at_most
+from ldp_aggregator.findings.bounds import factor_at_most
 from ldp_aggregator.results.statements import describe_privacy
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.source import SURVEYS, DossierSource

@@ -13,7 +13,7 @@ from jinja2 import Template
 
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
-from ldp_aggregator.results.page.environment import load_template
+from ldp_aggregator.render.html import load_template
 from ldp_design.authoring.silo_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.asked import build_declarations, build_table, missing_entries
 from ldp_design.dossier.audit_file import displayable_name

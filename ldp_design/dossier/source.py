@@ -12,7 +12,7 @@ from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_files import read_survey_text
-from ldp_aggregator.results.bound_text import percent_at_most
+from ldp_aggregator.findings.bounds import percent_at_most
 from ldp_aggregator.results.statements import update_belief
 from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
 from ldp_design.sizing.assumptions import make_rare_shares

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ldp_aggregator.results.page.plain_table import PlainTable
+from ldp_aggregator.render.text_table import PlainTable
 
 
 class Basis(StrEnum):

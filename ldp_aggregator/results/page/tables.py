@@ -11,14 +11,14 @@ from markupsafe import Markup
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds
-from ldp_aggregator.results.page.charts import (
+from ldp_aggregator.render.interval import (
     Axis,
     Mark,
     choose_positive_axis,
     choose_share_axis,
     draw_mark,
 )
-from ldp_aggregator.results.page.numbers import (
+from ldp_aggregator.render.numbers import (
     UNKNOWN,
     Format,
     choose_number_format,

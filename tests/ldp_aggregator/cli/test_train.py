@@ -19,7 +19,7 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.export.onnx import to_onnx
-from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total

@@ -10,7 +10,7 @@ from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, Total

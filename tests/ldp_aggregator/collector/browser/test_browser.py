@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ldp_aggregator.collector.dashboard.data import silo_progress_document
-from ldp_aggregator.results.csv_file import dump_csv
+from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total

@@ -1,4 +1,4 @@
-"""A table of texts on the results page or in the dossier, see templates/text_table.html."""
+"""A table of texts on any page, see templates/text_table.html."""
 
 from __future__ import annotations
 

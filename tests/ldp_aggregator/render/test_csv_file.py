@@ -10,7 +10,7 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.results.csv_file import dump_csv, escape_formula
+from ldp_aggregator.render.csv_file import dump_csv, escape_formula
 from ldp_aggregator.results.table import COLUMNS, build_table
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.test_table import simulate

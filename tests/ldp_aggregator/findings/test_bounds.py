@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ldp_aggregator.results.bound_text import factor_at_most, percent_at_most
+from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Values of findings: numbers and names that state how they are written for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
+
+_MAX_NAMED = 8
+
+
+class Count(int):
+    """A number of reports, people or rows: 12,345."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}"
+
+
+class Share(float):
+    """A share: 53.9%, without a negative zero."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:.1f}%"
+
+
+class RoundShare(float):
+    """A share that is a round number: 50%."""
+
+    def __str__(self) -> str:
+        return f"{float(self):.0%}"
+
+
+class ShareAtMost(float):
+    """An upper bound on a probability, rounded up; see :func:`percent_at_most`."""
+
+    def __str__(self) -> str:
+        return percent_at_most(float(self))
+
+
+class FactorAtMost(float):
+    """An upper bound on a factor, rounded up; see :func:`factor_at_most`."""
+
+    def __str__(self) -> str:
+        return factor_at_most(float(self))
+
+
+class Number(float):
+    """A number with at most four digits."""
+
+    def __str__(self) -> str:
+        return f"{float(self):.4g}" if math.isfinite(self) else "unknown"
+
+
+class Names(tuple[str, ...]):
+    """Names, of which the first eight are written."""
+
+    __slots__ = ()
+
+    def __new__(cls, names: Iterable[str]) -> Names:
+        """Take any iterable of names."""
+        return super().__new__(cls, tuple(names))
+
+    def __str__(self) -> str:
+        more = f" and {len(self) - _MAX_NAMED} more" if len(self) > _MAX_NAMED else ""
+        return ", ".join(self[:_MAX_NAMED]) + more

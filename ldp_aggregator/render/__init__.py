@@ -1,0 +1,1 @@
+"""Layout of pages, cards and tables for the terminal: no statements, and no thresholds."""

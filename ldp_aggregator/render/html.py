@@ -1,0 +1,61 @@
+"""Loads the templates of pages, which share one document, one style and one look of findings and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from itertools import cycle
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.values import Names
+
+_SHARED = "ldp_aggregator.render"
+
+
+@cache
+def load_template(package: str, name: str, style: str = "") -> Template:
+    """Return a template, which escapes all texts, writes findings as HTML, and has the variable `style`.
+
+    Parameters
+    ----------
+    package : str
+        The package with the folder `templates`; a file that it lacks is taken from the shared ones.
+    name : str
+        The file of the template.
+    style : str, optional
+        A file of the folder with more rules, which follow those that all pages share.
+    """
+    loader = ChoiceLoader([PackageLoader(package), PackageLoader(_SHARED)])
+    environment = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: write_finding(value) if isinstance(value, Finding) else value,
+    )
+    rules = [files(_SHARED).joinpath("style.css").read_text(encoding="utf-8")]
+    rules += [loader.get_source(environment, style)[0]] if style else []
+    environment.globals["style"] = Markup("\n".join(rules))  # noqa: S704 - files of this project
+    return environment.get_template(name)
+
+
+def write_finding(finding: Finding) -> Markup:
+    """Return a finding as HTML: names are isolated, since they may be in a right-to-left script."""
+    tags = cycle((Markup("<code>"), Markup("</code>")))
+    return Markup(finding.fill(_write_value, lambda words: "".join(_write_words(words, tags))))  # noqa: S704 - escaped
+
+
+def _write_value(value: object) -> str:
+    is_name = isinstance(value, str | Names) and not isinstance(value, Markup)
+    return Markup("<bdi>{}</bdi>").format(str(value)) if is_name else escape(str(value))
+
+
+def _write_words(words: str, tags: Iterator[Markup]) -> Iterator[Markup]:
+    """Yield words of a text file, in which a backtick begins or ends code."""
+    for place, part in enumerate(words.split("`")):
+        yield (next(tags) if place else Markup("")) + escape(part)

@@ -88,6 +88,6 @@ class Finding:
         written = [write_words(parts[0])]
         for name, words in zip(parts[1::2], parts[2::2], strict=True):
             value = self.values[name]
-            is_finding = isinstance(value, Finding)
-            written += [value.fill(write, write_words) if is_finding else write(value), write_words(words)]
+            written.append(value.fill(write, write_words) if isinstance(value, Finding) else write(value))
+            written.append(write_words(words))
         return "".join(written)

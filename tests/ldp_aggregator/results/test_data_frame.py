@@ -60,9 +60,7 @@ def test_without_pandas_the_error_names_the_extra_that_installs_it(monkeypatch: 
 
 def test_the_table_is_built_and_written_without_pandas_and_scikit_learn() -> None:
     # scikit-learn itself imports pandas where it is installed
-    modules = ("table", "csv_file", "terminal_tables", "data_frame")
-    code = (
-        f"import sys, {', '.join(f'ldp_aggregator.results.{name}' for name in modules)}; print(*sys.modules)"
-    )
+    modules = ("results.table", "render.csv_file", "results.terminal_tables", "results.data_frame")
+    code = f"import sys, {', '.join(f'ldp_aggregator.{name}' for name in modules)}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pandas", "sklearn"} & set(run.stdout.split())

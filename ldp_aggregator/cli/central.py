@@ -35,7 +35,6 @@ from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.model_document import parse_content
-from ldp_aggregator.render.csv_file import dump_csv
 
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
 _REPEATED = (
@@ -181,7 +180,7 @@ def train(
         write_atomically(output, model)
         if csv_file:
             content = read_central_content(parse_content(model, str(output)), str(output))
-            write_atomically(csv_file, dump_csv(build_central_table(content)).encode())
+            write_atomically(csv_file, dump_table(build_central_table(content)).encode())
     if all(entry.request != training.request for entry in ledger.entries):
         click.echo(_REPEATED, err=True)
     written = f"{output} and {csv_file}" if csv_file else output

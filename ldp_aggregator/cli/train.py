@@ -24,8 +24,7 @@ from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
-from ldp_aggregator.render.csv_file import dump_csv
-from ldp_aggregator.results.table import build_table
+from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
 
@@ -155,7 +154,7 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, e
 
         save_onnx(onnx_file, load_model(model))
     if csv_file:
-        write_atomically(csv_file, dump_csv(build_table(estimates.as_dict())).encode())
+        write_atomically(csv_file, dump_table(build_table(estimates.as_dict())).encode())
 
 
 def _print_summary(

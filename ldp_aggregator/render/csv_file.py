@@ -1,13 +1,11 @@
-"""Writes the table of estimates as CSV that a spreadsheet opens without running formulas."""
+"""Writes tables as CSV that a spreadsheet opens without running formulas."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-
-from ldp_aggregator.results.table import COLUMNS, Row
 
 _SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
 """First characters that make a cell a formula: =, +, -, @ (in full width too)."""
@@ -16,16 +14,16 @@ _CELL_START = re.compile(rf"^(?=[{_SIGNS}'\t\r\n])|(?<=[;\t\r\n])(?=[{_SIGNS}'])
 """Where a cell may begin as a formula, also if the file is read with semicolons or tabs between the cells."""
 
 
-def dump_csv(rows: Iterable[Row]) -> str:
-    """Return the table as CSV with a header line.
+def dump_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Return a table as CSV with a header line.
 
     Doubles have all their digits, unknown cells are empty, and marks are `true` or `false`. Names that a
     spreadsheet may take for a formula get an apostrophe in front, see :func:`escape_formula`.
     """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_format_cell(row[name]) for name in COLUMNS] for row in rows)  # type: ignore[literal-required]
+    writer.writerow(columns)
+    writer.writerows([_format_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue()
 
 

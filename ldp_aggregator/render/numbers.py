@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-
-from ldp_aggregator.results.table import Row
+from collections.abc import Callable, Mapping
+from typing import Any
 
 UNKNOWN = "unknown"
 """Shown where the reports do not exclude any value."""
@@ -49,7 +48,7 @@ def format_plain(number: float) -> str:
     return f"{number:,.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:,.6g}"
 
 
-def is_known(row: Row, bounds: tuple[float, float]) -> bool:
+def is_known(row: Mapping[str, Any], bounds: tuple[float, float]) -> bool:
     """Return whether a row's single interval excludes any possible value."""
     if row["estimate"] is None or row["low"] is None or row["high"] is None:
         return False

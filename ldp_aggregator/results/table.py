@@ -7,13 +7,14 @@ describes its columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.render.csv_file import dump_csv
 
 COUNT = "count"
 CLASS_PRIOR = "P(class)"
@@ -84,6 +85,11 @@ def build_table(estimates: Json) -> list[Row]:
         else:
             rows += _build_conditional_rows(feature, classes)
     return rows
+
+
+def dump_table(rows: Iterable[Row]) -> str:
+    """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
+    return dump_csv(COLUMNS, rows)  # type: ignore[arg-type]  # a TypedDict is a mapping
 
 
 def count_people(estimates: Json) -> int:

@@ -18,9 +18,9 @@ from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
-from ldp_aggregator.results.central_card import CENTRAL_LIMITS, UNVALIDATED, CentralDescription
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results.central_card import CENTRAL_LIMITS, UNVALIDATED, CentralDescription
 from ldp_aggregator.results.page.tables import build_feature_tables, build_prior_table
 
 _MAX_NODES = 31

@@ -9,9 +9,9 @@ from typing import Any
 from ldp_aggregator.estimation.poisoning.outcome import CheckOutcome, summarise_checks
 from ldp_aggregator.estimation.validation_result import GAIN_RANGE
 from ldp_aggregator.models.privacy_statement import list_questions
-from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.render.numbers import UNKNOWN, format_percent
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.silo_text import describe_silo_privacy
 from ldp_aggregator.results.statements import (
     PRIVACY_LIMITS,

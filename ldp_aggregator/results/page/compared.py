@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.results.survey_results import SurveyResults
 
 

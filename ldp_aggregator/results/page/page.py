@@ -7,9 +7,9 @@ from functools import cache
 from jinja2 import Template
 
 from ldp_aggregator.models.central_file import CentralModelFile
+from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results.comparison import compare_surveys
 from ldp_aggregator.results.page.central_view import build_central_view
-from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.page.view import build_view
 from ldp_aggregator.results.survey_results import SurveyResults

@@ -9,8 +9,8 @@ from typing import Any
 from encoders.survey import Label
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
-from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.render.numbers import format_percent, is_known
+from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.silo_text import SILO_ERRORS, describe_silo_data, describe_silo_influence
 from ldp_aggregator.results.statements import SIMULATED_ORIGIN, update_belief
 from ldp_aggregator.results.survey_results import SurveyResults

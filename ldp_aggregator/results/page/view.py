@@ -15,9 +15,11 @@ from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import format_relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.models.privacy_statement import VALIDATIONS
+from ldp_aggregator.render.interval import Axis, Mark, draw_mark
+from ldp_aggregator.render.numbers import UNKNOWN, format_percent, format_plain
+from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.comparison import Comparison
-from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.results.page.checks import (
     build_poisoning,
     build_privacy,
@@ -25,8 +27,6 @@ from ldp_aggregator.results.page.checks import (
     format_epsilon,
 )
 from ldp_aggregator.results.page.compared import build_comparison
-from ldp_aggregator.render.numbers import UNKNOWN, format_percent, format_plain
-from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.page.summary import (
     describe_rejections,
     describe_silos,

@@ -19,8 +19,7 @@ from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.export.onnx import to_onnx
-from ldp_aggregator.render.csv_file import dump_csv
-from ldp_aggregator.results.table import build_table
+from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.support.surveys import TEA
@@ -129,7 +128,7 @@ def test_all_estimates_are_written_as_a_table_too(
     assert result.exit_code == 0, result.stderr
     assert result.stdout.endswith(f"wrote {tmp_path / 'model.json'} and {tmp_path / 'table.csv'}\n")
     rows = build_table(load_model(tmp_path / "model.json").estimates_)
-    assert (tmp_path / "table.csv").read_text() == dump_csv(rows)
+    assert (tmp_path / "table.csv").read_text() == dump_table(rows)
     assert (tmp_path / "table.csv").stat().st_mode & 0o777 == 0o600
     black = next(row for row in rows if row["value"] == "black")
     assert re.search(rf"^  black +\*? +{black['estimate']:.3f} \+- ", result.stdout, re.MULTILINE)

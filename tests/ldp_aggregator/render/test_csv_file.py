@@ -10,15 +10,15 @@ import pytest
 
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.render.csv_file import dump_csv, escape_formula
-from ldp_aggregator.results.table import COLUMNS, build_table
+from ldp_aggregator.render.csv_file import escape_formula
+from ldp_aggregator.results.table import COLUMNS, build_table, dump_table
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.test_table import simulate
 
 
 def test_csv_restores_every_row_exactly() -> None:
     rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
-    read = list(csv.DictReader(StringIO(dump_csv(rows))))
+    read = list(csv.DictReader(StringIO(dump_table(rows))))
     assert tuple(read[0]) == COLUMNS
     for row, cells in zip(rows, read, strict=True):
         for name, value in row.items():
@@ -32,7 +32,7 @@ def test_csv_restores_every_row_exactly() -> None:
 
 def test_pandas_reads_numbers_marks_and_unknown_cells() -> None:
     rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
-    frame = pd.read_csv(StringIO(dump_csv(rows)))
+    frame = pd.read_csv(StringIO(dump_table(rows)))
     assert list(frame.columns) == list(COLUMNS)
     assert frame["estimate"].dtype == float
     assert frame["distinguishable"].dtype == bool
@@ -87,7 +87,7 @@ values = ["@yes", "-no"]
 values = ["=HYPERLINK(1)", "b"]
 """
     plan = read_survey(survey).compile()
-    text = dump_csv(build_table(estimate_snapshot(Snapshot(plan, {}, {})).as_dict()))
+    text = dump_table(build_table(estimate_snapshot(Snapshot(plan, {}, {})).as_dict()))
     cells = {cell for record in csv.reader(StringIO(text)) for cell in record}
     assert {"'=label", "'@yes", "'-no", "'+feature", "'=HYPERLINK(1)"} <= cells
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]

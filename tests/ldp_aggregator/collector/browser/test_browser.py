@@ -18,8 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ldp_aggregator.collector.dashboard.data import silo_progress_document
-from ldp_aggregator.render.csv_file import dump_csv
-from ldp_aggregator.results.table import build_table
+from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
@@ -164,7 +163,7 @@ def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address
     assert started.value.suggested_filename == "clinic-estimates.csv"
     started.value.save_as(tmp_path / "table.csv")
     rows = build_table(api(site, "surveys/clinic/estimates"))
-    assert (tmp_path / "table.csv").read_text("utf-8") == dump_csv(rows)
+    assert (tmp_path / "table.csv").read_text("utf-8") == dump_table(rows)
     assert [url for url in seen.asked if url.endswith("/v1/surveys/clinic/estimates.csv")]
     assert not any(TOKEN in url for url in seen.asked)
     expect(seen.page.locator("#status")).to_have_text("The table of estimates was downloaded.")

@@ -35,6 +35,7 @@ from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.model_document import parse_content
+from ldp_aggregator.results.table import dump_table
 
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
 _REPEATED = (

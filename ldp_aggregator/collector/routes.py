@@ -158,7 +158,7 @@ def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per class and estimated quantity."""
     require_operator(service())
     from ldp_aggregator.estimation import estimate_snapshot  # late, as above
-        from ldp_aggregator.results.table import build_table, dump_table
+    from ldp_aggregator.results.table import build_table, dump_table
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
     text = dump_table(build_table(estimate_snapshot(snapshot).as_dict()))

@@ -52,4 +52,4 @@ def is_known(row: Mapping[str, Any], bounds: tuple[float, float]) -> bool:
     """Return whether a row's single interval excludes any possible value."""
     if row["estimate"] is None or row["low"] is None or row["high"] is None:
         return False
-    return row["low"] > bounds[0] or row["high"] < bounds[1]
+    return bool(row["low"] > bounds[0] or row["high"] < bounds[1])

@@ -89,7 +89,7 @@ def build_table(estimates: Json) -> list[Row]:
 
 def dump_table(rows: Iterable[Row]) -> str:
     """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
-    return dump_csv(COLUMNS, rows)  # type: ignore[arg-type]  # a TypedDict is a mapping
+    return dump_csv(COLUMNS, rows)
 
 
 def count_people(estimates: Json) -> int:

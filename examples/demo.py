@@ -176,12 +176,12 @@ def run(name: str, *arguments: str) -> None:
 # -- the comparison -----------------------------------------------------------------------------
 
 
-def show_estimates(estimates: dict, plan: Plan, people: Sequence[Person]) -> None:
+def show_estimates(estimates: Estimates, plan: Plan, people: Sequence[Person]) -> None:
     """Print each conditional's 95% confidence interval and its true value for the same people."""
     codes, labels = encode(plan, people)
     held = shown = 0
     print(" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values))
-    for index, feature in enumerate(estimates["features"]):
+    for index, feature in enumerate(estimates.features):
         for code, value in enumerate(feature["values"]):
             cells = []
             for label in range(len(plan.label.values)):

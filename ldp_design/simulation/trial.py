@@ -163,7 +163,9 @@ def _train_with_rows(
     from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
 
     features = frozenset(range(len(snapshot.plan.features)))
-    used = ValidationResult.from_snapshot(validation).selected_features if validation else features
+    used = features
+    if validation:
+        used = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
     estimates = estimate_parameters(snapshot, estimator, validation)
     unlabelled = UnlabelledRows(rows.codes[rows.split.unlabelled], features)
     fit = fit_to_rows(snapshot, estimates.prior, estimates.conditionals, unlabelled, used)

@@ -13,6 +13,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import forecast_margins
+from ldp_aggregator.findings.features import find_feature_warning, find_warnings
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
@@ -45,7 +46,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
                 _list_features(plan, estimates, document["features"]), estimates.features, strict=True
             )
         ],
-        "warnings": document["warnings"],
+        "warnings": list(map(str, find_warnings(estimates))),
     }
 
 
@@ -74,9 +75,9 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
             "message_bytes": plan.message_bytes,
             "count_error": sqrt(messages * mechanism.noise_variance),
             "safe_messages": mechanism.safe_messages,
-            "counted_rows": document["silos"]["rows"],
+            "counted_rows": estimates.silos.rows if estimates.silos else 0,
         },
-        "warnings": document["warnings"],
+        "warnings": list(map(str, find_warnings(estimates))),
     }
 
 
@@ -99,7 +100,8 @@ def _list_features(
 ) -> list[dict[str, Any]]:
     shown_features = []
     for feature, estimate, entry in zip(plan.features, estimates.features, entries, strict=True):
-        shown = _visible_entries(entry) | {"warning": estimate.warning}
+        warning = find_feature_warning(estimate)
+        shown = _visible_entries(entry) | {"warning": str(warning) if warning else None}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         shown_features.append(shown)

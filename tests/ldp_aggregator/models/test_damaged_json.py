@@ -22,7 +22,7 @@ from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
-from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
+from ldp_aggregator.privacy_statement import build_privacy_statement, read_audit
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.cli.survey import main
 from ldp_design.rounds.narrow_toml import write_narrowed_round

@@ -17,7 +17,7 @@ import pytest
 from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
-from ldp_aggregator.models.privacy_statement import AuditError
+from ldp_aggregator.privacy_statement import AuditError
 from ldp_aggregator.results.statements import update_belief
 from ldp_design.dossier.asked import NOT_STATED
 from ldp_design.dossier.checklist import list_missing_facts

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan
-from ldp_aggregator.models.privacy_statement import (
+from ldp_aggregator.privacy_statement import (
     AuditError,
     build_privacy_statement,
     compute_shuffled_epsilon,

@@ -1,4 +1,4 @@
-"""Builds what the page of a curator's model shows: its promise, and what the model learnt."""
+"""The sections of the page of a curator's model: its promise, and what the model learnt."""
 
 from __future__ import annotations
 
@@ -16,61 +16,63 @@ from ldp_aggregator.central.losses import choose_loss
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.findings.curator import find_promise
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.rules import UNKNOWN_SHARE
+from ldp_aggregator.findings.values import RoundShare
+from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
+from ldp_aggregator.render.document import Part, Section, Terms
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.results.central_card import CENTRAL_LIMITS, UNVALIDATED, CentralDescription
-from ldp_aggregator.results.page.tables import build_feature_tables, build_prior_table
+from ldp_aggregator.results.central_card import (
+    build_central_citation,
+    build_central_limits,
+    build_facts_table,
+    build_promise,
+    list_central_facts,
+)
+from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table
+from ldp_aggregator.results.sections import make_section
 
 _MAX_NODES = 31
-_NOTES = {
-    "nb": "The model predicts with these shares. They are estimates from noisy counts, moved towards each "
-    "other where the noise is large. Features that are not listed do not change a prediction.",
-    "linear": "The score of a class is the sum of the numbers in its column, one for each feature of a row. "
-    "The class with the greatest score is predicted. A number has a score between those at its bounds.",
-    "tree": "A row starts at node 1 and follows the answers. The end of a path has the probability of each "
-    "class.",
-}
 
 
-def build_central_view(model: CentralModelFile) -> dict[str, Any]:
-    """Return the variables of the template."""
-    plan, privacy = model.plan, model.privacy
+def find_central_lead(model: CentralModelFile) -> list[Finding]:
+    """Return the first paragraph of the page."""
+    return find_promise(model.privacy)[:1]
+
+
+def list_central_sections(model: CentralModelFile) -> list[Section]:
+    """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
+    plan, privacy, note = model.plan, model.privacy, TEXTS.find(f"curator-model.{model.learner}")
     selected = model.model.selected if isinstance(model.model, Conditionals) else None
-    description = CentralDescription(
-        plan=plan, classes=plan.label.values, learner=model.learner, privacy=privacy, selected=selected
-    )
-    return {
-        "survey": plan.id,
-        "title": plan.texts.about.get("title") if plan.texts else None,
-        "digest": plan.digest,
-        "label": plan.label.name,
-        "facts": PlainTable(
-            caption="The model", head=("Property", "Value"), rows=list(description.list_facts().items())
-        ),
-        "privacy": list(description.describe_privacy()),
-        "steps": PlainTable(
-            caption="What each step of the training spent, rounded up",
-            head=("Step", "Epsilon", "Delta"),
-            rows=description.list_steps(),
-            numeric={1, 2},
-        ),
-        **_build_estimates(model),
-        "note": _NOTES[model.learner],
-        "tables": list(_build_tables(model)),
-        "unvalidated": UNVALIDATED,
-        "limits": CENTRAL_LIMITS,
-        "citation": description.cite(),
-    }
+    facts = list_central_facts(plan, plan.label.values, model.learner, privacy, selected)
+    learnt: list[Part] = [note, *_build_tables(model), TEXTS.find("curator-model.not-validated")]
+    return [
+        make_section("model", [build_facts_table(facts)]),
+        build_promise(privacy),
+        *_build_estimates(model),
+        make_section("learnt", learnt, label=plan.label.name),
+        build_central_limits(),
+        build_central_citation(plan, privacy),
+    ]
 
 
-def _build_estimates(model: CentralModelFile) -> dict[str, Any]:
-    """Return the tables with intervals: of the classes, and of each feature. Only Naive Bayes has them."""
+def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
+    """Yield the section with intervals, of the classes and of each feature. Only Naive Bayes has them."""
     if not isinstance(model.model, Conditionals):
-        return {"prior": None, "features": {}}
+        return
     rows = build_central_table(model)
-    return {"prior": build_prior_table(rows), "features": build_feature_tables(rows, model.plan)}
+    values = {"people": False, "silos": False, "curator": True, "unknown_share": RoundShare(UNKNOWN_SHARE)}
+    reading = [each for each in TEXTS.section("reading", values) if each.id != "reading.differ"]
+    tables = build_feature_tables(rows, model.plan)
+    sections = [
+        Section(id=f"feature-{place}", heading=name, parts=parts)
+        for place, (name, parts) in enumerate(tables.items(), 1)
+    ]
+    yield make_section("estimates", [build_prior_table(rows), *sections, Terms(reading)])
 
 
 def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:

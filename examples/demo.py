@@ -142,8 +142,7 @@ def save_picture(url: str, path: str) -> None:
         page.goto(url.partition("/v1/")[0])
         page.locator("#token").fill(os.environ["LDP_OPERATOR_TOKEN"])
         page.keyboard.press("Enter")
-        page.locator("canvas").first.wait_for()
-        page.wait_for_timeout(1000)  # charts are animated
+        page.locator("#cards article").first.wait_for()
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=path)
         browser.close()

@@ -57,7 +57,7 @@ LAYERS = {
         {"cli", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task"},
+        {"arrays", "atomic_file", "background_task", "render"},
         {"rows", "stores"},
         {"snapshot_entries", "snapshot_plans"},
         {"snapshot"},

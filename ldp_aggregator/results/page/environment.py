@@ -21,7 +21,8 @@ def load_template(package: str, name: str, style: str = "") -> Template:
     style : str, optional
         A file of the folder with more rules, which follow those that all pages share.
     """
-    loader = ChoiceLoader([PackageLoader(package), PackageLoader(_SHARED)])
+    loaders = PackageLoader(package), PackageLoader(_SHARED), PackageLoader("ldp_aggregator", "render")
+    loader = ChoiceLoader(loaders)
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

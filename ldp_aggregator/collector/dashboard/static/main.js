@@ -176,7 +176,8 @@ function show(now) {
   byId("figures").hidden = false;
   counts.show(now, before);
   showSilos(now);
-  showEstimates(now, before === null);
+  // Estimates change only if reports arrive; without them, a selection of text stays.
+  if (now.reports !== before?.reports) showEstimates(now, before === null);
   state.shown = now;
   announce(now, before);
 }

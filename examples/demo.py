@@ -138,7 +138,7 @@ def save_picture(url: str, path: str) -> None:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
-        page = browser.new_page(viewport={"width": 1100, "height": 1500})
+        page = browser.new_page(viewport={"width": 1100, "height": 1900})
         page.goto(url.partition("/v1/")[0])
         page.locator("#token").fill(os.environ["LDP_OPERATOR_TOKEN"])
         page.keyboard.press("Enter")

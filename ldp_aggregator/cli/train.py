@@ -137,8 +137,7 @@ def main(
             save_model(output, snapshot, estimates, audit, classifier)
             _write_further(onnx_file, csv_file, output, estimates)
         finally:  # the summary is printed even if a file cannot be written
-            results = _collect_results(snapshot, estimates, audit, classifier)
-            click.echo(format_summary(results))
+            click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
@@ -207,9 +209,8 @@ def estimate_snapshot(
 
     # 4. If there was a validation round: features that it does not select become uninformative.
     validated = _estimate_validation(snapshot, validation, poisoning)
-    if validated and validated.validation_result:
-        selected = validated.validation_result.find_selected(plan.features)
-        conditionals = mask_unselected_features(conditionals, prior.smoothed, selected)
+    if validated:
+        conditionals = mask_unselected_features(conditionals, prior.smoothed, _find_selected(plan, validated))
 
     # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
@@ -234,6 +235,11 @@ def estimate_snapshot(
         validation=validated,
         silos=SiloSummary.from_estimates(own, raw),
     )
+
+
+def _find_selected(plan: Plan | SiloPlan, validated: Estimates) -> frozenset[int]:
+    assert validated.validation_result is not None
+    return validated.validation_result.find_selected(plan.features)
 
 
 def _estimate_validation(

@@ -8,24 +8,22 @@ of single features do not show this; a validation round does.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from encoders.errors import SurveyError
-from encoders.survey import Feature, Plan, Survey
+from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
-from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.json_form import read_count, read_texts, reading, require
-from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
@@ -36,6 +34,13 @@ GAIN_BOUNDS = (-1.0, 1.0)
 """The possible range of a gain in accuracy."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
+
+
+class _Named(Protocol):
+    """A feature, or its result."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class ValidationResult:
         """Names of the features that the model keeps: all validated ones, or the selected top-k set."""
         return self.features if self.selected is None else self.features[: self.top_k[self.selected]]
 
-    def find_selected(self, features: Sequence[Feature | FeatureResult | NumberResult]) -> frozenset[int]:
+    def find_selected(self, features: Iterable[_Named]) -> frozenset[int]:
         """Return the indices of the selected features among these."""
         names = set(self.selected_features)
         return frozenset(index for index, each in enumerate(features) if each.name in names)

@@ -131,13 +131,10 @@ class Visit:
         return self
 
     def cells(self, caption: str) -> list[list[str]]:
-        """Return the body of a table, with plain instead of no-break spaces."""
-        read = (
-            "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.replaceAll('\\u00a0', ' ')))"
-        )
-        found: list[list[str]] = self.page.locator(
-            f"table:has(caption:text-is('{caption}')) tbody tr"
-        ).evaluate_all(read)
+        """Return the body of the table whose caption contains a text."""
+        read = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+        rows = self.page.locator(f"table:has(caption:has-text('{caption}')) tbody tr")
+        found: list[list[str]] = rows.evaluate_all(read)
         return found
 
 

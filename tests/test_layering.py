@@ -331,3 +331,8 @@ def test_the_base_install_is_msgpack_alone() -> None:
 
 def test_every_package_has_a_marker_of_its_types() -> None:
     assert all((ROOT / package / "py.typed").is_file() for package in MAY_IMPORT)
+
+
+@pytest.mark.parametrize("folder", [*MAY_IMPORT, "benchmarks", "examples"])
+def test_only_tools_import_from_tests(folder: str) -> None:
+    assert not [path for path in modules_of(folder) if "tests" in map(top, every_dependency(path))]

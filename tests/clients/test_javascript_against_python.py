@@ -21,14 +21,15 @@ from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_document import parse_plan_fields
 from tests.support.javascript import serve_adapter
-from tests.vectors import adapter
-from tests.vectors.check_port import HERE, asker
+from tools.vectors import adapter
+from tools.vectors.check_port import VECTORS, asker
 
 pytestmark = pytest.mark.slow
 
 CASES_PER_SEED = 400
 DOCUMENTS = [
-    json.loads(path.read_text("utf-8")) for path in [*sorted(HERE.glob("good-*.json")), HERE / "tokens.json"]
+    json.loads(path.read_text("utf-8"))
+    for path in [*sorted(VECTORS.glob("good-*.json")), VECTORS / "tokens.json"]
 ]
 PLAN_VALUES = [
     *(None, True, False, 0, 1, 2, -1, 3, 1 << 53, [], {}, [0], ["a"]),

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
-from tests.support.endurance.client import browser_kills
 from tests.support.servers import wait_for
 from tests.support.web_client import REPORT, START, Site, call, open_client, serve_site
+from tools.endurance.client import browser_kills
 
 pytestmark = pytest.mark.slow
 

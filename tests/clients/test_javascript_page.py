@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.vectors.check_port import cases_of, outcome_of, vector_files
+from tools.vectors.check_port import cases_of, outcome_of, vector_files
 
 pytestmark = pytest.mark.slow
 

@@ -20,13 +20,13 @@ from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, read_survey
 from tests.support.javascript import run_node
-from tests.vectors import common
-from tests.vectors.adapter import value_of
-from tests.vectors.check_port import HERE
+from tools.vectors import common
+from tools.vectors.adapter import value_of
+from tools.vectors.check_port import VECTORS
 
 pytestmark = pytest.mark.slow
 
-FILES = [*sorted(HERE.glob("good-*.json")), HERE / "tokens.json"]
+FILES = [*sorted(VECTORS.glob("good-*.json")), VECTORS / "tokens.json"]
 MAX_LISTED = 16
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ldp_client.sending.sender import EXIT_SECONDS
-from tests.support.endurance.client import exits, kills, network_faults, silo_kills
 from tests.support.faulty_proxy import FAULTS
+from tools.endurance.client import exits, kills, network_faults, silo_kills
 
 pytestmark = pytest.mark.slow
 

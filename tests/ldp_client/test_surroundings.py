@@ -18,9 +18,9 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
-from tests.support.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
 from tests.support.faulty_proxy import Proxy, faulty
 from tests.support.servers import wait_for
+from tools.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
 
 NAMES = ("sleep", "diet", "sport")
 

@@ -19,10 +19,10 @@ from encoders.report import MAX_MESSAGE_BYTES, unpack
 from ldp_client import Client, State
 from ldp_silo import Epoch, Silo, SiloJournal, ledger
 from tests.ldp_silo.conftest import WriteRows, draw_rows
-from tests.support.endurance.client import silo_kills
-from tests.support.endurance.client.kills import Place, spread_places
 from tests.support.servers import TOKEN, collector, free_port, inherited_environment
 from tests.support.silo_surveys import WARDS, read_silo_survey
+from tools.endurance.client import silo_kills
+from tools.endurance.client.kills import Place, spread_places
 
 pytestmark = pytest.mark.slow
 
@@ -220,7 +220,7 @@ def test_a_killed_silo_has_the_former_id_or_the_new_one(
     url, rows, before = server.url("mixed-up"), write_rows(50), server.totals("mixed-up")
     used, *spare = server.tokens("mixed-up", 7)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.endurance.client.silo_kills"])
+    context.set_forkserver_preload(["tools.endurance.client.silo_kills"])
 
     def report(journal: Path, token: str, fatal: Place | None = None) -> list[Place]:
         """Report in a process that is killed at a line; return the lines that ran."""

@@ -24,7 +24,7 @@ from encoders.survey import invitation, questions, validation_round
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
-from tests.vectors import adapter, check_port
+from tools.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
 VALUES, ROWS, PLANS, TOKENS, FORMS = (
@@ -58,12 +58,12 @@ def empty_plan_cache() -> Iterator[None]:
 def test_this_client_passes_as_two_programs_that_need_no_installation() -> None:
     # as a porter runs them: two scripts, the checker without the project and its dependencies (-I -S)
     with subprocess.Popen(
-        [sys.executable, HERE / "adapter.py", "--port", "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, adapter.__file__, "--port", "0"], stdout=subprocess.PIPE, text=True
     ) as served:
         assert served.stdout is not None
         url = served.stdout.readline().strip()
         run = subprocess.run(
-            [sys.executable, "-I", "-S", HERE / "check_port.py", url], capture_output=True, text=True
+            [sys.executable, "-I", "-S", check_port.__file__, url], capture_output=True, text=True
         )
         served.terminate()
     assert run.returncode == 0, run.stdout + run.stderr

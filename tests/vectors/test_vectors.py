@@ -20,9 +20,9 @@ from encoders.report import pack, unpack
 from encoders.survey import Plan
 from ldp_client import make_report
 from tests.support import reference
-from tests.vectors import adapter, generate
-from tests.vectors.adapter import value_of as read_value
-from tests.vectors.check_port import cases_of, outcome_of
+from tools.vectors import adapter, generate
+from tools.vectors.adapter import value_of as read_value
+from tools.vectors.check_port import cases_of, outcome_of
 
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))

@@ -12,7 +12,7 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.display_texts import display_texts
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
-from tests.vectors.texts import displayed
+from tools.vectors.texts import displayed
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors" / "good-texts.json"
 

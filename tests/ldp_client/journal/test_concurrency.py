@@ -163,7 +163,7 @@ def _report_many(path: Path, count: int, results: multiprocessing.Queue[list[boo
 
 @pytest.mark.slow
 def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path: Path) -> None:
-    # tests/support/endurance does it with 8 processes and 1,000 surveys
+    # tools/endurance does it with 8 processes and 1,000 surveys
     processes, count = 4, 25
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[list[bool]] = context.Queue()

@@ -63,7 +63,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield url
 
 
-def test_a_model_learns_what_devices_report(store: str, tmp_path: Path) -> None:
+def test_a_model_learns_what_devices_report(store, tmp_path):
     run = run_program if store.startswith("sqlite") else command  # a process is slow: once is enough
     (tmp_path / "survey.toml").write_text(SURVEY)
     with collector([tmp_path / "survey.toml"], store, workers=3) as (base, _):

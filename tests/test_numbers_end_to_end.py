@@ -65,12 +65,12 @@ def draw_person(rng: random.Random) -> tuple[dict[str, object], str]:
 
 
 @pytest.mark.parametrize("numeric", ["auto", "onebit", "sign-vector"])
-def test_the_model_has_the_means_and_classes_of_the_people(numeric: str, tmp_path: Path) -> None:
+def test_the_model_has_the_means_and_classes_of_the_people(numeric, tmp_path):
     store = f"sqlite:///{tmp_path}/ldp.db"
     check_model(numeric, store, tmp_path)
 
 
-def test_redis_counts_numbers(tmp_path: Path) -> None:
+def test_redis_counts_numbers(tmp_path):
     with redis_server(tmp_path) as store:
         check_model("laplace", store, tmp_path)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -63,7 +62,7 @@ def answer_survey(url: str, draw: DrawPerson, rng: random.Random, noise: FastStr
     return plan
 
 
-def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_both(tmp_path: Path) -> None:
+def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_both(tmp_path):
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT)
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(1), FastStream(7)
@@ -105,9 +104,7 @@ def draw_person_with_shoes(rng: random.Random) -> tuple[dict[str, object], str]:
     return row | {f"shoe{number}": rng.gauss(40, 4) for number in range(SHOES)}, tired
 
 
-def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_train_the_model(
-    tmp_path: Path,
-) -> None:
+def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_train_the_model(tmp_path):
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT.replace("epsilon = 4", "epsilon = 0.8") + "".join(map(SHOE.format, range(SHOES))))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(13), FastStream(13)
@@ -169,7 +166,7 @@ def draw_person_with_echoes(rng: random.Random) -> tuple[dict[str, object], str]
     return {"related": related, **{f"echo{number}": echo for number in range(ECHOES)}}, tired
 
 
-def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path: Path) -> None:
+def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path):
     survey, second = tmp_path / "tea.toml", tmp_path / "validation.toml"
     survey.write_text(TEA + "".join(map(ECHO.format, range(ECHOES))))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(5), FastStream(5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +33,7 @@ def let_people_report(url: str, count: int, seed: int) -> None:
         assert post_reports(url, b"".join(reports[start : start + BATCH]))["recorded"] == BATCH
 
 
-def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path) -> None:
+def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY)
     rows, truth = draw_people(2000, 2)
     (tmp_path / "rows.csv").write_text(to_csv(rows))
@@ -75,7 +74,7 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path)
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
 
 
-def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path: Path) -> None:
+def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path):
     survey, store = tmp_path / "survey.toml", f"sqlite:///{tmp_path}/ldp.db"
     survey.write_text(SURVEY)
     (tmp_path / "rows.csv").write_text(to_csv(draw_people(500, 2)[0]))

@@ -47,7 +47,7 @@ ROW_VALUES = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(seed: int) -> None:
+def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(seed):
     rnd = random.Random(seed)
     outcomes: Counter[str] = Counter()
     with serve_adapter() as url:

@@ -59,7 +59,7 @@ def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
+def test_a_preview_states_what_the_python_client_computes(file):
     compare_previews(file)
 
 
@@ -79,7 +79,7 @@ range = [0, 0.001]
 """
 
 
-def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path: Path) -> None:
+def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path):
     # 100000.5 is halfway between two texts of six digits; the square of an eighth of its range, of four
     plan = read_survey(NUMBERS).compile()
     sizes = [

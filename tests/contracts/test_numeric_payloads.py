@@ -28,7 +28,7 @@ from tests.support.numeric_mechanisms import (
 
 @every_name
 @every_moment
-def test_every_payload_of_a_device_passes_the_check(name: str, low: int) -> None:
+def test_every_payload_of_a_device_passes_the_check(name, low):
     for form, epsilon in itertools.product(forms(name, low, (2, 3, 8, 64, 65)), ("0.1", "8")):
         mechanism = made(name, form, epsilon)
         values = values_of(form, 4, 6)[:40]
@@ -38,7 +38,7 @@ def test_every_payload_of_a_device_passes_the_check(name: str, low: int) -> None
 
 
 @every_name
-def test_a_payload_of_another_length_is_refused(name: str) -> None:
+def test_a_payload_of_another_length_is_refused(name):
     for form in forms(name, -1, (2, 8, 130)):
         mechanism = made(name, form)
         payload = perturbed(mechanism, values_of(form, 1, 1)[0], bytes(mechanism.random_bytes))
@@ -60,16 +60,14 @@ def test_a_payload_of_another_length_is_refused(name: str) -> None:
         ("sign", NumericDomain(3, (True,)), "0.5", 512),
     ],
 )
-def test_payload_passes_the_check_if_and_only_if_some_value_can_give_it(
-    name: str, form: NumericDomain, epsilon: str, count: int
-) -> None:
+def test_payload_passes_the_check_if_and_only_if_some_value_can_give_it(name, form, epsilon, count):
     assert sum(1 for _ in every_payload(made(name, form, epsilon))) == count
 
 
-def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
+def test_a_piecewise_cell_beyond_the_last_line_is_refused():
     for form in (NumericDomain(2), NumericDomain(3, (True,), 0)):
         mechanism = made("piecewise", form)
-        cells = form.slots * (129 + 2 * int(mechanism.parameters["reach"]))  # type: ignore[call-overload]
+        cells = form.slots * (129 + 2 * int(mechanism.parameters["reach"]))
         mechanism.check((cells - 1).to_bytes(2, "little"))
         for cell in (cells, 0xFFFF):
             with pytest.raises(ReportError, match="no piecewise device sends this"):
@@ -78,9 +76,9 @@ def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
-def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) -> None:
+def test_a_slot_one_step_beyond_the_clamp_is_refused(name, epsilon):
     mechanism = made(name, NumericDomain(2, (True,)), epsilon)
-    size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
+    size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])
     for slot, sign in itertools.product(range(4), (-1, 1)):
         vector = np.zeros(4, "<i2")
         vector[slot] = sign * size
@@ -92,7 +90,7 @@ def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) ->
 
 @every_name
 @every_moment
-def test_many_payloads_are_checked_like_each(name: str, low: int) -> None:
+def test_many_payloads_are_checked_like_each(name, low):
     rng = np.random.default_rng(1)
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
@@ -117,7 +115,7 @@ def accepted(mechanism: NumericMechanism, payload: np.ndarray) -> bool:
 
 @every_name
 @every_moment
-def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> None:
+def test_a_tally_is_the_sum_of_what_each_payload_adds(name, low):
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
         values = values_of(form, 4, 8)[:120]
@@ -137,7 +135,7 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
 
 @every_name
 @every_moment
-def test_a_contribution_is_the_tally_of_one_payload(name: str, low: int) -> None:
+def test_a_contribution_is_the_tally_of_one_payload(name, low):
     for form in forms(name, low, (2, 3, 10)):
         mechanism = made(name, form)
         values = [each if mechanism.multivariate else each[0] for each in values_of(form, 3, 8)]

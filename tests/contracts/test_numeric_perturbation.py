@@ -40,7 +40,7 @@ def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: byt
 
 @every_name
 @every_moment
-def test_perturb_follows_the_wire_format(name: str, low: int) -> None:
+def test_perturb_follows_the_wire_format(name, low):
     for form in forms(name, low, (2, 3, 10) if is_laplace(name) else (2, 3, 10, 130)):
         mechanism = made(name, form)
         size, stream = mechanism.random_bytes, FastStream(form.labels)
@@ -51,7 +51,7 @@ def test_perturb_follows_the_wire_format(name: str, low: int) -> None:
 
 @every_name
 @every_epsilon
-def test_perturb_follows_the_wire_format_at_every_epsilon(name: str, epsilon: str) -> None:
+def test_perturb_follows_the_wire_format_at_every_epsilon(name, epsilon):
     form, stream = NumericDomain(3, (True,) * (2 if name == "laplace" else 1)), FastStream(1)
     mechanism = made(name, form, epsilon)
     for values in values_of(form, 20, 3):
@@ -61,7 +61,7 @@ def test_perturb_follows_the_wire_format_at_every_epsilon(name: str, epsilon: st
 
 @every_name
 @every_moment
-def test_a_population_is_bit_equal_to_its_devices(name: str, low: int) -> None:
+def test_a_population_is_bit_equal_to_its_devices(name, low):
     for form in forms(name, low, (2, 3, 8, 65, 130)):
         mechanism = made(name, form)
         values = values_of(form, 12, 9)[:100]
@@ -77,7 +77,7 @@ def test_a_population_is_bit_equal_to_its_devices(name: str, low: int) -> None:
 
 @every_name
 @every_moment
-def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name: str, low: int) -> None:
+def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name, low):
     form = NumericDomain(3, (True,), low)
     mechanism = made(name, form, "8")
     values = [each[0] for each in values_of(form, 4, 2)]
@@ -91,7 +91,7 @@ def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name: str
 
 
 @every_name
-def test_empty_population_gives_no_payloads(name: str) -> None:
+def test_empty_population_gives_no_payloads(name):
     mechanism = made(name, NumericDomain(3, (True,)))
     none = np.empty((0, 1) if mechanism.multivariate else 0, dtype=np.int64)
     payloads = mechanism.perturb_many(none, GivenBytes(b""))
@@ -100,7 +100,7 @@ def test_empty_population_gives_no_payloads(name: str) -> None:
 
 
 @every_name
-def test_a_value_may_be_a_numpy_integer(name: str) -> None:
+def test_a_value_may_be_a_numpy_integer(name):
     # Numpy's truth values add up as truths, and its integers overflow: neither may reach the arithmetic.
     form = NumericDomain(70, (True,))
     mechanism = made(name, form)
@@ -108,7 +108,7 @@ def test_a_value_may_be_a_numpy_integer(name: str) -> None:
         value = code * 70 + label
         for seed in range(5):
             data = FastStream(seed).take(mechanism.random_bytes)
-            of_numpy = perturbed(mechanism, (np.int64(value),), data)  # type: ignore[arg-type]
+            of_numpy = perturbed(mechanism, (np.int64(value),), data)
             assert of_numpy == perturbed(mechanism, (value,), data)
 
 
@@ -125,7 +125,7 @@ class Counting:
 
 @every_name
 @every_moment
-def test_lengths_depend_on_nothing_but_the_form(name: str, low: int) -> None:
+def test_lengths_depend_on_nothing_but_the_form(name, low):
     for form in forms(name, low, (2, 3, 64, 65)):
         mechanism, rng = made(name, form), Counting()
         for values in values_of(form, 0, 1)[:24]:
@@ -153,7 +153,7 @@ def coin_of(mechanism: NumericMechanism, code: int) -> int:
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
-def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name: str, low: int) -> None:
+def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name, low):
     mechanism = made(name, NumericDomain(2, (True,), low))
     for code in codes_of(False, low, 20, 2):
         turn = coin_of(mechanism, code)
@@ -161,12 +161,12 @@ def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name: str, low:
             data = bytes(mechanism.random_bytes - 8) + draw.to_bytes(8, "little")
             assert perturbed(mechanism, (code * 2,), data)[0] & 1 == bit
     assert coin_of(mechanism, GRID) == WORD // 2
-    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])  # type: ignore[call-overload]
+    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])
 
 
 @every_name
 @every_moment
-def test_frequencies_of_reports_agree_with_their_likelihood(name: str, low: int) -> None:
+def test_frequencies_of_reports_agree_with_their_likelihood(name, low):
     """Chi-square of 15,000 reports, for four values; each is beyond its bound by chance once in 1e7."""
     form, n = NumericDomain(2, (True,), low), 15_000
     mechanism = made(name, form, "2")
@@ -177,7 +177,7 @@ def test_frequencies_of_reports_agree_with_their_likelihood(name: str, low: int)
         if is_laplace(name):  # the own slot's law; the others are at their first output, whatever it is
             slot = number % 2 + 2 * (code == MISSING)
             seen = payloads.view("<i2")[:, slot].astype(np.int64)
-            size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
+            size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])
             outputs = np.arange(-size, size + 1)
             counts = np.bincount(seen + size, minlength=len(outputs))
             vectors = np.zeros((len(outputs), form.slots), "<i2")

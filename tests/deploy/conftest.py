@@ -34,7 +34,7 @@ def services() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def unit() -> configparser.SectionProxy:
     parser = configparser.RawConfigParser(strict=False, delimiters="=")
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read(DEPLOY / "ldp-collector.service")
     return parser["Service"]
 

@@ -69,7 +69,7 @@ def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         transport: FakeTransport, survey: object = plan, granted: bool = True, **options: object
     ) -> Client:
         options = {"journal": tmp_path / "journal.db", "spread": 0, **options}
-        made.append(Client(survey, URL, transport=transport, **options))  # type: ignore[arg-type]
+        made.append(Client(survey, URL, transport=transport, **options))
         if granted:
             made[-1].grant()
         return made[-1]

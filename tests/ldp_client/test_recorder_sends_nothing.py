@@ -100,7 +100,7 @@ def application(tmp_path: Path, listener: socket.socket) -> Application:
     return Application(tmp_path, listener)
 
 
-def test_the_watch_sees_an_application_that_sends(application: Application, listener: socket.socket) -> None:
+def test_the_watch_sees_an_application_that_sends(application, listener):
     application.run(
         """
         import app, ldp_client
@@ -117,9 +117,7 @@ def test_the_watch_sees_an_application_that_sends(application: Application, list
     assert "socket.connect" in application.events.read_text()
 
 
-def test_tests_with_the_recorder_connect_to_nothing(
-    application: Application, listener: socket.socket
-) -> None:
+def test_tests_with_the_recorder_connect_to_nothing(application, listener):
     output = application.run(
         """
         import asyncio
@@ -186,8 +184,8 @@ def test_tests_with_the_recorder_connect_to_nothing(
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_report_that_a_test_leaves_in_a_journal_of_the_application_is_never_sent(
-    application: Application, listener: socket.socket, exists: bool
-) -> None:
+    application, listener, exists
+):
     journal = Journal(application.folder / "explicit.db")
     if exists:
         journal.grant(read_survey(SLEEP).compile(), application.url)

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 import ldp_client
-from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import BEHAVIOURS, Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
@@ -28,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"
 
 
-def test_an_application_s_report_is_recorded_once(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_an_application_s_report_is_recorded_once(ldp_recorder, plan):
     ldp_recorder.serve(plan)
     client = ldp_client.configure(HOST)
     client.grant()
@@ -43,9 +42,7 @@ def test_an_application_s_report_is_recorded_once(ldp_recorder: Recorder, plan: 
     assert len(ldp_recorder.bodies) == 1
 
 
-def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan
-) -> None:
+def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(tmp_path, monkeypatch, plan):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
     with pytest.MonkeyPatch.context() as patch, recording(tmp_path, patch) as recorder:
         with Client(recorder.serve(plan)) as client:
@@ -55,7 +52,7 @@ def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(
     assert os.environ["LDP_REHEARSAL"] == "1"
 
 
-def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_each_test_starts_with_a_new_journal(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     with ldp_client.Client(url) as client:
         assert client.status().state is State.NO_CONSENT
@@ -65,7 +62,7 @@ def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan)
     assert ldp_client.Client("https://elsewhere.example/v1/surveys/diet").grant().state is State.UNAVAILABLE
 
 
-def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder, plan):
     with Client("https://collector.example/v1/surveys/sleep-2027") as client:
         receipt = client.grant()
         assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "unknown-survey")
@@ -74,9 +71,7 @@ def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder: Record
         assert client.grant().why == "ldp_recorder serves sleep, not sleep-2027"
 
 
-def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
-    ldp_recorder: Recorder, plan: Plan
-) -> None:
+def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     body = ldp_client.make_report(plan, ROW, "no")
     responses = [
@@ -90,7 +85,7 @@ def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
     assert len(ldp_recorder.reports) == 1
 
 
-def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder, plan):
     for name in ("sleep", "diet", "sport"):
         client = ldp_client.Client(ldp_recorder.serve(replace(plan, id=name, family=name)))
         client.grant()
@@ -191,9 +186,7 @@ def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
 
 
 @pytest.mark.slow
-def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
-    run_tests: RunTests, collector: Collector, tmp_path: Path
-) -> None:
+def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(run_tests, collector, tmp_path):
     result = run_tests("""
         import asyncio, os
         import ldp_client, pytest
@@ -240,9 +233,7 @@ def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
 
 
 @pytest.mark.slow
-def test_the_example_of_the_documentation_passes(
-    run_tests: RunTests, collector: Collector, tmp_path: Path
-) -> None:
+def test_the_example_of_the_documentation_passes(run_tests, collector, tmp_path):
     page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
     [example] = re.findall(r"```python\n(# app\.py\n.*?)```", page, re.DOTALL)
     _, *parts = re.split(r"^# (\w+\.py)\n", example, flags=re.MULTILINE)
@@ -277,9 +268,7 @@ def test_the_example_of_the_documentation_passes(
         ("slow", 0.3, State.QUEUED, "no-answer-yet"),
     ],
 )
-def test_recorder_responds_like_a_collector_in_trouble(
-    ldp_recorder: Recorder, plan: Plan, behaviour: str, seconds: float, state: State, reason: str
-) -> None:
+def test_recorder_responds_like_a_collector_in_trouble(ldp_recorder, plan, behaviour, seconds, state, reason):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond(behaviour, seconds=60)
@@ -291,12 +280,12 @@ def test_recorder_responds_like_a_collector_in_trouble(
     assert (receipt.state, receipt.reason) == (state, reason)
 
 
-def test_every_behaviour_is_in_the_documentation() -> None:
+def test_every_behaviour_is_in_the_documentation():
     page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
     assert sorted(re.findall(r'^\| `"([a-z-]+)"', page, re.MULTILINE)) == sorted(BEHAVIOURS)
 
 
-def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         for behaviour in ("busy", "plan-changed"):
@@ -310,7 +299,7 @@ def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder: Recorder, pl
     assert len(set(ldp_recorder.bodies)) == 1
 
 
-def test_busy_collector_asks_for_a_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_busy_collector_asks_for_a_pause(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("busy", retry_after=60)
@@ -322,7 +311,7 @@ def test_busy_collector_asks_for_a_pause(ldp_recorder: Recorder, plan: Plan) -> 
         assert len(ldp_recorder.reports) == 1  # forgets the pause
 
 
-def test_closed_collector_serves_no_plan(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_closed_collector_serves_no_plan(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("closed")
     receipt = Client(url).grant()
@@ -330,9 +319,7 @@ def test_closed_collector_serves_no_plan(ldp_recorder: Recorder, plan: Plan) -> 
 
 
 @pytest.mark.parametrize("family", ["", "changed"])
-def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own(
-    ldp_recorder: Recorder, plan: Plan, family: str
-) -> None:
+def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own(ldp_recorder, plan, family):
     plan = replace(plan, family=family)
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("plan-changed")
@@ -346,7 +333,7 @@ def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own
     assert report.plan_digest != plan.digest_bytes
 
 
-def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("slow", seconds=0.2)
@@ -356,16 +343,14 @@ def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder: Recorder
         assert time.monotonic() - start > 0.1
 
 
-def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(
-    ldp_recorder: Recorder, plan: Plan
-) -> None:
+def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("slow", seconds=10)
     with pytest.raises(TransportError, match="slow"):
         ldp_recorder.request("GET", url, None, 0.05)
 
 
-def test_next_behaviour_ends_a_slow_response(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_next_behaviour_ends_a_slow_response(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("slow", seconds=1000)
@@ -375,14 +360,12 @@ def test_next_behaviour_ends_a_slow_response(ldp_recorder: Recorder, plan: Plan)
         assert client.flush().state is State.SENT
 
 
-def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder: Recorder) -> None:
+def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder):
     with pytest.raises(ValueError, match=r"no behaviour 'shut': choose one of normal, busy, closed"):
         ldp_recorder.respond("shut")
 
 
-def test_a_request_that_would_reach_the_network_fails_the_test(
-    run_tests: RunTests, collector: Collector
-) -> None:
+def test_a_request_that_would_reach_the_network_fails_the_test(run_tests, collector):
     result = run_tests("""
         import app, ldp_client, pytest
         from ldp_client.testing import UnrecordedRequestError
@@ -399,9 +382,7 @@ def test_a_request_that_would_reach_the_network_fails_the_test(
     assert collector.requests == []
 
 
-def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(plan, tmp_path, monkeypatch):
     attempts = list[str]()
 
     def refuse(
@@ -429,7 +410,7 @@ def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(
         assert (own.outcomes, len(Journal().entries())) == ({State.QUEUED: 1}, 1)
 
 
-def test_report_queued_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_path: Path) -> None:
+def test_report_queued_in_an_explicit_journal_is_not_recorded(plan, tmp_path):
     with Client(
         plan, URL, journal=tmp_path / "own.db", transport=FakeTransport(TransportError("no network"))
     ) as one:
@@ -444,9 +425,7 @@ def test_report_queued_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_pa
     later.close()
 
 
-def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     own = ldp_client.configure(plan, url=URL, journal=tmp_path / "own.db", transport=FakeTransport(RECORDED))
     with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch):
@@ -455,7 +434,7 @@ def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
     own.close()
 
 
-def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder, plan):
     client = ldp_client.Client(ldp_recorder.serve(plan), spread=0)
     client.grant()
     ldp_recorder.offline = True
@@ -465,9 +444,7 @@ def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder: Recor
     assert len(ldp_recorder.reports) == 1
 
 
-def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(plan, tmp_path, monkeypatch):
     made: list[Client] = []
     for number in range(2):
         with pytest.MonkeyPatch.context() as patch, recording(tmp_path / str(number), patch) as recorder:
@@ -480,7 +457,7 @@ def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
     made[0].close()
 
 
-def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder, plan):
     transport = FakeTransport(RECORDED)
     with Client(plan, URL, transport=transport, spread=0) as one:
         one.grant()
@@ -490,7 +467,7 @@ def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, p
     assert ldp_recorder.bodies == []
 
 
-def test_a_client_forgets_the_plan_that_it_loaded_during_a_test(plan: Plan, tmp_path: Path) -> None:
+def test_a_client_forgets_the_plan_that_it_loaded_during_a_test(plan, tmp_path):
     collector = Recorder()
     collector.serve(plan)
     client = Client(HOST, journal=tmp_path / "own.db", transport=collector)

@@ -66,7 +66,7 @@ def silo(plan: SiloPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bui
         transport: FakeTransport | None = None, survey: object = plan, granted: bool = True, **options: object
     ) -> Silo:
         options = {"journal": tmp_path / "ward.journal", **options}
-        made = Silo(survey, URL, transport=transport or FakeTransport(RECORDED), **options)  # type: ignore[arg-type]
+        made = Silo(survey, URL, transport=transport or FakeTransport(RECORDED), **options)
         if granted:
             made.grant()
         return made

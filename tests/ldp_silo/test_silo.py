@@ -14,11 +14,10 @@ import pytest
 
 from encoders.report import unpack
 from encoders.survey.invitation import format_token
-from encoders.survey.silo_plan import SiloPlan
 from ldp_client import ConsentError, Journal, PlanError, Response, State, TransportError
 from ldp_silo import Silo, SiloJournal, count_rows
 from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, Build, WriteRows, draw_rows
+from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 from tests.support.surveys import SLEEP
 
@@ -27,7 +26,7 @@ REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 NOT_ENROLLED = Response(403, b'{"reason":"not-enrolled","retryable":false}')
 
 
-def test_a_report_is_recorded_and_sent(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_a_report_is_recorded_and_sent(silo, plan, write_rows):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     receipt = ward.report(write_rows(50))
@@ -41,7 +40,7 @@ def test_a_report_is_recorded_and_sent(silo: Build, plan: SiloPlan, write_rows: 
     assert (epoch.name, epoch.rows, float(epoch.epsilon), epoch.message) == ("1", 50, 1, body)
 
 
-def test_nothing_is_sent_without_consent(silo: Build, write_rows: WriteRows) -> None:
+def test_nothing_is_sent_without_consent(silo, write_rows):
     transport = FakeTransport(RECORDED)
     ward = silo(transport, granted=False)
     assert ward.status().state is State.NO_CONSENT
@@ -53,7 +52,7 @@ def test_nothing_is_sent_without_consent(silo: Build, write_rows: WriteRows) -> 
     assert not ward.epochs()
 
 
-def test_rows_that_do_not_fit_spend_and_send_nothing(silo: Build, write_rows: WriteRows) -> None:
+def test_rows_that_do_not_fit_spend_and_send_nothing(silo, write_rows):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     rows = draw_rows(5)
@@ -67,7 +66,7 @@ def test_rows_that_do_not_fit_spend_and_send_nothing(silo: Build, write_rows: Wr
     assert ward.report(write_rows(5)).state is State.SENT  # the corrected file
 
 
-def test_every_attempt_sends_the_same_bytes(silo: Build, write_rows: WriteRows) -> None:
+def test_every_attempt_sends_the_same_bytes(silo, write_rows):
     transport = FakeTransport(DOWN)
     path = write_rows(50)
     first = silo(transport).report(path, timeout=0.05)
@@ -81,7 +80,7 @@ def test_every_attempt_sends_the_same_bytes(silo: Build, write_rows: WriteRows) 
     assert len(set(transport.bodies)) == 1
 
 
-def test_an_epoch_that_was_counted_is_not_sent_again(silo: Build, write_rows: WriteRows) -> None:
+def test_an_epoch_that_was_counted_is_not_sent_again(silo, write_rows):
     transport = FakeTransport(RECORDED)
     path = write_rows(50)
     ward = silo(transport)
@@ -91,7 +90,7 @@ def test_an_epoch_that_was_counted_is_not_sent_again(silo: Build, write_rows: Wr
     assert len(transport.requests) == 1
 
 
-def test_an_epoch_with_another_file_is_refused(silo: Build, write_rows: WriteRows) -> None:
+def test_an_epoch_with_another_file_is_refused(silo, write_rows):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     ward.report(write_rows(50))
@@ -100,7 +99,7 @@ def test_an_epoch_with_another_file_is_refused(silo: Build, write_rows: WriteRow
     assert len(transport.requests) == 1
 
 
-def test_a_refused_message_is_final(silo: Build, write_rows: WriteRows) -> None:
+def test_a_refused_message_is_final(silo, write_rows):
     transport = FakeTransport(REFUSED)
     path = write_rows(50)
     ward = silo(transport)
@@ -110,23 +109,21 @@ def test_a_refused_message_is_final(silo: Build, write_rows: WriteRows) -> None:
     assert len(transport.requests) == 1
 
 
-def test_a_failure_that_somebody_must_correct_ends_the_wait(silo: Build, write_rows: WriteRows) -> None:
+def test_a_failure_that_somebody_must_correct_ends_the_wait(silo, write_rows):
     transport = FakeTransport(NOT_ENROLLED)
     receipt = silo(transport).report(write_rows(50), timeout=60)
     assert (receipt.state, receipt.reason) == (State.QUEUED, "not-enrolled")
     assert len(transport.requests) == 1
 
 
-def test_a_pause_that_the_collector_requests_is_kept(silo: Build, write_rows: WriteRows) -> None:
+def test_a_pause_that_the_collector_requests_is_kept(silo, write_rows):
     transport = FakeTransport(Response(429, b'{"reason":"too-many-requests"}', 3600), RECORDED)
     ward = silo(transport)
     assert ward.report(write_rows(50), timeout=1).reason == "too-many-requests"
     assert ward.flush().state is State.SENT
 
 
-def test_a_closed_survey_expires_a_message_after_a_day(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_survey_expires_a_message_after_a_day(silo, write_rows, monkeypatch):
     transport = FakeTransport(CLOSED)
     ward = silo(transport)
     monkeypatch.setattr("ldp_silo.sending.time.time", lambda: 1000.0)
@@ -138,9 +135,7 @@ def test_a_closed_survey_expires_a_message_after_a_day(
     assert ward.flush().state is State.EXPIRED
 
 
-def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(
-    silo: Build, write_rows: WriteRows
-) -> None:
+def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(silo, write_rows):
     transport = FakeTransport(DOWN)
     path = write_rows(50)
     ward = silo(transport)
@@ -154,9 +149,7 @@ def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(
     assert len(transport.requests) == 1
 
 
-def test_no_message_of_another_process_outlives_a_withdrawal(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_message_of_another_process_outlives_a_withdrawal(silo, write_rows, monkeypatch):
     ward, other, path = silo(), silo(FakeTransport(DOWN)), write_rows(50)
     transaction = SiloJournal._transaction
 
@@ -172,9 +165,7 @@ def test_no_message_of_another_process_outlives_a_withdrawal(
     assert not ward.epochs()
 
 
-def test_a_message_is_made_by_one_of_two_processes(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_is_made_by_one_of_two_processes(silo, write_rows, monkeypatch):
     transport, path = FakeTransport(RECORDED), write_rows(50)
     ward, other = silo(transport), silo(transport)
     count = count_rows.count_rows
@@ -182,14 +173,14 @@ def test_a_message_is_made_by_one_of_two_processes(
     def count_meanwhile(*arguments: object) -> object:
         monkeypatch.undo()
         assert other.report(path).state is State.SENT
-        return count(*arguments)  # type: ignore[arg-type]
+        return count(*arguments)
 
     monkeypatch.setattr("ldp_silo.epoch_reports.count_rows", count_meanwhile)
     assert ward.report(path).state is State.ALREADY_REPORTED
     assert len(transport.requests) == 1
 
 
-def test_another_plan_of_the_survey_is_refused(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_another_plan_of_the_survey_is_refused(silo, plan, write_rows):
     silo()
     larger = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 2.0")).compile()
     receipt = silo(survey=larger, granted=False).report(write_rows(5))
@@ -199,14 +190,14 @@ def test_another_plan_of_the_survey_is_refused(silo: Build, plan: SiloPlan, writ
     assert silo(digest=plan.digest).status().state is State.READY
 
 
-def test_epsilon_above_the_limit_is_refused(silo: Build, write_rows: WriteRows) -> None:
+def test_epsilon_above_the_limit_is_refused(silo, write_rows):
     assert silo(max_epsilon=0.5, granted=False).grant().reason == "epsilon-above-cap"
     receipt = silo(max_total_epsilon=0.5).report(write_rows(5))
     assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
     assert not silo().epochs()
 
 
-def test_the_plan_is_fetched_once_and_pinned(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_the_plan_is_fetched_once_and_pinned(silo, plan, write_rows):
     transport = FakeTransport(Response(200, plan.json), RECORDED)
     silo(transport, survey=URL)
     path = write_rows(5)
@@ -214,7 +205,7 @@ def test_the_plan_is_fetched_once_and_pinned(silo: Build, plan: SiloPlan, write_
     assert [method for method, _, _ in transport.requests] == ["GET", "POST"]
 
 
-def test_a_survey_of_people_is_refused(silo: Build, tmp_path: Path) -> None:
+def test_a_survey_of_people_is_refused(silo, tmp_path):
     file = tmp_path / "survey.toml"
     file.write_text(SLEEP)
     receipt = silo(survey=file, granted=False).grant()
@@ -222,12 +213,12 @@ def test_a_survey_of_people_is_refused(silo: Build, tmp_path: Path) -> None:
     assert "answered by people" in receipt.why
 
 
-def test_a_journal_is_readable_only_by_its_owner(silo: Build, tmp_path: Path) -> None:
+def test_a_journal_is_readable_only_by_its_owner(silo, tmp_path):
     silo()
     assert (tmp_path / "ward.journal").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_journal_holds_no_row_and_no_exact_count(silo: Build, write_rows: WriteRows) -> None:
+def test_the_journal_holds_no_row_and_no_exact_count(silo, write_rows):
     rows = [[f"person-{place}", *row] for place, row in enumerate(draw_rows(50))]
     ward = silo()
     ward.report(write_rows(rows, ["id", *HEADER]), person="id")
@@ -236,9 +227,7 @@ def test_the_journal_holds_no_row_and_no_exact_count(silo: Build, write_rows: Wr
     assert not any(row[4].encode() in data for row in rows)
 
 
-def test_client_off_stops_a_silo_and_do_not_track_does_not(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_off_stops_a_silo_and_do_not_track_does_not(silo, write_rows, monkeypatch):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     monkeypatch.setenv("LDP_CLIENT_OFF", "1")
@@ -249,9 +238,7 @@ def test_client_off_stops_a_silo_and_do_not_track_does_not(
     assert ward.report(write_rows(5)).state is State.SENT
 
 
-def test_a_rehearsal_checks_the_rows_and_keeps_nothing(
-    silo: Build, write_rows: WriteRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_checks_the_rows_and_keeps_nothing(silo, write_rows, tmp_path, monkeypatch):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
@@ -269,7 +256,7 @@ def test_a_rehearsal_checks_the_rows_and_keeps_nothing(
     assert len(transport.requests) == 1
 
 
-def test_a_preview_sends_and_records_nothing(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_a_preview_sends_and_records_nothing(silo, plan, write_rows):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     preview = ward.preview(write_rows(50))
@@ -285,15 +272,15 @@ def test_a_preview_sends_and_records_nothing(silo: Build, plan: SiloPlan, write_
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "soon"])
-def test_a_timeout_is_a_number_of_seconds(silo: Build, write_rows: WriteRows, timeout: object) -> None:
+def test_a_timeout_is_a_number_of_seconds(silo, write_rows, timeout):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
-    assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"  # type: ignore[arg-type]
-    assert ward.flush(timeout).reason == "bad-option"  # type: ignore[arg-type]
+    assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"
+    assert ward.flush(timeout).reason == "bad-option"
     assert not transport.requests
 
 
-def test_a_message_waits_while_the_consent_is_withdrawn(silo: Build, write_rows: WriteRows) -> None:
+def test_a_message_waits_while_the_consent_is_withdrawn(silo, write_rows):
     transport = FakeTransport(DOWN)
     ward = silo(transport)
     ward.report(write_rows(5), timeout=0)
@@ -308,7 +295,7 @@ def test_a_message_waits_while_the_consent_is_withdrawn(silo: Build, write_rows:
 # -- by invitation ---------------------------------------------------------------------------
 
 
-def test_each_message_needs_a_token_of_its_own(silo: Build, write_rows: WriteRows) -> None:
+def test_each_message_needs_a_token_of_its_own(silo, write_rows):
     plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
     first, second = (format_token(plan, bytes(2) + bytes([place]) * 14) for place in (1, 2))
     transport = FakeTransport(RECORDED)
@@ -329,9 +316,7 @@ def test_each_message_needs_a_token_of_its_own(silo: Build, write_rows: WriteRow
 # -- a disk that fails -----------------------------------------------------------------------
 
 
-def test_a_full_disk_sends_and_records_nothing(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_sends_and_records_nothing(silo, write_rows, monkeypatch):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     create = SiloJournal._create_tables
@@ -357,7 +342,7 @@ def test_a_full_disk_sends_and_records_nothing(
 @pytest.mark.skipif(
     os.name == "nt" or os.geteuid() == 0, reason="needs a user for whom files can be read-only"
 )
-def test_a_read_only_journal_sends_nothing(silo: Build, write_rows: WriteRows, tmp_path: Path) -> None:
+def test_a_read_only_journal_sends_nothing(silo, write_rows, tmp_path):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     (tmp_path / "ward.journal").chmod(0o400)
@@ -369,9 +354,7 @@ def test_a_read_only_journal_sends_nothing(silo: Build, write_rows: WriteRows, t
     assert not transport.requests
 
 
-def test_a_journal_that_cannot_be_written_sends_nothing(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_cannot_be_written_sends_nothing(silo, write_rows, monkeypatch):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     ward.journal.read_key()
@@ -386,7 +369,7 @@ def test_a_journal_that_cannot_be_written_sends_nothing(
     assert not transport.requests
 
 
-def test_a_damaged_journal_stops_all_reports(silo: Build, write_rows: WriteRows, tmp_path: Path) -> None:
+def test_a_damaged_journal_stops_all_reports(silo, write_rows, tmp_path):
     transport = FakeTransport(RECORDED)
     ward = silo(transport)
     (tmp_path / "ward.journal").write_bytes(b"damaged" * 1000)
@@ -395,7 +378,7 @@ def test_a_damaged_journal_stops_all_reports(silo: Build, write_rows: WriteRows,
     assert not transport.requests
 
 
-def test_errors_are_raised_by_a_strict_silo(silo: Build, write_rows: WriteRows) -> None:
+def test_errors_are_raised_by_a_strict_silo(silo, write_rows):
     with pytest.raises(ConsentError):
         silo(granted=False, strict=True).report(write_rows(5))
     with pytest.raises(TransportError):
@@ -421,9 +404,7 @@ print(*sorted(loaded & {"numpy", "click", "ldp_aggregator", "scipy"}))
 
 
 @pytest.mark.slow
-def test_a_silo_needs_the_standard_library_and_msgpack_alone(
-    plan: SiloPlan, write_rows: WriteRows, tmp_path: Path
-) -> None:
+def test_a_silo_needs_the_standard_library_and_msgpack_alone(plan, write_rows, tmp_path):
     (tmp_path / "plan.json").write_bytes(plan.json)
     arguments = [str(tmp_path / "plan.json"), str(write_rows(3000)), str(tmp_path / "journal")]
     command = [sys.executable, "-c", WITHOUT_NUMPY, *arguments]

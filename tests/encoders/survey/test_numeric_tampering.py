@@ -224,7 +224,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_plan_is_refused_at_once(name: str) -> None:
+def test_a_hostile_plan_is_refused_at_once(name):
     numeric, change = HOSTILE[name]
     changed = document(PLANS[numeric])
     change(changed)
@@ -236,7 +236,7 @@ def test_a_hostile_plan_is_refused_at_once(name: str) -> None:
     assert time.process_time() - start < 1
 
 
-def test_many_inputs_are_refused_at_once() -> None:
+def test_many_inputs_are_refused_at_once():
     changed = document(PLANS["sign"])
     age = changed["projection"]["inputs"][0]
     changed["projection"]["inputs"] += [{**age, "name": f"i{number}"} for number in range(9_000)]
@@ -273,7 +273,7 @@ FREE = {
 
 
 @pytest.mark.parametrize("numeric", ["sign", "onebit"])
-def test_no_entry_can_be_changed_unnoticed(numeric: str) -> None:
+def test_no_entry_can_be_changed_unnoticed(numeric):
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
     plan, free = PLANS[numeric], set()
     for path, value in leaves_of(document(plan)):
@@ -282,7 +282,7 @@ def test_no_entry_can_be_changed_unnoticed(numeric: str) -> None:
     assert free == FREE | ({("features", "*", "missing")} if numeric == "onebit" else set())
 
 
-def test_no_question_about_several_numbers_can_be_changed_unnoticed() -> None:
+def test_no_question_about_several_numbers_can_be_changed_unnoticed():
     plan, free = PLANS["laplace"], set()
     for path, value in leaves_of({"questions": document(plan)["questions"]}):
         free |= changes_accepted(plan, path, value, STRANGE[::3])
@@ -296,7 +296,7 @@ def changes_accepted(plan: Plan, path: Path, value: Any, strange: tuple[Any, ...
     return set() if accepted is None else {starred(path)}
 
 
-def test_no_entry_can_be_added_or_left_out() -> None:
+def test_no_entry_can_be_added_or_left_out():
     plan = PLANS["sign"]
     for path, node in objects_of(document(plan)):
         for place in accepted_without(plan, path, node):
@@ -334,7 +334,7 @@ SPENDING: dict[str, Callable[[Document], None]] = {
 
 
 @pytest.mark.parametrize("numeric", SPENDING)
-def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(numeric: str) -> None:
+def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(numeric):
     with pytest.raises(PrivacyError, match="more than epsilon"):
         Plan.from_json(forged(PLANS[numeric], SPENDING[numeric]))
     assert Plan.from_json(forged(PLANS[numeric], lambda tables: None)) == PLANS[numeric]

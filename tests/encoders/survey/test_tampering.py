@@ -70,7 +70,7 @@ def neighbours(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "THE", "SS"])
-def test_no_entry_can_be_changed_unnoticed(frequency: str) -> None:
+def test_no_entry_can_be_changed_unnoticed(frequency):
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
     plan = compiled(frequency=frequency, epsilon=Decimal(4), weights=(1, 1, 1))
     free = set()
@@ -90,7 +90,7 @@ def test_no_entry_can_be_changed_unnoticed(frequency: str) -> None:
     }
 
 
-def test_no_entry_of_a_validation_plan_can_be_changed_unnoticed() -> None:
+def test_no_entry_of_a_validation_plan_can_be_changed_unnoticed():
     free = set()
     for path, value in leaves_of(document(VALIDATING)):
         others = (*STRANGE, -1_000_000, -1_000_001, -(10**30), *neighbours(value))
@@ -112,7 +112,7 @@ def test_no_entry_of_a_validation_plan_can_be_changed_unnoticed() -> None:
 
 
 @pytest.mark.parametrize("plan", [PLAN, VALIDATING], ids=["a survey", "a validation"])
-def test_no_entry_can_be_added_or_left_out(plan: Plan) -> None:
+def test_no_entry_can_be_added_or_left_out(plan):
     for path, node in objects_of(document(plan)):
         # asking one question less is the author's choice, or the outcomes without a model; another plan
         for place in accepted_without(plan, path, node):
@@ -137,7 +137,7 @@ def forged(change: Callable[[dict[str, Any]], None], plan: Plan, **entries: Any)
 
 
 @pytest.mark.parametrize("composed", ["yes", "age"])
-def test_a_plan_with_a_text_that_is_not_in_nfc_is_refused(composed: str) -> None:
+def test_a_plan_with_a_text_that_is_not_in_nfc_is_refused(composed):
     text = PLAN.json.replace(f'"{composed}"'.encode(), '"caf\u00e9"'.encode())
     Plan.from_json(text)
     with pytest.raises(SurveyError, match="NFC"):
@@ -155,7 +155,7 @@ SPENDING: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 @pytest.mark.parametrize("frequency", SPENDING)
-def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(frequency: str) -> None:
+def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(frequency):
     plan = compiled(frequency=frequency, weights=(1, 1, 0))
     with pytest.raises(PrivacyError, match="more than epsilon"):
         Plan.from_json(forged(SPENDING[frequency], plan))
@@ -163,13 +163,13 @@ def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(frequenc
     assert honest == plan
 
 
-def test_what_spends_more_is_a_plan_under_an_epsilon_that_covers_it() -> None:
+def test_what_spends_more_is_a_plan_under_an_epsilon_that_covers_it():
     plan = compiled(frequency="DE", weights=(1, 1, 0))
     other = Plan.from_json(forged(SPENDING["DE"], plan, epsilon="1.500001"))
     assert other.digest != plan.digest
 
 
-def test_every_question_is_proved_not_only_the_first() -> None:
+def test_every_question_is_proved_not_only_the_first():
     plan = compiled(frequency="DE", weights=(1, 1, 1))
     for index in range(3):
         strong = compiled(frequency="DE", weights=(1, 1, 1), epsilon=Decimal("1.5001"))

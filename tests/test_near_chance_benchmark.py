@@ -9,13 +9,7 @@ import pytest
 
 from benchmarks.accuracy.grid import PAPER
 from benchmarks.accuracy.ways import coded
-from benchmarks.near_chance import (
-    COLUMNS,
-    compute_hindsight_gains,
-    compute_split_gains,
-    draw_share,
-    measure,
-)
+from benchmarks.near_chance import COLUMNS, compute_hindsight_gains, compute_split_gains, draw_share, measure
 
 
 @pytest.fixture

@@ -8,9 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms import (
-    NumericDomain,
-)
+from encoders.mechanisms import NumericDomain
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import WORD
 from tests.support import reference

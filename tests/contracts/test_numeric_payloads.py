@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import Reason, ReportError
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism
 from encoders.randomness import FastStream
 from tests.support import reference
 from tests.support.numeric_mechanisms import (

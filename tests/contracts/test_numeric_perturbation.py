@@ -9,10 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes

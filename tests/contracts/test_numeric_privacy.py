@@ -12,11 +12,7 @@ import pytest
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-    load_numeric,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism, load_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream

@@ -7,12 +7,7 @@ from decimal import Decimal
 import pytest
 
 from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms import (
-    NumericDomain,
-    design_numeric,
-    load_numeric,
-    numeric_candidates,
-)
+from encoders.mechanisms import NumericDomain, design_numeric, load_numeric, numeric_candidates
 from encoders.probability_tables import WORD
 from tests.support.numeric_mechanisms import NAMES, every_epsilon, every_name, made
 

@@ -9,15 +9,7 @@ import msgpack
 import pytest
 
 from encoders.errors import Reason, ReportError
-from encoders.report import (
-    MAX_REPORT_BYTES,
-    OVERHEAD_BYTES,
-    Report,
-    iterate_reports,
-    pack,
-    split,
-    unpack,
-)
+from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES, Report, iterate_reports, pack, split, unpack
 
 DIGEST, ID = bytes(range(32)), bytes(range(100, 116))
 GOOD = Report(DIGEST, 7, ID, b"\x01\x02\x03")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ldp_client import (
-    State,
-    TransportError,
-)
+from ldp_client import State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
 
 

@@ -7,11 +7,7 @@ from dataclasses import replace
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import (
-    Client,
-    Journal,
-    State,
-)
+from ldp_client import Client, Journal, State
 from tests.ldp_client.conftest import ROW
 
 

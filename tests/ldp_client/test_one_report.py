@@ -4,12 +4,7 @@ import threading
 from dataclasses import replace
 
 from encoders.report import unpack
-from ldp_client import (
-    Client,
-    Response,
-    State,
-    TransportError,
-)
+from ldp_client import Client, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 

@@ -12,16 +12,7 @@ import pytest
 
 import ldp_client
 from encoders.survey import Plan
-from ldp_client import (
-    AsyncClient,
-    Client,
-    Journal,
-    Receipt,
-    Response,
-    RowError,
-    State,
-    TransportError,
-)
+from ldp_client import AsyncClient, Client, Journal, Receipt, Response, RowError, State, TransportError
 from ldp_client.cli import main
 from ldp_client.testing import Recorder
 from ldp_client.transport import Transport

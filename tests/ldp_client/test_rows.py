@@ -8,12 +8,7 @@ import weakref
 
 import pytest
 
-from ldp_client import (
-    Receipt,
-    RowError,
-    State,
-    TransportError,
-)
+from ldp_client import Receipt, RowError, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
 
 

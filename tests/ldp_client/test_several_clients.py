@@ -4,11 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ldp_client import (
-    Client,
-    State,
-    TransportError,
-)
+from ldp_client import Client, State, TransportError
 from ldp_client.sending.clients import MAX_CLIENTS_PER_SURVEY
 from ldp_client.sending.process_exit import get_sender
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport

@@ -8,11 +8,7 @@ from dataclasses import replace
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import (
-    BudgetError,
-    Client,
-    State,
-)
+from ldp_client import BudgetError, Client, State
 from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 

@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 
 from encoders.errors import ReportError
-from encoders.mechanisms import (
-    NUMERIC_MECHANISMS,
-    NumericDomain,
-    NumericMechanism,
-    design_numeric,
-)
+from encoders.mechanisms import NUMERIC_MECHANISMS, NumericDomain, NumericMechanism, design_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 

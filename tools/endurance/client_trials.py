@@ -12,14 +12,7 @@ from encoders.progress import show_progress
 from ldp_client import State
 from ldp_client.sending.sender import EXIT_SECONDS
 from tests.support.browser import find_chromium
-from tools.endurance.client import (
-    browser_kills,
-    exits,
-    kills,
-    many_processes,
-    network_faults,
-    silo_kills,
-)
+from tools.endurance.client import browser_kills, exits, kills, many_processes, network_faults, silo_kills
 
 FAULTS = 104
 KILLS = 200

@@ -9,12 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from ldp_client import (
-    Client,
-    Response,
-    State,
-    TransportError,
-)
+from ldp_client import Client, Response, State, TransportError
 from ldp_client.policy import ClientPolicy
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.open_clients import client_threads

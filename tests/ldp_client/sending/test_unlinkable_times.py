@@ -13,16 +13,7 @@ from ldp_client import Response, retry_after
 from ldp_client.sending.scheduled_report import QueuedReport
 from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
-from tests.support.sending_schedules import (
-    DAY,
-    DOWN,
-    HOUR,
-    ManualClock,
-    Sent,
-    is_linked,
-    linked,
-    survey_of,
-)
+from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, Sent, is_linked, linked, survey_of
 
 ATTEMPT_SECONDS = 0.01
 Schedule = Callable[..., SendingSchedule]

@@ -75,47 +75,12 @@ def test_texts_are_utf_8_as_they_are():
     assert Plan.from_json(plan.json) == plan
 
 
-@pytest.mark.parametrize(
-    "respell",
-    [
-        lambda data: data + b"\n",
-        lambda data: b" " + data,
-        lambda data: b"\xef\xbb\xbf" + data,
-        lambda data: data.replace(b",", b", "),
-        lambda data: data.replace(b'"epsilon"', b'"\\u0065psilon"', 1),
-        lambda data: data.replace(b'"format":1', b'"format":1,"format":1'),
-        lambda data: data.replace(b'"format":1', b'"format":1.0'),
-        lambda data: data.replace(b'"format":1', b'"format":true'),
-        lambda data: data.replace(b'"format":1', b'"format":1e0'),
-        lambda data: data.replace(b'"format":1', b'"format":NaN'),
-        lambda data: data.replace(b'"format":1', b'"format":"1"'),
-        lambda data: data.replace(b'"format":1', b'"format":2'),
-        lambda data: data.replace(b"sleep-2026", b"sleep-\\ud800"),
-        lambda data: data.decode().encode("utf-16"),
-        lambda data: json.dumps(dict(reversed(json.loads(data).items())), separators=(",", ":")).encode(),
-    ],
-)
-def test_plan_that_is_not_canonical_is_refused(respell):
-    data = respell(PLAN.json)
-    assert data != PLAN.json
-    with pytest.raises(SurveyError):
-        Plan.from_json(data)
-
-
+# tests/vectors/bad-plans.json has more spellings that are refused
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"1",
-        b'"x"',
-        b"[" * 100_000,
-        b"9" * 5000,
-        b"\xff",
-        b'{"format":1}',
-        b'"\\ud800"',
+        *(b"", b"1", b'"x"', b"{}", b"[" * 100_000, b"9" * 5000, b"\xff", b'{"format":1}'),
+        *(b" " + PLAN.json, PLAN.json.decode().encode("utf-16")),
     ],
 )
 def test_document_that_is_not_a_plan_is_refused(data):

@@ -218,13 +218,6 @@ def with_one(**changes: object) -> Projection:
 
 
 BROKEN = {
-    "no input": (replace(PROJECTION, inputs=()), "projection.inputs", r"add at least one table \[projection"),
-    "no component": (replace(PROJECTION, components=()), "projection", "3 components.* this survey has 0"),
-    "more components than inputs": (
-        Projection((AGE,), (Component("one", ("1",)), Component("two", ("2",)))),
-        "projection",
-        "1 inputs make 1 to 1 components.* this survey has 2",
-    ),
     "two components of a name": (with_one(name="two"), "projection.inputs", "repeated: two"),
     "two inputs of a name": (
         replace(PROJECTION, inputs=(AGE, HOURS, AGE)),
@@ -232,12 +225,6 @@ BROKEN = {
         "repeated: age",
     ),
     "a component called as an input": (with_one(name="age"), "projection.inputs", "repeated: age"),
-    "too few weights": (with_one(weights=("1", "2")), "features.one.weights", "each of the 3 inputs.* has 2"),
-    "too many weights": (
-        with_one(weights=("1",) * 4),
-        "features.one.weights",
-        "each of the 3 inputs.* has 4",
-    ),
     "a sum too large": (with_one(weights=("4000", "-4000", "0.1")), "features.one.weights", "more than 8000"),
     "a sum too large by a millionth": (
         with_one(weights=("0", "-8000", "0"), offset="0.000001"),

@@ -258,23 +258,10 @@ def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:
 TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
     "a feature in two questions": ({"q3": {"feature": [1, 3]}}, "at most once"),
     "a feature alone and together": ({"q4": {"feature": 4}}, "at most once"),
-    "a number among them": ({"q0": {"feature": [0, 2]}}, "a question about a number must ask for a moment"),
-    "the features unsorted": ({"q0": {"feature": [1, 0]}}, "in the order of the plan"),
-    "a feature repeated": ({"q0": {"feature": [0, 0]}}, "in the order of the plan"),
-    "another domain": ({"q0": {"domain": 24}}, "a: the mechanism does not fit this question"),
     "another feature of as many values": ({"q3": {"feature": [3, 5]}, "q4": {"feature": 4}}, "does not fit"),
     "a list of one": ({"q4": {"feature": [5]}}, "contradicts itself"),
-    "a list of none": ({"q4": {"feature": []}}, "in the order of the features"),
-    "one feature less": ({"q0": {"feature": 0}}, "a: the mechanism does not fit this question"),
     "one feature more": ({"q0": {"feature": [0, 1, 3]}, "q3": {"feature": 4}}, "does not fit this question"),
-    "no such feature": ({"q0": {"feature": [0, 9]}}, "questions.0.feature: there is no such feature"),
     "a feature that is true": ({"q0": {"feature": [0, True]}}, "there is no such feature"),
-    "a list in a list": ({"q0": {"feature": [[0, 1]]}}, "there is no such feature"),
-    "a weight of several": (
-        {"q0": {"weight": 2_000_001}},
-        "questions.0: weights must be whole numbers from 1 to 2000000",
-    ),
-    "a moment of categories": ({"q0": {"moment": 1}}, "'DE' is not one of laplace, "),
     "a mean of several numbers": ({"q1": {"feature": [2, 3]}}, "asks for one number at a time"),
 }
 
@@ -284,13 +271,6 @@ def test_a_tampered_question_about_several_features_is_refused(plan, name):
     changes, why = TAMPERED[name]
     with pytest.raises(SurveyError, match=why):
         Plan.from_json(tampered(plan, **changes))
-
-
-def test_questions_in_another_order_are_refused(plan):
-    document = json.loads(plan.json)
-    document["questions"].reverse()
-    with pytest.raises(SurveyError, match="in the order of the features"):
-        Plan.from_json(canonical.dump_canonical_json(document))
 
 
 def test_an_author_may_ask_about_features_together_that_auto_would_not(plan):

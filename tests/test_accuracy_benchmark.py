@@ -1,7 +1,5 @@
 """`make accuracy` measures every cell once, even if it is stopped, and writes the tables."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The benchmark of a curator's trainings: data sets are coded for other libraries, tables are written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The whole protocol over real sockets: devices, collector, store, training, prediction."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

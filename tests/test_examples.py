@@ -1,7 +1,5 @@
 """Every example runs with the commands in its docstring."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Without its extra, a command or an option ends in one line that names the extra, never in a traceback."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`benchmarks.near_chance` compares ours with a mechanism that was chosen on other repeats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

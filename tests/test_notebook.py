@@ -1,7 +1,5 @@
 """The notebook runs without an error, and its stored numbers are those of a run."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The whole protocol with numbers: a mixed survey with a projection, reports over HTTP, a mixed model."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

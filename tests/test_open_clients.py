@@ -1,7 +1,5 @@
 """After each test, no client of it sends, logs or is open."""
 
-from __future__ import annotations
-
 from encoders.survey import read_survey
 from ldp_client import Client, Response, State, TransportError
 from tests.support.open_clients import client_threads, close_clients

@@ -1,7 +1,5 @@
 """The papers' algorithms run as printed, their errors are measured, and corrected forms agree with ours."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

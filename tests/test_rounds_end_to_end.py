@@ -1,7 +1,5 @@
 """Two rounds with reports over HTTP: those of the first round decide what the second round asks."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Training with rows without labels over real sockets: devices, collector, training, prediction, ONNX."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """The web example in a real browser, with the collector that it starts."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

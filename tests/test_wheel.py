@@ -1,7 +1,5 @@
 """The wheel of docs/running.md contains all that the packages need; its commands run from it alone."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os

@@ -1,7 +1,5 @@
 """The check of words: what it reports, and what it permits."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Plans and rows of the vectors are changed at random, with fixed seeds. Some chan
 ratios and epsilons that follow from their tables: then only the check of the changed entry can refuse them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The audit of the JavaScript client: what its messages and requests reveal; `make audit` measures more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

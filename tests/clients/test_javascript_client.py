@@ -1,7 +1,5 @@
 """The JavaScript client in a real browser, on a page of another origin than the collector."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The core of the JavaScript client in Node: vectors, its own tests, types, size and package."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

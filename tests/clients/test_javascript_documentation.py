@@ -1,7 +1,5 @@
 """The JavaScript in the documentation runs: in a page with a plan of README's survey, or in Node."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The core of the JavaScript client in a page of a real browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Previews of the JavaScript client state what the Python client computes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

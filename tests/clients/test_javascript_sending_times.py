@@ -3,8 +3,6 @@
 The draws follow from a fixed seed. Over seeds, a scene fails with a probability of about 1e-7.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

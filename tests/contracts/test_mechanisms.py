@@ -1,7 +1,5 @@
 """The contract of every mechanism: exact privacy, one result on both paths, unbiased counts, checks."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

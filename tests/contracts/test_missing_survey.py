@@ -1,7 +1,5 @@
 """The contract of every store: no report is counted if the store has lost the survey."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterator

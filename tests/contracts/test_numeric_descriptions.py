@@ -1,7 +1,5 @@
 """Every mechanism for numbers: the description for the person states the exact probabilities."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every mechanism for numbers: unbiased moments with the stated covariance."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal

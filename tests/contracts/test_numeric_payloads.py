@@ -1,7 +1,5 @@
 """Every mechanism for numbers: which payloads are accepted, and what each adds to the counters."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

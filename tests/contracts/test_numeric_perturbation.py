@@ -1,7 +1,5 @@
 """Every mechanism for numbers: devices and populations follow the wire format and the stated likelihood."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every mechanism for numbers: the exact privacy ratio is at most e^epsilon, and nearly that."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal

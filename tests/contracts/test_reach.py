@@ -1,7 +1,5 @@
 """The range of what one payload can add to sums of counters: never exceeded, and attained."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 

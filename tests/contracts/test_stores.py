@@ -1,7 +1,5 @@
 """The contract of every store: atomic, exactly once, for threads and processes, durable if promised."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

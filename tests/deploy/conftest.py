@@ -1,7 +1,5 @@
 """A survey, the shipped files, and a server that replaces the collector."""
 
-from __future__ import annotations
-
 import configparser
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """nginx.conf is accepted by nginx, also as adapted to a machine without compose."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import socket

@@ -1,7 +1,5 @@
 """The proxy waits for whole requests, so that slow clients stop nobody else."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import time

@@ -1,7 +1,5 @@
 """The proxy and pages of other origins."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlsplit
 

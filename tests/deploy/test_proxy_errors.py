@@ -1,7 +1,5 @@
 """Errors and refusals of the proxy: problems in the format of the collector."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

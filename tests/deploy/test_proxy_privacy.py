@@ -1,7 +1,5 @@
 """The proxy in front of a collector: headers, rate limits and addresses."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The bounds of e^epsilon enclose an exact series, and the proof refuses tables that spend more."""
 
-from __future__ import annotations
-
 import decimal
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Exact samplers: their laws by enumeration, against closed forms, and against OpenDP."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

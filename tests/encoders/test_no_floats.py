@@ -4,8 +4,6 @@ Floating-point noise leaks the input (Mironov 2012): some outputs can be reached
 every step of every mechanism is watched while it runs, and each wire value is held against every input.
 """
 
-from __future__ import annotations
-
 import dis
 import sys
 from collections.abc import Iterator

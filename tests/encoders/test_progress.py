@@ -1,7 +1,5 @@
 """The progress of long commands, on a terminal and elsewhere."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Sources of random bytes: fresh in every process, exact in tests, repeatable in simulations."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

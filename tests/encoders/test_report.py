@@ -1,7 +1,5 @@
 """The wire format is strict: one encoding per report, and a stable reason for each refusal."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Fixtures of the client's tests: a small plan, and clients with a fake collector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

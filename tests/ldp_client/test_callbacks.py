@@ -1,7 +1,5 @@
 """on_outcome: every outcome, in order, and errors of the callback."""
 
-from __future__ import annotations
-
 import threading
 
 from ldp_client import State, TransportError

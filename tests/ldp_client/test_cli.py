@@ -1,7 +1,5 @@
 """ldp-client: what the person at the device reads, and what they can withdraw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a client is made with: plans, URLs, limits of epsilon, and configure()."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import replace

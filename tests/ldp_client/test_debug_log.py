@@ -1,7 +1,5 @@
 """The logger `ldp_client`: what it shows of a report at level DEBUG, and that it never shows a value."""
 
-from __future__ import annotations
-
 import logging
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Surveys by invitation: the token is checked first, and counts once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The HTML that notebooks show of receipts, plans and previews: escaped, and with no more than their text."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

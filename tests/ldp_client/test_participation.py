@@ -1,7 +1,5 @@
 """What is checked before a report: consent, one plan for good, signatures, closed surveys."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

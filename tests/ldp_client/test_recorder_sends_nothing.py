@@ -3,8 +3,6 @@
 A real server listens where the application would send, and Python's audit events show attempts to connect.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Rehearsals: all steps up to the bytes of a report, without a trace on the device or at the collector."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """make_report: the pure way from a row to bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.randomness import GivenBytes

@@ -1,7 +1,5 @@
 """Rows that do not fit: named in the receipt, kept nowhere, never quoted."""
 
-from __future__ import annotations
-
 import gc
 import sqlite3
 import weakref

@@ -1,7 +1,5 @@
 """What the client weighs on a device."""
 
-from __future__ import annotations
-
 import importlib.util
 import marshal
 import subprocess

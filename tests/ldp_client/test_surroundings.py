@@ -1,7 +1,5 @@
 """The client with forks, event loops and jumping clocks, at a real collector."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The recorder for applications' own tests, used as an application would."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

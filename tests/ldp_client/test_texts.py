@@ -1,7 +1,5 @@
 """The texts of a survey on a device: fetched once, checked against the plan, and used in previews."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The limit of the epsilon that a device spends on all surveys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

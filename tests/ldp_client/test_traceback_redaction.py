@@ -1,7 +1,5 @@
 """What a crash reporter finds in the errors of a strict client: no value of the row in any frame of ours."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import types

@@ -1,7 +1,5 @@
 """HTTP as devices send it, against a real socket."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import logging

@@ -1,7 +1,5 @@
 """Fixtures of the tests of silos: a survey of wards, and files of rows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

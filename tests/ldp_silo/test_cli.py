@@ -1,7 +1,5 @@
 """ldp-silo: what the operator of a silo reads, and the exit codes."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 import time

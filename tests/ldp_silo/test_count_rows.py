@@ -1,7 +1,5 @@
 """Rows of a file to exact counts: the same codes as on a person's device, and clear refusals."""
 
-from __future__ import annotations
-
 import csv
 import os
 import random

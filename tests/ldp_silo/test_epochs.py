@@ -1,7 +1,5 @@
 """Epochs: each row is counted once, and no person spends more than epsilon."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_client import State

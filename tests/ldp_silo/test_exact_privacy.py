@@ -1,7 +1,5 @@
 """The exact loss of whole messages, from files of rows to noisy cells, by enumeration of tiny surveys."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence

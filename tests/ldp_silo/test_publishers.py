@@ -1,7 +1,5 @@
 """Publishers: a family's name reveals nobody, and one publisher counts as one, by origin or by key."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable

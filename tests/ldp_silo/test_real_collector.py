@@ -1,7 +1,5 @@
 """ldp-silo and a real collector: messages are counted once, whatever is repeated."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import multiprocessing

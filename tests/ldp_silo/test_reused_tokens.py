@@ -1,7 +1,5 @@
 """A message whose token another silo has used: the same noisy counts are sent with an unused token."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One message of a silo: consent, one drawing of noise, the same bytes on every attempt, final outcomes."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """A learned projection depends on the differences of class means only."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

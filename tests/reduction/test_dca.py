@@ -1,7 +1,5 @@
 """Discriminant components point in the directions in which the classes differ."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

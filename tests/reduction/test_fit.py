@@ -1,7 +1,5 @@
 """A fit can be published in a survey: it is rounded, bounded, centred and reproducible."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

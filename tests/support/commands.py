@@ -1,7 +1,5 @@
 """Run the project's commands, in this process or in another, and post reports to a collector."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

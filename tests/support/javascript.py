@@ -1,7 +1,5 @@
 """The JavaScript client of clients/javascript: its programs, or a skipped test if one is missing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

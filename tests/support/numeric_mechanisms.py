@@ -1,7 +1,5 @@
 """Numeric mechanisms, their values and payloads: what the tests of all of them share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Snapshots of simulated surveys, and trained models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Surveys that several tests share: one that each test can change, and files that are used as they are."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checker of ports passes this project's client, and detects ports with one mistake each."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

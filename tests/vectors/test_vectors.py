@@ -1,7 +1,5 @@
 """The committed vectors: what they say still happens, and they are what their generator writes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

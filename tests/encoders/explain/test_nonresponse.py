@@ -1,7 +1,5 @@
 """Tests the warnings of surveys that some people cannot answer."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

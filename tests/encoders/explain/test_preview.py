@@ -1,7 +1,5 @@
 """Previews: they take the same steps as a report, and need no numpy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

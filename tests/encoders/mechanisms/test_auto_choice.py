@@ -1,7 +1,5 @@
 """The probabilities are those of the literature, and "auto" chooses the best."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from functools import cache

@@ -3,8 +3,6 @@
 Tests of the noise use a seeded stream, so that they never fail by chance.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import struct

@@ -1,7 +1,5 @@
 """DE at the limits of its draws: the output is monotone in both draws, so the limits suffice."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """SHE: the exact distribution of one component, and the ratio of any number of components."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Tables from a plan are read strictly, also from an untrusted plan."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 

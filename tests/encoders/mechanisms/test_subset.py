@@ -1,7 +1,5 @@
 """SS at the limits of its draws: all sets if there are few, otherwise the worst ones."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise

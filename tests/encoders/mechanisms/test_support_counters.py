@@ -1,7 +1,5 @@
 """Support counters: exact numbers of ones, and exact products of groups."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """SUE, OUE and THE: every draw of a bit, its independence of the others, and large domains by structure."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal

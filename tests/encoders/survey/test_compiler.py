@@ -1,7 +1,5 @@
 """The weight of the question about the label alone: never more than few users need."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Decimal

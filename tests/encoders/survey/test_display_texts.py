@@ -1,7 +1,5 @@
 """Which text is displayed in a requested language, and the vectors for ports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Codes of labels and categories; no error contains the value."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from decimal import Decimal

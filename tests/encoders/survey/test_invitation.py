@@ -1,7 +1,5 @@
 """Invitations: a token is the report's id and determines the question; other surveys refuse tokens."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

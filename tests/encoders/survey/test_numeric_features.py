@@ -1,7 +1,5 @@
 """Codes of numbers and their squares on the grid, with equal results for rows and columns."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Plans with numbers: canonical JSON, keys of questions, rows, and use without numpy."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

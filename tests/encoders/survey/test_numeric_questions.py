@@ -1,7 +1,5 @@
 """Which questions a survey with numbers asks, and how often."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from decimal import Decimal

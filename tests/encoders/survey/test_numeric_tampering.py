@@ -1,7 +1,5 @@
 """Hostile and tampered plans with numbers are refused, and quickly."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The plan: canonical form, exact limits of the draw of a question, coding of rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import decimal
 import hashlib

@@ -1,7 +1,5 @@
 """A projection is exact on a device and over a table, compared with the definition in fractions."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

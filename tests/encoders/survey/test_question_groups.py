@@ -1,7 +1,5 @@
 """Features that share a question: the choice, the answers, and the checks of a plan."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

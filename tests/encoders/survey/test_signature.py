@@ -1,7 +1,5 @@
 """Signatures of plans: the committed vector, and everything that the expected key did not sign."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

@@ -1,7 +1,5 @@
 """Plans of silos: what the file says, the canonical form, and what a reader refuses."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

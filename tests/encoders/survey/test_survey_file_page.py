@@ -1,7 +1,5 @@
 """docs/survey-file.md documents exactly the keys, defaults and limits of the reader."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

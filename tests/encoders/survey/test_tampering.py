@@ -1,7 +1,5 @@
 """Tampered plans: refused, or a different valid plan that keeps its epsilon."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """The texts of a survey: what the reader refuses, the side file, and its digest in the plan."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

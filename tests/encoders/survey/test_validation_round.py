@@ -1,7 +1,5 @@
 """A model that devices validate, in whole numbers, with equal results on a device and over a table."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

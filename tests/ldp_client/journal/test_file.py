@@ -1,7 +1,5 @@
 """Where a journal is: the default path, and one journal per person at a shared device or process."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

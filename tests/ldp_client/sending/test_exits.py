@@ -1,7 +1,5 @@
 """What a real process sends when it exits, to a real server: at most one report, and none after another."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When a queued report is sent, what flush and close wait for, and the reason why a report still waits."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

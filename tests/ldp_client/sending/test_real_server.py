@@ -1,7 +1,5 @@
 """When clients send to a real server: after a 503, at exit, on flush and close."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

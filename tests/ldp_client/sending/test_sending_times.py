@@ -1,7 +1,5 @@
 """The rules of when a report is sent, one by one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The times of a device's reports do not link them: simulated devices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

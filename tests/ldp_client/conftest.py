@@ -52,6 +52,12 @@ class FakeTransport:
         return [body for method, _, body in self.requests if method == "POST"]
 
 
+@pytest.fixture
+def transport() -> FakeTransport:
+    """Return a transport whose collector counts every report."""
+    return FakeTransport(RECORDED)
+
+
 def wait_for_attempt(client: Client) -> None:
     """Wait until the first attempt to send the client's report has failed, or has ended its waiting."""
     wait_for(lambda: (receipt := client.status()).reason or receipt.state is not State.QUEUED)

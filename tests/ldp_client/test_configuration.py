@@ -27,8 +27,7 @@ from ldp_client import (
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 
 
-def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(client):
-    transport = FakeTransport(RECORDED)
+def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(transport, client):
     capped = client(transport, granted=False, max_epsilon=0.5)
     assert (capped.grant().state, capped.status().state) == (State.REJECTED, State.NO_CONSENT)
     client(transport).close()  # agreed, with the usual cap

@@ -9,8 +9,7 @@ from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_fo
 from tests.support.servers import wait_for
 
 
-def test_an_answer_is_queued_then_sent_once(client, plan):
-    transport = FakeTransport(RECORDED)
+def test_an_answer_is_queued_then_sent_once(transport, client, plan):
     one = client(transport)
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.QUEUED, "sleep", 1.0)
@@ -19,8 +18,7 @@ def test_an_answer_is_queued_then_sent_once(client, plan):
     assert unpack(transport.bodies[0]).plan_digest.hex() == plan.digest
 
 
-def test_a_second_answer_draws_and_sends_nothing(client):
-    transport = FakeTransport(RECORDED)
+def test_a_second_answer_draws_and_sends_nothing(transport, client):
     one = client(transport)
     one.report(ROW, "no")
     one.flush()
@@ -77,8 +75,7 @@ def test_a_rejection_is_final_and_has_its_reason(client):
     assert len(transport.bodies) == 1
 
 
-def test_threads_of_one_app_report_once(client):
-    transport = FakeTransport(RECORDED)
+def test_threads_of_one_app_report_once(transport, client):
     one, receipts = client(transport), []
     threads = [
         threading.Thread(target=lambda: receipts.append(one.report(ROW, "no").state)) for _ in range(8)
@@ -105,8 +102,7 @@ def test_a_report_goes_only_where_it_was_made_for(client, plan):
     assert {(url, body) for _, url, body in up.requests} == {(f"{URL}/reports", down.bodies[0])}
 
 
-def test_a_closed_client_draws_nothing(client):
-    transport = FakeTransport(RECORDED)
+def test_a_closed_client_draws_nothing(transport, client):
     one = client(transport)
     one.close()
     receipt = one.report(ROW, "no")

@@ -17,8 +17,7 @@ NO_SIGNATURE = Response(404, b'{"reason":"no-signature","retryable":false}')
 CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
 
 
-def test_nothing_is_drawn_or_sent_before_the_person_agrees(client):
-    transport = FakeTransport(RECORDED)
+def test_nothing_is_drawn_or_sent_before_the_person_agrees(transport, client):
     one = client(transport, granted=False)
     assert one.status().state is State.NO_CONSENT
     receipt = one.report(ROW, "no")

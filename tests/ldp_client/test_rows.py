@@ -18,9 +18,8 @@ def test_an_invalid_row_spends_nothing_and_can_be_corrected(client):
     assert one.report(ROW, "no").state is State.QUEUED
 
 
-def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(client):
+def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(transport, client):
     outcomes: list[Receipt] = []
-    transport = FakeTransport(RECORDED)
     one = client(transport, on_outcome=outcomes.append)
     receipt = one.report({"age": "s3cret", "hours": float("inf")}, True)
     assert receipt.problems == (

@@ -45,8 +45,7 @@ def test_collector_does_not_learn_of_reports_to_another_origin(client, plan, nam
     assert spent == {URL: "1.0", f"http://curious.test/v1/surveys/{name}": "1.0"}
 
 
-def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client):
-    transport = FakeTransport(RECORDED)
+def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(transport, client):
     first = client(transport, spread=0.2)
     first.report(ROW, "no")
     client(transport, granted=False).close()
@@ -54,16 +53,14 @@ def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client)
     assert len(transport.bodies) == 1
 
 
-def test_the_number_of_clients_that_are_never_closed_is_limited(client):
-    transport = FakeTransport(RECORDED)
+def test_the_number_of_clients_that_are_never_closed_is_limited(transport, client):
     first = client(transport)
     for _ in range(50):
         client(transport, granted=False)
     assert len(list(get_sender(first._journal)._clients)) == MAX_CLIENTS_PER_SURVEY
 
 
-def test_a_report_is_sent_by_the_client_that_accepts_it(client):
-    transport = FakeTransport(RECORDED)
+def test_a_report_is_sent_by_the_client_that_accepts_it(transport, client):
     stricter = client(transport, granted=False, digest="0" * 64)
     one = client(transport)
     one.report(ROW, "no")

@@ -55,8 +55,7 @@ def test_texts_are_fetched_from_the_collector_that_sent_the_plan(plan, client):
     assert [url for _, url, _ in transport.requests] == [URL, f"{URL}/texts"]
 
 
-def test_survey_without_texts_displays_its_names_without_a_request(client):
-    transport = FakeTransport(RECORDED)
+def test_survey_without_texts_displays_its_names_without_a_request(transport, client):
     texts = client(transport, read_survey(SLEEP).compile()).texts("de")
     assert (texts.title, texts.label.title) == ("sleep", "rested")
     assert transport.requests == []
@@ -102,8 +101,7 @@ def test_opt_out_prevents_the_request(plan, client, monkeypatch):
     assert transport.requests == []
 
 
-def test_report_needs_no_texts(plan, client):
-    transport = FakeTransport(RECORDED)
+def test_report_needs_no_texts(transport, plan, client):
     device = client(transport, bare(plan))
     assert device.report(ROW, "yes").state is State.QUEUED
     assert device.flush().state is State.SENT

@@ -70,3 +70,15 @@ def silo(plan: SiloPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bui
         return made
 
     return build
+
+
+@pytest.fixture
+def transport() -> FakeTransport:
+    """Return a transport whose collector counts every message."""
+    return FakeTransport(RECORDED)
+
+
+@pytest.fixture
+def ward(silo: Build, transport: FakeTransport) -> Silo:
+    """Return a silo that sends by `transport`."""
+    return silo(transport)

@@ -19,9 +19,7 @@ def name_rows(first: int, last: int) -> list[list[str]]:
     return [[f"person-{first + place}", *row] for place, row in enumerate(rows)]
 
 
-def test_a_later_epoch_needs_a_statement_that_its_rows_are_new(silo, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_later_epoch_needs_a_statement_that_its_rows_are_new(ward, transport, write_rows):
     ward.report(write_rows(50), epoch="march")
     later = write_rows(draw_rows(20, seed=2))
     assert ward.report(later, epoch="april").reason == "rows-not-stated-new"
@@ -42,9 +40,7 @@ def test_a_file_that_repeats_an_earlier_file_is_refused_in_any_case(silo, write_
     assert len(ward.epochs()) == 1
 
 
-def test_persons_are_compared_over_all_epochs(silo, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_persons_are_compared_over_all_epochs(ward, transport, write_rows):
     assert ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
     overlapping = write_rows(name_rows(49, 60), WITH_PERSON)
     receipt = ward.report(overlapping, epoch="2", person="id", new_rows=True)
@@ -63,9 +59,9 @@ def test_a_refused_epoch_leaves_no_persons_in_the_ledger(silo, write_rows):
     assert ward.report(write_rows(name_rows(50, 60), WITH_PERSON), epoch="2", person="id").state == "sent"
 
 
-def test_a_rehearsal_compares_the_rows_with_the_ledger_and_records_nothing(silo, write_rows, monkeypatch):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_rehearsal_compares_the_rows_with_the_ledger_and_records_nothing(
+    ward, transport, write_rows, monkeypatch
+):
     rows = name_rows(0, 50)
     first = write_rows(rows, WITH_PERSON, name="first.csv")
     ward.report(first, person="id")

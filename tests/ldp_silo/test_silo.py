@@ -24,9 +24,7 @@ REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 NOT_ENROLLED = Response(403, b'{"reason":"not-enrolled","retryable":false}')
 
 
-def test_a_report_is_recorded_and_sent(silo, plan, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_report_is_recorded_and_sent(ward, transport, plan, write_rows):
     receipt = ward.report(write_rows(50))
     assert (receipt.state, receipt.epsilon) == (State.SENT, 1.0)
     (method, url, body) = transport.requests[-1]
@@ -38,8 +36,7 @@ def test_a_report_is_recorded_and_sent(silo, plan, write_rows):
     assert (epoch.name, epoch.rows, float(epoch.epsilon), epoch.message) == ("1", 50, 1, body)
 
 
-def test_nothing_is_sent_without_consent(silo, write_rows):
-    transport = FakeTransport(RECORDED)
+def test_nothing_is_sent_without_consent(transport, silo, write_rows):
     ward = silo(transport, granted=False)
     assert ward.status().state is State.NO_CONSENT
     assert ward.report(write_rows(5)).state is State.NO_CONSENT
@@ -50,9 +47,7 @@ def test_nothing_is_sent_without_consent(silo, write_rows):
     assert not ward.epochs()
 
 
-def test_rows_that_do_not_fit_spend_and_send_nothing(silo, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_rows_that_do_not_fit_spend_and_send_nothing(ward, transport, write_rows):
     rows = draw_rows(5)
     rows[3][1] = "perhaps"
     receipt = ward.report(write_rows(rows))
@@ -78,8 +73,7 @@ def test_every_attempt_sends_the_same_bytes(silo, write_rows):
     assert len(set(transport.bodies)) == 1
 
 
-def test_an_epoch_that_was_counted_is_not_sent_again(silo, write_rows):
-    transport = FakeTransport(RECORDED)
+def test_an_epoch_that_was_counted_is_not_sent_again(transport, silo, write_rows):
     path = write_rows(50)
     ward = silo(transport)
     ward.report(path)
@@ -88,9 +82,7 @@ def test_an_epoch_that_was_counted_is_not_sent_again(silo, write_rows):
     assert len(transport.requests) == 1
 
 
-def test_an_epoch_with_another_file_is_refused(silo, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_an_epoch_with_another_file_is_refused(ward, transport, write_rows):
     ward.report(write_rows(50))
     receipt = ward.report(write_rows(draw_rows(50, seed=2)))
     assert (receipt.state, receipt.reason) == (State.REJECTED, "epoch-used")
@@ -225,9 +217,7 @@ def test_the_journal_holds_no_row_and_no_exact_count(silo, write_rows):
     assert not any(row[4].encode() in data for row in rows)
 
 
-def test_client_off_stops_a_silo_and_do_not_track_does_not(silo, write_rows, monkeypatch):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_client_off_stops_a_silo_and_do_not_track_does_not(ward, transport, write_rows, monkeypatch):
     monkeypatch.setenv("LDP_CLIENT_OFF", "1")
     assert [ward.grant().reason, ward.report(write_rows(5)).reason, ward.flush().reason] == ["client-off"] * 3
     assert not transport.requests
@@ -236,9 +226,8 @@ def test_client_off_stops_a_silo_and_do_not_track_does_not(silo, write_rows, mon
     assert ward.report(write_rows(5)).state is State.SENT
 
 
-def test_a_rehearsal_checks_the_rows_and_keeps_nothing(silo, write_rows, tmp_path, monkeypatch):
+def test_a_rehearsal_checks_the_rows_and_keeps_nothing(silo, transport, write_rows, tmp_path, monkeypatch):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
-    transport = FakeTransport(RECORDED)
     ward = silo(transport)
     receipt = ward.report(write_rows(5))
     assert (receipt.state, receipt.rehearsal, receipt.epsilon) == (State.READY, True, 0.0)
@@ -254,9 +243,7 @@ def test_a_rehearsal_checks_the_rows_and_keeps_nothing(silo, write_rows, tmp_pat
     assert len(transport.requests) == 1
 
 
-def test_a_preview_sends_and_records_nothing(silo, plan, write_rows):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_preview_sends_and_records_nothing(ward, transport, plan, write_rows):
     preview = ward.preview(write_rows(50))
     shown = str(preview)
     assert plan.digest in shown
@@ -270,9 +257,7 @@ def test_a_preview_sends_and_records_nothing(silo, plan, write_rows):
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "soon"])
-def test_a_timeout_is_a_number_of_seconds(silo, write_rows, timeout):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_timeout_is_a_number_of_seconds(ward, transport, write_rows, timeout):
     assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"
     assert ward.flush(timeout).reason == "bad-option"
     assert not transport.requests
@@ -314,9 +299,7 @@ def test_each_message_needs_a_token_of_its_own(silo, write_rows):
 # -- a disk that fails -----------------------------------------------------------------------
 
 
-def test_a_full_disk_sends_and_records_nothing(silo, write_rows, monkeypatch):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_full_disk_sends_and_records_nothing(ward, transport, write_rows, monkeypatch):
     create = SiloJournal._create_tables
 
     def limit(journal: SiloJournal, connection: sqlite3.Connection) -> None:
@@ -340,9 +323,7 @@ def test_a_full_disk_sends_and_records_nothing(silo, write_rows, monkeypatch):
 @pytest.mark.skipif(
     os.name == "nt" or os.geteuid() == 0, reason="needs a user for whom files can be read-only"
 )
-def test_a_read_only_journal_sends_nothing(silo, write_rows, tmp_path):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_read_only_journal_sends_nothing(ward, transport, write_rows, tmp_path):
     (tmp_path / "ward.journal").chmod(0o400)
     tmp_path.chmod(0o500)
     try:
@@ -352,9 +333,7 @@ def test_a_read_only_journal_sends_nothing(silo, write_rows, tmp_path):
     assert not transport.requests
 
 
-def test_a_journal_that_cannot_be_written_sends_nothing(silo, write_rows, monkeypatch):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_journal_that_cannot_be_written_sends_nothing(ward, transport, write_rows, monkeypatch):
     ward.journal.read_key()
     create = SiloJournal._create_tables
 
@@ -367,9 +346,7 @@ def test_a_journal_that_cannot_be_written_sends_nothing(silo, write_rows, monkey
     assert not transport.requests
 
 
-def test_a_damaged_journal_stops_all_reports(silo, write_rows, tmp_path):
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_damaged_journal_stops_all_reports(ward, transport, write_rows, tmp_path):
     (tmp_path / "ward.journal").write_bytes(b"damaged" * 1000)
     assert ward.report(write_rows(5)).reason == "journal-damaged"
     assert ward.grant().reason == "journal-damaged"

@@ -22,8 +22,7 @@ def test_closing_interrupts_a_long_wait(client):
     assert not client_threads()
 
 
-def test_a_report_waits_for_a_slot_unless_there_is_no_time(client):
-    transport = FakeTransport(RECORDED)
+def test_a_report_waits_for_a_slot_unless_there_is_no_time(transport, client):
     one = client(transport, spread=1e9)  # due within the first .1 s once in 1e10 runs
     one.report(ROW, "no")
     time.sleep(0.1)
@@ -61,8 +60,7 @@ def test_failing_survey_does_not_delay_another(client, plan):
         assert second.flush().state is State.SENT
 
 
-def test_a_temporary_client_still_sends(client, plan, tmp_path):
-    transport = FakeTransport(RECORDED)
+def test_a_temporary_client_still_sends(transport, client, plan, tmp_path):
     client(transport).close()
     Client(plan, URL, journal=tmp_path / "journal.db", transport=transport, spread=0.05).report(ROW, "no")
     gc.collect()

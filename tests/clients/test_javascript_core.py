@@ -15,9 +15,9 @@ import pytest
 from encoders import __version__
 from encoders.survey import read_survey
 from tests.support.javascript import FOLDER, find_node, require_packages, run_node, serve_adapter
+from tools.vectors import check_port
 
 ROOT = FOLDER.parents[1]
-CHECK_PORT = ROOT / "tests" / "vectors" / "check_port.py"
 MAX_CORE_BYTES, MAX_CORE_KIBIBYTES, MAX_CLIENT_BYTES = 8000, 8, 14_500
 """With gzip: minified with terser, and with esbuild alone, which minifies less."""
 MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
@@ -110,9 +110,8 @@ def layer_of(module: Path) -> int:
 @pytest.mark.slow
 def test_the_core_agrees_with_every_vector():
     with serve_adapter() as url:
-        run = subprocess.run(
-            [sys.executable, "-I", "-S", CHECK_PORT, url], capture_output=True, text=True, timeout=300
-        )
+        command = [sys.executable, "-I", "-S", check_port.__file__, url]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "agrees with every vector" in run.stdout
     assert "skipped" not in run.stdout
@@ -249,7 +248,7 @@ def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path):
     (project / "package.json").write_text('{"private": true, "type": "module"}')
     tarball = tmp_path / description["filename"]
     subprocess.run([npm, "install", str(tarball), *options], cwd=project, capture_output=True, check=True)
-    vectors = json.loads((CHECK_PORT.parent / "good-de.json").read_text("utf-8"))
+    vectors = json.loads((check_port.VECTORS / "good-de.json").read_text("utf-8"))
     (project / "plan.json").write_text(vectors["plan"], "utf-8")
     case = vectors["cases"][0]
     (project / "report.js").write_text(

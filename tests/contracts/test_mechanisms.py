@@ -15,6 +15,7 @@ from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design, load
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
+from tests.support.mechanism_checks import CountingSource, percentages
 
 NAMES = sorted(MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
@@ -170,20 +171,9 @@ def assert_bit_equal(mechanism: Mechanism, count: int) -> None:
     assert payloads.tobytes() == b"".join(mechanism.perturb(value, rng) for value in values.tolist())
 
 
-class Counting:
-    """Returns bytes of a stream and counts them."""
-
-    def __init__(self) -> None:
-        self.stream, self.taken = FastStream(1), 0
-
-    def take(self, count: int) -> bytes:
-        self.taken += count
-        return self.stream.take(count)
-
-
 @every_name_of(*SMALL, *LARGE)
 def test_lengths_depend_on_nothing_but_the_domain(name, domain):
-    mechanism, rng = made(name, domain), Counting()
+    mechanism, rng = made(name, domain), CountingSource()
     for value in {0, 1, domain // 2, domain - 1}:
         rng.taken = 0
         assert len(mechanism.perturb(value, rng)) == mechanism.payload_bytes
@@ -255,11 +245,6 @@ def test_a_contribution_is_the_tally_of_one_payload(name, domain):
 
 
 # -- the person at the device --------------------------------------------------------------------
-
-
-def percentages(words: str) -> list[float]:
-    """Return the probabilities that a text states, as fractions."""
-    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
 
 
 def first_cells(mechanism: Mechanism, payloads: list[bytes], owner: int) -> dict[int, float]:

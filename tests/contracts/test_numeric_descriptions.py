@@ -10,12 +10,8 @@ from encoders.mechanisms import NumericDomain
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import WORD
 from tests.support import reference
+from tests.support.mechanism_checks import percentages
 from tests.support.numeric_mechanisms import MISSING, enumerated, every_moment, made, number
-
-
-def percentages(words: str) -> list[float]:
-    """Return the probabilities that a text states, as fractions."""
-    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
 
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])

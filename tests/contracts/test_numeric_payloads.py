@@ -16,6 +16,7 @@ from tests.support.numeric_mechanisms import (
     every_payload,
     forms,
     made,
+    perturb_all,
     perturbed,
     values_of,
 )
@@ -26,9 +27,7 @@ from tests.support.numeric_mechanisms import (
 def test_every_payload_of_a_device_passes_the_check(name, low):
     for form, epsilon in itertools.product(forms(name, low, (2, 3, 8, 64, 65)), ("0.1", "8")):
         mechanism = made(name, form, epsilon)
-        values = values_of(form, 4, 6)[:40]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        for payload in mechanism.perturb_many(given, FastStream(3)):
+        for payload in perturb_all(mechanism, values_of(form, 4, 6)[:40], FastStream(3)):
             mechanism.check(payload.tobytes())
 
 
@@ -89,9 +88,7 @@ def test_many_payloads_are_checked_like_each(name, low):
     rng = np.random.default_rng(1)
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
-        values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        sent = mechanism.perturb_many(given, FastStream(5))
+        sent = perturb_all(mechanism, values_of(form, 4, 8)[:120], FastStream(5))
         changed = sent.copy()
         rows = np.arange(len(sent))
         changed[rows, rng.integers(0, sent.shape[1], len(sent))] = rng.integers(0, 256, len(sent))
@@ -113,9 +110,7 @@ def accepted(mechanism: NumericMechanism, payload: np.ndarray) -> bool:
 def test_a_tally_is_the_sum_of_what_each_payload_adds(name, low):
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
-        values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        payloads = mechanism.perturb_many(given, FastStream(5))
+        payloads = perturb_all(mechanism, values_of(form, 4, 8)[:120], FastStream(5))
         slow = [
             reference.contribution_of_numbers(
                 name, mechanism.parameters, form.labels, form.missing, payload.tobytes()
@@ -133,8 +128,7 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name, low):
 def test_a_contribution_is_the_tally_of_one_payload(name, low):
     for form in forms(name, low, (2, 3, 10)):
         mechanism = made(name, form)
-        values = [each if mechanism.multivariate else each[0] for each in values_of(form, 3, 8)]
-        for payload in mechanism.perturb_many(np.array(values), FastStream(4)):
+        for payload in perturb_all(mechanism, values_of(form, 3, 8), FastStream(4)):
             added = mechanism.contribution(payload.tobytes())
             assert added == mechanism.tally(payload[None]).tolist()
             assert {type(cell) for cell in added} == {int}

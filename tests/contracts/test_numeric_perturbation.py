@@ -12,6 +12,7 @@ from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
+from tests.support.mechanism_checks import CountingSource
 from tests.support.numeric_mechanisms import (
     MISSING,
     codes_of,
@@ -21,6 +22,7 @@ from tests.support.numeric_mechanisms import (
     forms,
     is_laplace,
     made,
+    perturb_all,
     perturbed,
     values_of,
 )
@@ -61,8 +63,7 @@ def test_a_population_is_bit_equal_to_its_devices(name, low):
         mechanism = made(name, form)
         values = values_of(form, 12, 9)[:100]
         data = FastStream(4).take(len(values) * mechanism.random_bytes)
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        payloads = mechanism.perturb_many(given, GivenBytes(data))
+        payloads = perturb_all(mechanism, values, GivenBytes(data))
         assert payloads.dtype == np.uint8
         assert payloads.shape == (len(values), mechanism.payload_bytes)
         rng = GivenBytes(data)
@@ -75,13 +76,12 @@ def test_a_population_is_bit_equal_to_its_devices(name, low):
 def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name, low):
     form = NumericDomain(3, (True,), low)
     mechanism = made(name, form, "8")
-    values = [each[0] for each in values_of(form, 4, 2)]
-    shaped = np.array(values, dtype=np.int64).reshape((-1, 1) if mechanism.multivariate else -1)
+    values = values_of(form, 4, 2)
     for byte in (b"\x00", b"\xff"):
         data = byte * (len(values) * mechanism.random_bytes)
-        payloads = mechanism.perturb_many(shaped, GivenBytes(data))
+        payloads = perturb_all(mechanism, values, GivenBytes(data))
         rng = GivenBytes(data)
-        devices = [mechanism.perturb((value,) if mechanism.multivariate else value, rng) for value in values]
+        devices = [mechanism.perturb(each if mechanism.multivariate else each[0], rng) for each in values]
         assert payloads.tobytes() == b"".join(devices)
 
 
@@ -107,22 +107,11 @@ def test_a_value_may_be_a_numpy_integer(name):
             assert of_numpy == perturbed(mechanism, (value,), data)
 
 
-class Counting:
-    """Returns bytes of a stream and counts them."""
-
-    def __init__(self) -> None:
-        self.stream, self.taken = FastStream(1), 0
-
-    def take(self, count: int) -> bytes:
-        self.taken += count
-        return self.stream.take(count)
-
-
 @every_name
 @every_moment
 def test_lengths_depend_on_nothing_but_the_form(name, low):
     for form in forms(name, low, (2, 3, 64, 65)):
-        mechanism, rng = made(name, form), Counting()
+        mechanism, rng = made(name, form), CountingSource()
         for values in values_of(form, 0, 1)[:24]:
             rng.taken = 0
             payload = mechanism.perturb(values if mechanism.multivariate else values[0], rng)

@@ -2,14 +2,8 @@
 
 import os
 import re
-import subprocess
-import sys
-import textwrap
-import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,7 +13,6 @@ from ldp_client import Client, HttpTransport, Journal, LdpError, State, Transpor
 from ldp_client.testing import BEHAVIOURS, Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
-from tests.support.surveys import SLEEP
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"
@@ -89,166 +82,6 @@ def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder, plan):
         client.grant()
         assert client.report(ROW, "no").state is State.QUEUED
     assert len(ldp_recorder.reports) == 3
-
-
-# -- an application that makes its clients while it is imported, in a pytest run of its own ------------
-
-APPLICATION = """
-import asyncio, os
-import ldp_client
-
-URL = os.environ["APP_URL"]
-client = ldp_client.configure(URL)
-for_ann = ldp_client.Client(URL, person="ann")
-asynchronous = ldp_client.AsyncClient(URL, person="bob")
-with_journal = ldp_client.Client(URL, journal=os.environ["APP_JOURNAL"])
-ROW = {"age": "old", "hours": 7.5}
-
-def submit():
-    client.grant()
-    return ldp_client.report(ROW, "no").state
-
-async def submit_for_bob():
-    await asynchronous.grant()
-    return (await asynchronous.report(ROW, "no")).state
-"""
-CONFTEST = """
-pytest_plugins = ["ldp_client.testing"]
-"""
-
-
-class Collector:
-    """A server that returns 503, and records the requests that reach it."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-        requests = self.requests
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                requests.append(f"{self.command} {self.path}")
-                self.send_error(503)
-
-            do_POST = do_GET
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/surveys/sleep"
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    made = Collector()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
-
-
-RunTests = Callable[[str], "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
-    """Return a runner of an application's tests in another process, with its journal in tmp_path/own."""
-    folder = tmp_path / "app"
-    folder.mkdir()
-    (folder / "app.py").write_text(APPLICATION)
-    (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "survey.toml").write_text(SLEEP)
-
-    def run(tests: str) -> subprocess.CompletedProcess[str]:
-        (folder / "test_app.py").write_text(textwrap.dedent(tests))
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugins of this environment take seconds to load
-            "APP_URL": collector.url,
-            "APP_JOURNAL": str(tmp_path / "explicit.db"),
-            "LDP_JOURNAL": str(tmp_path / "own" / "journal.db"),
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
-
-
-@pytest.mark.slow
-def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(run_tests, collector, tmp_path):
-    result = run_tests("""
-        import asyncio, os
-        import ldp_client, pytest
-        import app
-        from ldp_client import State
-
-        clients = [app.client, app.for_ann, app.asynchronous.client]
-        paths = [client._journal.path for client in clients]
-
-        @pytest.mark.parametrize("run", range(2))
-        def test_each_client_reports_once(ldp_recorder, tmp_path, run):
-            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
-            assert app.submit() == "queued"
-            assert app.submit() == "already_reported"
-            assert app.for_ann.report(app.ROW, "no").state == "no_consent"
-            assert asyncio.run(app.submit_for_bob()) == "queued"
-            assert len(ldp_recorder.reports) == 2
-            assert app.client.outcomes[State.SENT] == 1
-            assert all(client._journal.path.startswith(str(tmp_path)) for client in clients)
-            assert app.with_journal._journal.path == os.environ["APP_JOURNAL"]
-
-        def test_a_test_that_closes_the_client_does_not_close_it_for_the_next(ldp_recorder):
-            ldp_client.configure(app.URL)
-            assert "later configure()" in app.client.grant().why
-
-        def test_an_explicit_journal_is_kept_and_reports_to_the_recorder(ldp_recorder):
-            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
-            app.with_journal.grant()
-            assert app.with_journal.report(app.ROW, "no").state == "queued"
-            assert len(ldp_recorder.reports) == 1
-
-        def test_afterwards_the_clients_are_as_before():
-            assert ldp_client._client is app.client
-            assert [client._journal.path for client in clients] == paths
-            assert not any(client.outcomes for client in clients)
-            assert all(type(client.transport) is ldp_client.HttpTransport for client in clients)
-            assert app.client.status().state == "no_consent"
-    """)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "5 passed" in result.stdout
-    assert collector.requests == []
-    assert not (tmp_path / "own").exists()
-    assert [entry.state for entry in Journal(tmp_path / "explicit.db").entries()] == [State.SENT]
-
-
-@pytest.mark.slow
-def test_the_example_of_the_documentation_passes(run_tests, collector, tmp_path):
-    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
-    [example] = re.findall(r"```python\n(# app\.py\n.*?)```", page, re.DOTALL)
-    _, *parts = re.split(r"^# (\w+\.py)\n", example, flags=re.MULTILINE)
-    files = dict(zip(parts[::2], parts[1::2], strict=True))
-    assert set(files) == {"app.py", "conftest.py", "test_app.py"}
-    url = "https://collector.example/v1/surveys/sleep-2026"
-    assert url in files["app.py"]
-    served = f"{collector.url.rpartition('/')[0]}/sleep-2026"  # a request would be seen
-    (tmp_path / "app" / "app.py").write_text(files["app.py"].replace(url, served))
-    (tmp_path / "app" / "conftest.py").write_text(files["conftest.py"])
-    survey = SLEEP.replace('id = "sleep"', 'id = "sleep-2026"')
-    (tmp_path / "app" / "survey.toml").write_text(survey)
-    result = run_tests(files["test_app.py"])
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "2 passed" in result.stdout
-    assert collector.requests == []
-    assert not (tmp_path / "own").exists()
 
 
 # -- collectors in trouble --------------------------------------------------------------------------
@@ -361,23 +194,6 @@ def test_next_behaviour_ends_a_slow_response(ldp_recorder, plan):
 def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder):
     with pytest.raises(ValueError, match=r"no behaviour 'shut': choose one of normal, busy, closed"):
         ldp_recorder.respond("shut")
-
-
-def test_a_request_that_would_reach_the_network_fails_the_test(run_tests, collector):
-    result = run_tests("""
-        import app, ldp_client, pytest
-        from ldp_client.testing import UnrecordedRequestError
-
-        def test_a_client_with_http_of_its_own(ldp_recorder):
-            http = ldp_client.HttpTransport()
-            assert ldp_client.Client(app.URL, transport=http).grant().state == "unavailable"
-            with pytest.raises(UnrecordedRequestError):
-                ldp_client.Client(app.URL, transport=http, strict=True).grant()
-    """)
-    assert result.returncode == 1
-    assert "1 passed, 1 error" in result.stdout
-    assert f"UnrecordedRequestError: GET {collector.url} was not sent" in result.stdout
-    assert collector.requests == []
 
 
 def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(plan, tmp_path, monkeypatch):

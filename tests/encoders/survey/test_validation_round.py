@@ -1,6 +1,5 @@
 """A model that devices validate, in whole numbers, with equal results on a device and over a table."""
 
-import hashlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -223,19 +222,6 @@ def test_plan_asks_for_outcomes_and_rows_are_coded_by_the_model_s_survey():
     assert PLAN.encode_row(ROW) == MODEL_PLAN.encode_row(ROW)
 
 
-@pytest.mark.parametrize("frequency", ["auto", "DE", "OUE", "SHE", "SS"])
-def test_plan_of_a_validation_equals_itself_after_json(frequency):
-    plan = replace(SURVEY, frequency=frequency).compile()
-    again = Plan.from_json(plan.json)
-    assert again == plan
-    assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
-    assert again.validation == plan.validation
-    assert again.validation is not None
-    assert again.validation.digest == plan.validation.digest
-    assert [question.key for question in again.questions] == [question.key for question in plan.questions]
-    assert again.encode(ROW, "no") == plan.encode(ROW, "no")
-
-
 def test_client_without_validation_rounds_refuses_the_plan(monkeypatch):
     # such a client ignores the entry and finds that the plan is inconsistent
     def older(document: dict[str, Any]) -> dict[str, Any]:
@@ -267,12 +253,7 @@ def test_validate_table_equals_validate_on_each_row():
     ("changes", "label", "field"),
     [
         ({"city": "west"}, "no", "city"),
-        ({"city": None}, "no", "city"),
-        ({"hours": "2.5"}, "no", "hours"),
         ({"hours": None}, "no", "hours"),
-        ({"income": None}, "no", "income"),
-        ({"age": True}, "no", "age"),
-        ({}, None, "rested"),
         ({}, "right", "rested"),
     ],
 )

@@ -17,6 +17,7 @@ from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.support.batches import batch, record
 from tests.support.servers import redis_server, wait_for
+from tests.support.threads import in_threads
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 
@@ -201,11 +202,7 @@ def test_group_commit_counts_batches_of_several_threads(store):
             each = batch(SURVEY, COUNTER, ids(20 * (number % 4) + turn), vector(1))
             results.append(group.record([each]) == [{}])
 
-    threads = [threading.Thread(target=bring, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(bring, range(8))
     assert sum(results) == 80  # each of 80 ids is new once, though two threads bring it
     assert state(store) == (80, [80])
 
@@ -261,11 +258,7 @@ def work(store: Store, numbers: range) -> None:
 
 
 def test_threads_count_every_report_once(store):
-    threads = [threading.Thread(target=work, args=(store, range(50))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda numbers: work(store, numbers), [range(50)] * 4)
     assert state(store) == (50, [50, sum(range(50))])
 
 
@@ -443,11 +436,7 @@ def test_only_the_wrong_batch_of_a_group_fails(store):
         except StoreError as error:
             results[number] = error
 
-    threads = [threading.Thread(target=bring, args=(number,)) for number in range(2, 10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(bring, range(2, 10))
     assert isinstance(results.pop(2), StoreError)
     assert all(not isinstance(each, StoreError) for each in results.values())
     assert store.totals(SURVEY)["other"].n == 7

@@ -1,7 +1,6 @@
 """What a client is made with: plans, URLs, limits of epsilon, and configure()."""
 
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from ldp_client import (
     TransportError,
 )
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
+from tests.support.threads import in_threads
 
 
 def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(transport, client):
@@ -279,13 +279,6 @@ def test_status_without_consent_creates_no_journal(client, tmp_path):
 def test_threads_that_report_first_configure_one_client(plan, monkeypatch, ldp_recorder):
     monkeypatch.setenv("LDP_SURVEY_URL", ldp_recorder.serve(plan))
     Client(ldp_recorder.serve(plan)).grant()
-    states: list[State] = []
-    threads = [
-        threading.Thread(target=lambda: states.append(ldp_client.report(ROW, "no").state)) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    states = in_threads(lambda _: ldp_client.report(ROW, "no").state, range(8))
     assert sorted(states) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
     assert len(ldp_recorder.reports) == 1

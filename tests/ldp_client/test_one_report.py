@@ -1,12 +1,12 @@
 """One report per survey: retries send the same bytes, repeated answers draw nothing."""
 
-import threading
 from dataclasses import replace
 
 from encoders.report import unpack
 from ldp_client import Client, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
+from tests.support.threads import in_threads
 
 
 def test_an_answer_is_queued_then_sent_once(transport, client, plan):
@@ -76,14 +76,8 @@ def test_a_rejection_is_final_and_has_its_reason(client):
 
 
 def test_threads_of_one_app_report_once(transport, client):
-    one, receipts = client(transport), []
-    threads = [
-        threading.Thread(target=lambda: receipts.append(one.report(ROW, "no").state)) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    one = client(transport)
+    receipts = in_threads(lambda _: one.report(ROW, "no").state, range(8))
     one.flush()
     assert sorted(receipts) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
     assert len(set(transport.bodies)) == 1

@@ -18,29 +18,14 @@ import pytest
 
 from ldp_client import Journal, JournalError, State
 from tests.support.journals import IDENTITY, PLAN, URL, commit, state_of
+from tests.support.threads import in_threads
 
 
-def test_threads_share_a_memory_journal():
-    journal, results = Journal(":memory:"), []
-    threads = [
-        threading.Thread(target=lambda i=i: results.append(commit(journal, bytes([i])))) for i in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(created for _, created in results) == 1
-
-
-def test_threads_make_one_report_between_them(tmp_path):
-    journal, results = Journal(tmp_path / "j.db"), []
-    threads = [
-        threading.Thread(target=lambda i=i: results.append(commit(journal, bytes([i])))) for i in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+@pytest.mark.parametrize("path", [":memory:", "j.db"])
+def test_threads_make_one_report_between_them(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    journal = Journal(path)
+    results = in_threads(lambda number: commit(journal, bytes([number])), range(8))
     assert sum(created for _, created in results) == 1
     assert len({report for report, _ in results}) == 1
 

@@ -118,17 +118,6 @@ def test_without_consent_nothing_is_drawn(tmp_path):
     assert commit(journal, b"after all") == (b"after all", True)
 
 
-def test_withdrawing_a_queued_report_prevents_another_report(tmp_path):
-    journal = Journal(tmp_path / "j.db")
-    commit(journal, b"a report of some length")
-    journal.withdraw(IDENTITY)
-    assert state_of(journal) is State.WITHDRAWN
-    assert journal.queued_surveys() == []
-    assert b"a report of some length" not in (tmp_path / "j.db").read_bytes()
-    assert commit(journal, b"second") == (None, False)
-    assert state_of(journal) is State.WITHDRAWN
-
-
 def test_withdrawing_without_consent_or_after_counting_changes_nothing(tmp_path):
     journal = Journal(tmp_path / "j.db")
     assert journal.withdraw(IDENTITY) is None

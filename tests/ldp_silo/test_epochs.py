@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_client import State
-from ldp_silo import Silo
+from ldp_silo import Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, draw_rows
@@ -11,6 +11,19 @@ from tests.support.silo_surveys import WARDS, read_silo_survey
 
 WITH_PERSON = ("id", *HEADER)
 TWO_ROWS = WARDS.replace("rows_per_person = 1", "rows_per_person = 2")
+
+
+SECOND = 'id = "wards-2"\nfamily = "wards"'
+"""Makes a later survey of the family from a survey of the wards."""
+
+
+def join(journal: SiloJournal, text: str, **options: object) -> Silo:
+    """Agree to another survey with the journal of a silo."""
+    plan = read_silo_survey(text).compile()
+    options = {"transport": FakeTransport(RECORDED), **options}
+    other = Silo(plan, f"http://collector.test/v1/surveys/{plan.id}", journal=journal, **options)
+    other.grant()
+    return other
 
 
 def name_rows(first: int, last: int) -> list[list[str]]:
@@ -108,10 +121,7 @@ def test_rows_of_a_person_add_up_to_rows_per_person(silo, write_rows):
 def test_a_survey_of_the_family_with_other_noise_counts_none_of_the_persons(silo, write_rows):
     ward = silo()
     ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id")
-    second = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')).compile()
-    url = "http://collector.test/v1/surveys/wards-2"
-    other = Silo(second, url, journal=ward.journal, transport=FakeTransport(RECORDED))
-    other.grant()
+    other = join(ward.journal, TWO_ROWS.replace('id = "wards"', SECOND))
     assert other.report(write_rows(name_rows(49, 60), WITH_PERSON), person="id").field == "id"
     assert other.report(write_rows(name_rows(50, 60), WITH_PERSON), person="id").state is State.SENT
 
@@ -126,10 +136,7 @@ def test_a_journal_in_memory_keeps_the_persons(silo, write_rows):
 
 
 def test_persons_of_another_family_are_counted_apart(silo, write_rows):
-    plan = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "other"')).compile()
-    url = "http://collector.test/v1/surveys/other"
-    other = Silo(plan, url, journal=silo().journal, transport=FakeTransport(RECORDED))
-    other.grant()
+    other = join(silo().journal, TWO_ROWS.replace('id = "wards"', 'id = "other"'))
     twice = [row for row in name_rows(0, 50) for _ in range(2)]
     assert other.report(write_rows(twice, WITH_PERSON), person="id").state is State.SENT
     assert silo().report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
@@ -156,12 +163,8 @@ def test_persons_are_checked_if_all_epochs_name_them(silo, write_rows, first, se
 
 def test_surveys_of_a_family_count_as_one(silo, plan, write_rows):
     silo().report(write_rows(50))
-    renamed = WARDS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')
-    second = read_silo_survey(renamed).compile()
-    url = "http://collector.test/v1/surveys/wards-2"
     journal = silo().journal
-    other = Silo(second, url, journal=journal, transport=FakeTransport(RECORDED))
-    other.grant()
+    other = join(journal, WARDS.replace('id = "wards"', SECOND))
     assert other.report(write_rows(50)).reason == "repeated-rows"
     assert other.report(write_rows(draw_rows(9, seed=2))).reason == "rows-not-stated-new"
     assert other.report(write_rows(draw_rows(9, seed=2)), new_rows=True).state is State.SENT
@@ -170,13 +173,10 @@ def test_surveys_of_a_family_count_as_one(silo, plan, write_rows):
 
 def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(silo, write_rows):
     silo().report(write_rows(50))
-    renamed = WARDS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')
-    second = read_silo_survey(renamed.replace("epsilon = 1.0", "epsilon = 2.0")).compile()
-    journal, url = silo().journal, "http://collector.test/v1/surveys/wards-2"
+    second = WARDS.replace('id = "wards"', SECOND).replace("epsilon = 1.0", "epsilon = 2.0")
+    journal = silo().journal
     for limit, outcome in ((1.9, State.REJECTED), (2, State.SENT), (1.9, State.SENT)):
-        transport = FakeTransport(RECORDED)
-        other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=limit)
-        other.grant()
+        other = join(journal, second, max_total_epsilon=limit)
         epochs = len(journal.epochs())
         path = write_rows(draw_rows(9, seed=2 + epochs))
         receipt = other.report(path, epoch=str(epochs), new_rows=True)
@@ -187,15 +187,9 @@ def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(silo
 
 def test_another_survey_of_the_same_rows_adds_its_epsilon(silo, write_rows):
     silo().report(write_rows(50))
-    second = read_silo_survey(WARDS.replace('id = "wards"', 'id = "other"')).compile()
-    journal = silo().journal
-    transport = FakeTransport(RECORDED)
-    url = "http://collector.test/v1/surveys/other"
-    other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=1.5)
-    other.grant()
-    assert other.report(write_rows(50)).reason == "total-epsilon-spent"
-    other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=2)
-    assert other.report(write_rows(50)).state is State.SENT
+    journal, other = silo().journal, WARDS.replace('id = "wards"', 'id = "other"')
+    for limit, reason in ((1.5, "total-epsilon-spent"), (2, "")):
+        assert join(journal, other, max_total_epsilon=limit).report(write_rows(50)).reason == reason
     assert sum_epsilon(journal.epochs()) == 2
 
 

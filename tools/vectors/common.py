@@ -63,7 +63,7 @@ def case(
     question = plan.questions[unpack(report).question]
     codes, label_code = plan.encode(row, label)
     assert len(random) == question.mechanism.random_bytes + (24 if token is None else 0)
-    more = ({"name": name} if name else {}) | ({"token": token} if token else {})
+    more: dict[str, Any] = ({"name": name} if name else {}) | ({"token": token} if token else {})
     if plan.validation:
         more["row_codes"] = list(plan.encode_row(row))
     return more | {

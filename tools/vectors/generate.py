@@ -356,13 +356,13 @@ def impossible_payloads(frequency: str) -> list[dict[str, Any]]:
 def impossible_numbers(numeric: str) -> list[dict[str, Any]]:
     """Return payloads about numbers that no device sends: one step too far, and as far as bytes go."""
     plan = numeric_plan_of(numeric, "1")
-    question = next(each for each in plan.questions if each.moment and each.mechanism.domain.missing[-1])
-    mechanism = question.mechanism
+    question = next(each for each in plan.questions if each.moment and each.numeric_domain.missing[-1])
+    mechanism, parameters = question.mechanism, dict[str, Any](question.mechanism.parameters)
     if numeric == "piecewise":
-        cells = mechanism.domain.slots * (129 + 2 * int(mechanism.parameters["reach"]))
+        cells = question.numeric_domain.slots * (129 + 2 * int(parameters["reach"]))
         impossible = [cells.to_bytes(2, "little"), b"\xff\xff"]
     elif numeric in ("laplace", "sampled-laplace"):
-        beyond = len(mechanism.parameters["weights"]) - int(mechanism.parameters["steps"])
+        beyond = len(parameters["weights"]) - int(parameters["steps"])
         rest = bytes(mechanism.payload_bytes - 2)
         impossible = [
             rest + beyond.to_bytes(2, "little"),

@@ -39,7 +39,7 @@ def place(server: str) -> tuple[int, list[socket.socket]]:
 
 def main(folder: str, server: str, journals: str, queued: str, spread: str) -> list[object]:
     """Fill the queues, and return what must live until the end."""
-    file._SYNCHRONOUS = "OFF"  # type: ignore[misc]  # to fill them faster
+    file._SYNCHRONOUS = "OFF"  # to fill them faster
     (port, lines), plan, clients = place(server), compiled("any"), []
     for number in range(int(queued)):
         name = f"survey-{number}"

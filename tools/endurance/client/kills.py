@@ -63,8 +63,8 @@ def _run(journal: Path, url: str, row: int, fatal: Place | None, traced: bool, r
     with mock.patch("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.01):
         client = Client(url, journal=journal, spread=0)
         if traced:
-            threading.settrace(tracer)  # type: ignore[arg-type]
-            sys.settrace(tracer)  # type: ignore[arg-type]
+            threading.settrace(tracer)
+            sys.settrace(tracer)
         client.grant()
         client.report(ROWS[row], "yes")
         state = client.flush(30).state

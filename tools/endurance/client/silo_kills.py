@@ -45,8 +45,8 @@ def run(
     with mock.patch("ldp_silo.sending.MAX_BACKOFF_SECONDS", 0.1):
         silo = Silo(url, journal=journal, token=token)
         if traced:
-            threading.settrace(tracer)  # type: ignore[arg-type]
-            sys.settrace(tracer)  # type: ignore[arg-type]
+            threading.settrace(tracer)
+            sys.settrace(tracer)
         end = time.monotonic() + PATIENCE
         while silo.grant().state is not State.READY and time.monotonic() < end:
             time.sleep(0.05)  # the plan cannot be fetched while the collector is away

@@ -174,7 +174,7 @@ def _totalled(plan: Plan, reports: list[bytes]) -> Sent:
 
 def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> None:
     intake = Intake(plan, store)
-    intake._buffered_writes.add_recorded = lambda column: None  # type: ignore[method-assign]  # one command: no support counters
+    intake._buffered_writes.add_recorded = lambda column: None  # type: ignore[method-assign,assignment]  # one command: no support counters
     outcomes = intake.record_body(b"".join(sent.reports))
     assert {outcome.status for outcome in outcomes} == {"recorded"}
     for key, total in sent.totals.items():

@@ -171,7 +171,7 @@ def fuzz_pages(bodies: int, seed: int = 2) -> Fuzzed:
         headers = fuzz.rng.choice(_STRANGE_HEADERS) if strange else {"Content-Type": MEDIA_TYPE}
         response = web.post(f"/v1/surveys/{plan.id}/reports", data=body, headers=headers)
         assert response.status_code < 500, (response.status_code, body.hex())
-        seen.update(_require_response(response.status_code, response.json, body, reference, strange))
+        seen.update(_require_response(response.status_code, response.json or {}, body, reference, strange))
     require_equal(store.totals(plan.id), reference.totals())
     return Fuzzed(bodies, seen, 0.0)
 

@@ -26,7 +26,8 @@ class Client:
     """One connection to one collector, opened again when it breaks."""
 
     def __init__(self, base: str, seconds: float = PATIENCE) -> None:
-        self._where, self._connection = urlsplit(base), None
+        self._where = urlsplit(base)
+        self._connection: http.client.HTTPConnection | None = None
         self._seconds = seconds
         self.attempts = 0
 

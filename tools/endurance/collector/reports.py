@@ -108,7 +108,7 @@ def require_whole(url: str, plan: Plan) -> None:
         ids, n, cells = _look(url, plan.id, question.key)
         assert ids == n, f"{ids} ids are remembered, {n} reports counted"
         if getattr(question.mechanism, "constant_sum", False):
-            assert cells.sum() == n * int(question.mechanism.parameters.get("size", 1))
+            assert cells.sum() == n * int(str(question.mechanism.parameters.get("size", 1)))
 
 
 def _look(url: str, survey: str, counter: str) -> tuple[int, int, np.ndarray]:

@@ -110,7 +110,7 @@ def soak(folder: Path, seconds: float) -> Soaked:
         finally:
             collector.stop()
         require_whole(url, plan)
-        require_equal(totals_of(url), stock.totals(sum(sender.uses for sender in senders)))
+        require_equal(totals_of(url), stock.totals(np.sum([sender.uses for sender in senders], axis=0)))
     _sum_up(found, senders, watched)
     assert found.grown <= GROWTH, f"a worker grew by {found.grown:.1f} MB"
     assert found.files <= FILES, f"a worker opened {found.files} files more"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan, read_survey
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_client import Client, Response, State, TransportError
 from ldp_client.journal import file
 from tests.support.servers import wait_for
@@ -50,6 +51,23 @@ class FakeTransport:
     @property
     def bodies(self) -> list[bytes | None]:
         return [body for method, _, body in self.requests if method == "POST"]
+
+
+class Collector(FakeTransport):
+    """Serves a plan and its signature, and responds to reports as a test wants."""
+
+    def __init__(self, plan: AnyPlan, signature: str = "") -> None:
+        super().__init__(RECORDED)
+        self.plan, self.signature = plan, signature
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        if method == "POST":
+            return super().request(method, url, body, timeout)
+        self.requests.append((method, url, body))
+        return Response(200, self.signature.encode() if url.endswith("/signature") else self.plan.json)
+
+    def respond(self, response: Response | TransportError) -> None:
+        self.responses = [response]
 
 
 @pytest.fixture

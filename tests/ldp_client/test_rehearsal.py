@@ -13,8 +13,7 @@ from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Journal, Receipt, Response, RowError, State, TransportError
 from ldp_client.cli import main
 from ldp_client.testing import Recorder
-from ldp_client.transport import Transport
-from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Collector, FakeTransport
 from tests.support.open_clients import client_threads
 
 WRONG_ROW = {"age": "older", "hours": 7.5}
@@ -28,15 +27,8 @@ def _default_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def transport(plan: Plan) -> Transport:
-    """Return a transport that serves the plan and counts everything else that is sent."""
-
-    class PlanServer(FakeTransport):
-        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> ldp_client.Response:
-            response = super().request(method, url, body, timeout)
-            return ldp_client.Response(200, plan.json) if method == "GET" else response
-
-    return PlanServer(RECORDED)
+def transport(plan: Plan) -> Collector:
+    return Collector(plan)
 
 
 def files_in(folder: Path) -> dict[Path, bytes]:

@@ -13,35 +13,18 @@ from encoders.report import MAX_MESSAGE_BYTES, unpack
 from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client import Response, TransportError
+from ldp_client import Response
 from ldp_design.authoring.author_key import make_keys, sign
 from ldp_silo import SiloJournal
 from ldp_silo import silo as silo_module
 from ldp_silo.cli import main
 from ldp_silo.sending import EXPLANATIONS
-from tests.ldp_client.conftest import FakeTransport
+from tests.ldp_client.conftest import Collector
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 Run = Callable[..., tuple[int, str, str]]
-
-
-class Collector(FakeTransport):
-    """Sends the plan, and responds to messages as a test wants."""
-
-    def __init__(self, plan: SiloPlan) -> None:
-        super().__init__(RECORDED)
-        self.plan = plan
-        self.signature = b""
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        if method == "GET":
-            return Response(200, self.signature if url.endswith("/signature") else self.plan.json)
-        return super().request(method, url, body, timeout)
-
-    def respond(self, response: Response | TransportError) -> None:
-        self.responses = [response]
 
 
 @pytest.fixture
@@ -210,7 +193,7 @@ def test_the_next_command_reports_with_the_same_key_limit_and_journal(
 ):
     author = make_keys()
     collector.plan = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 3.0")).compile()
-    collector.signature = signature_text(sign(collector.plan, author.private_pem)).encode()
+    collector.signature = signature_text(sign(collector.plan, author.private_pem))
     grant = ["grant", URL, "--public-key", author.public_key, "--max-epsilon", "3.5"]
     with pytest.raises(SystemExit):
         main([*grant, "--journal", str(tmp_path / "ward 7.journal")])

@@ -12,13 +12,12 @@ import pytest
 
 from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
-from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Receipt, Response, State
 from ldp_design.authoring.author_key import KeyPair, make_keys, sign
 from ldp_silo import Epoch, Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
-from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import HEADER, RECORDED, WriteRows, draw_rows
+from tests.ldp_client.conftest import Collector
+from tests.ldp_silo.conftest import HEADER, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 HIV = WARDS.replace('id = "wards"', 'id = "wards"\nfamily = "hiv-study"')
@@ -29,22 +28,6 @@ Join = Callable[..., Silo]
 """The type of the fixture `join`."""
 Report = Callable[..., Receipt]
 """The type of the fixture `report`."""
-
-
-class Collector(FakeTransport):
-    """Serves a plan and its signature, and counts every message."""
-
-    def __init__(self, plan: SiloPlan, author: KeyPair | None) -> None:
-        super().__init__(RECORDED)
-        self._plan, self._author = plan, author
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        if method == "POST":
-            return super().request(method, url, body, timeout)
-        if not url.endswith("/signature"):
-            return Response(200, self._plan.json)
-        assert self._author is not None
-        return Response(200, signature_text(sign(self._plan, self._author.private_pem)).encode())
 
 
 @pytest.fixture
@@ -60,7 +43,7 @@ def join(journal: SiloJournal) -> Join:
         plan = read_silo_survey(text).compile()
         key = author.public_key if author else None
         url = f"http://{host}.test/v1/surveys/{plan.id}"
-        transport = Collector(plan, author)
+        transport = Collector(plan, signature_text(sign(plan, author.private_pem)) if author else "")
         silo = Silo(url, journal=journal, transport=transport, public_key=key, **options)
         assert silo.grant().state is State.READY
         return silo

@@ -1,13 +1,10 @@
 """The proxy waits for whole requests, so that slow clients stop nobody else."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,9 +20,7 @@ ROW = {"age": "old", "hours": 7}
 
 
 @pytest.mark.slow
-def test_single_reports_pass_the_proxy_when_it_has_no_space_for_larger_bodies(
-    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
-) -> None:
+def test_single_reports_pass_the_proxy_when_it_has_no_space_for_larger_bodies(tmp_path, listener):
     port, received = listener
     with front_proxy(tmp_path, port) as front:
         shutil.rmtree(tmp_path / "nginx-body")
@@ -36,9 +31,7 @@ def test_single_reports_pass_the_proxy_when_it_has_no_space_for_larger_bodies(
 
 
 @pytest.mark.slow
-def test_the_proxy_waits_for_whole_requests(
-    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
-) -> None:
+def test_the_proxy_waits_for_whole_requests(tmp_path, listener):
     port, received = listener
     with (
         front_proxy(tmp_path, port) as front,
@@ -74,7 +67,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SLOW_REQUESTS)
-def test_slow_clients_do_not_stop_others_behind_the_proxy(front: str, kind: str) -> None:
+def test_slow_clients_do_not_stop_others_behind_the_proxy(front, kind):
     plan = read_survey(SLEEP).compile()
     with ExitStack() as stack:
         for number in range(40):  # the collector has 16 threads

@@ -32,7 +32,8 @@ from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
 from tests.support.batches import batch, record
-from tests.support.endurance.collector.reports import (
+from tests.support.servers import ClusterNode, redis_server
+from tools.endurance.collector.reports import (
     SURVEY,
     Sent,
     make_reports,
@@ -40,7 +41,6 @@ from tests.support.endurance.collector.reports import (
     plan_of,
     require_equal,
 )
-from tests.support.servers import ClusterNode, redis_server
 
 PLAN = plan_of()
 HALF = Schedule(import_run="an import").to_json()

@@ -1,7 +1,5 @@
 """Comparisons with made-up accuracies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -53,6 +53,15 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
     assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
 
 
+def test_a_file_to_publish_follows_the_umask(tmp_path: Path) -> None:
+    former = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "page.html", b"", public=True)
+    finally:
+        os.umask(former)
+    assert mode_of(tmp_path / "page.html") == 0o640
+
+
 def test_an_output_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):

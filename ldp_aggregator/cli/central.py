@@ -31,6 +31,7 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.findings.curator import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
@@ -207,7 +208,7 @@ def status(rows: Path, name: str | None) -> None:
     table = [["date (UTC)", "learner", "epsilon", "delta", "finished"]]
     for entry in ledger.entries:
         learner = json.loads(entry.model)["learner"] if entry.model else "unknown"
-        amounts = (f"{float(amount):g}" for amount in (entry.request.epsilon, entry.request.delta))
+        amounts = map(format_amount, (entry.request.epsilon, entry.request.delta))
         table.append([entry.date, learner, *amounts, "yes" if entry.model else "no"])
     click.echo(f"{path}: adjacency {ledger.adjacency}, rows per person at most {ledger.rows_per_person}")
     click.echo("\n".join([_format_spent(ledger), "", *format_table(table, "<<>><")]))
@@ -235,5 +236,5 @@ def _print_private_errors() -> Iterator[None]:
 
 def _format_spent(ledger: Ledger) -> str:
     amounts = (ledger.spent, ledger.cap, ledger.spent_delta, ledger.delta_cap)
-    epsilon, cap, delta, delta_cap = (f"{float(amount):g}" for amount in amounts)
+    epsilon, cap, delta, delta_cap = map(format_amount, amounts)
     return f"epsilon {epsilon} of {cap} and delta {delta} of {delta_cap} are spent"

@@ -14,7 +14,7 @@ from ldp_aggregator.findings.words import TEXTS
 
 _SHORT = Context(prec=4, rounding=ROUND_CEILING)
 _LONG = Context(prec=60, rounding=ROUND_CEILING)
-_LEAST_PLAIN = -7
+_LEAST_PLAIN = -4
 _MAX_FACTOR = Decimal("1e300")
 """Above this a double overflows, and beliefs are certain."""
 

@@ -112,7 +112,7 @@ class CentralClassifier(SurveyClassifier):
     def _describe(self) -> ModelDescription:
         content = self._content
         return describe_central(
-            content.plan, self.classes_, content.learner, content.privacy, self.selected_, type(self).__name__
+            content.plan, content.learner, content.privacy, self.selected_, type(self).__name__
         )
 
     def __sklearn_tags__(self) -> Any:

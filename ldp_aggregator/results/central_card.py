@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL
@@ -25,20 +24,13 @@ LEARNER_NAMES = {
 
 
 def describe_central(
-    plan: Plan,
-    classes: Iterable[Any],
-    learner: str,
-    privacy: CentralPrivacy,
-    selected: Sequence[int] | None,
-    name: str,
+    plan: Plan, learner: str, privacy: CentralPrivacy, selected: Sequence[int] | None, name: str
 ) -> ModelDescription:
     """Return the description of a curator's model.
 
     Parameters
     ----------
     plan : Plan
-    classes : iterable
-        The labels as the model returns them.
     learner : {"nb", "linear", "tree"}
     privacy : CentralPrivacy
     selected : sequence of int or None
@@ -54,7 +46,7 @@ def describe_central(
         "epsilon": format_amount(privacy.epsilon),
         "adjacency": repr(privacy.adjacency),
     }
-    facts = list_central_facts(plan, classes, learner, privacy, selected)
+    facts = list_central_facts(plan, learner, privacy, selected)
     return ModelDescription(
         name=f"{name} of {plan.id}",
         line=line,
@@ -71,11 +63,12 @@ def describe_central(
 
 
 def list_central_facts(
-    plan: Plan, classes: Iterable[Any], learner: str, privacy: CentralPrivacy, selected: Sequence[int] | None
+    plan: Plan, learner: str, privacy: CentralPrivacy, selected: Sequence[int] | None
 ) -> dict[str, str]:
     """Return the facts of all descriptions, in order."""
     names = [feature.name for feature in plan.features]
     used = names if selected is None else [names[place] for place in selected]
+    rows = "1 row" if privacy.rows_per_person == 1 else f"{privacy.rows_per_person} rows"
     source = "survey" if privacy.are_rows_public else "noisy count"
     return {
         "plan digest": plan.digest,
@@ -83,9 +76,9 @@ def list_central_facts(
         "trust": f"{CENTRAL}: a curator had the rows",
         "epsilon": format_amount(privacy.epsilon),
         "delta": format_amount(privacy.delta),
-        "adjacency": f"{privacy.adjacency}, at most {privacy.rows_per_person} rows per person",
+        "adjacency": f"{privacy.adjacency}, at most {rows} per person",
         "rows": f"about {privacy.expected_rows:,}, from the {source}",
-        "classes": f"{plan.label.name}: {', '.join(map(str, classes))}",
+        "classes": f"{plan.label.name}: {Names(plan.label.values)}",
         "features": f"{len(used)} of {len(names)}: {Names(used)}",
     }
 

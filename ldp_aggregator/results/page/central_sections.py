@@ -48,7 +48,7 @@ def list_central_sections(model: CentralModelFile) -> list[Section]:
     """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
     plan, privacy, note = model.plan, model.privacy, TEXTS.find(f"curator-model.{model.learner}")
     selected = model.model.selected if isinstance(model.model, Conditionals) else None
-    facts = list_central_facts(plan, plan.label.values, model.learner, privacy, selected)
+    facts = list_central_facts(plan, model.learner, privacy, selected)
     learnt: list[Part] = [note, *_build_tables(model), TEXTS.find("curator-model.not-validated")]
     return [
         make_section("model", [build_facts_table(facts)]),
@@ -61,7 +61,7 @@ def list_central_sections(model: CentralModelFile) -> list[Section]:
 
 
 def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
-    """Yield the section with intervals, of the classes and of each feature. Only Naive Bayes has them."""
+    """Yield the sections with intervals: classes, features, and terms. Only Naive Bayes has them."""
     if not isinstance(model.model, Conditionals):
         return
     rows = build_central_table(model)
@@ -72,7 +72,10 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
         Section(id=f"feature-{place}", heading=name, parts=parts)
         for place, (name, parts) in enumerate(tables.items(), 1)
     ]
-    yield make_section("estimates", [build_prior_table(rows), *sections, Terms(reading)])
+    label = model.plan.label.name
+    yield make_section("classes", [build_prior_table(rows)], label=label)
+    yield make_section("features", sections)
+    yield make_section("reading", [Terms(reading)])
 
 
 def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:

@@ -108,7 +108,6 @@ def _render(
     plan = results.plan
     texts = display_texts(plan)
     about = {key: texts.about.get(key) for key in ("purpose", "contact")}
-    with_bars = [each.id for each in sections if each.id in ("classes", "estimates")]
     return (
         load_template("ldp_aggregator.results.page", "page.html")
         .render(
@@ -121,7 +120,7 @@ def _render(
             about=TEXTS.section("about", about),
             tiles=tiles,
             sections=sections,
-            first_with_bars=next(iter(with_bars), ""),
+            first_with_bars="classes",
             bars=TEXTS.find("tables.bars"),
         )
         .encode()

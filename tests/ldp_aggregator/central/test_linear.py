@@ -23,7 +23,7 @@ from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import bound_error, choose_constants, covered_error, fit_linear
 from ldp_aggregator.central.losses import SHARPNESS, SoftHinge, SoftMaxHinge, choose_loss
 from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
-from tests.ldp_aggregator.central.small_rows import BINS, GAPS, NUMBER, THREE, TWO, make_rows, random_rows
+from tests.ldp_aggregator.central.small_rows import BINS, GAPS, NUMBER, THREE, TWO, random_rows
 
 ALARM = 1e-8
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(5)]
@@ -397,19 +397,3 @@ def test_a_large_epsilon_gives_the_model_without_privacy() -> None:
     plain = Objective(design, columns, rows.labels, SoftHinge(), 1e-3, np.zeros((design.columns, 1)))
     expected = SoftHinge().class_scores(design.scores(columns, minimise(plain)))
     assert model.scores(codes) == pytest.approx(expected, abs=0.02)
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_no_rows_and_one_class_are_trained_like_all_others(k: int) -> None:
-    for coded in ([], [(0, 1, 0)] * 5):
-        rows = make_rows((TWO, THREE), k, coded)
-        model, _ = fit_linear(rows, 100, Fraction(1), FastStream(1))
-        assert model.scores(np.array([[0, 0], [1, 2]])).shape == (2, k)
-
-
-def test_the_best_class_wins_without_noise() -> None:
-    rng = np.random.default_rng(4)
-    codes = rng.integers(0, 3, (3000, 2))
-    rows = CodedRows((THREE, THREE), 3, codes, codes[:, 1])
-    model, _ = fit_linear(rows, 3000, Fraction(50), FastStream(1))
-    assert (model.scores(codes).argmax(axis=1) == rows.labels).all()

@@ -13,7 +13,7 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY
 from tests.ldp_aggregator.collector.test_lost_store import Running
 from tests.support.servers import LocalRedis, wait_for
 
@@ -104,11 +104,11 @@ def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(
 
 def test_after_an_older_copy_no_report_is_counted_twice(trial: Trial, tmp_path: Path) -> None:
     def send(report: bytes) -> str:
-        status, body = trial.collector.request("/v1/surveys/sleep/reports", report)
+        status, body = trial.collector.request(REPORTS, report)
         assert status == 200
         return str(json.loads(body)["status"])
 
-    first, second = (make_report(trial.plan, {"age": "old", "hours": 7.5}, "yes") for _ in range(2))
+    first, second = (make_report(trial.plan, ROW, "yes") for _ in range(2))
     assert send(first) == "recorded"
     shutil.copytree(trial.files, tmp_path / "copy")
     assert send(second) == "recorded"

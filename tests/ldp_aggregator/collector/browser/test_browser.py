@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
+from tests.ldp_aggregator.collector.conftest import ask
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll
 from tests.support.servers import TOKEN
 from tests.support.silo_surveys import count_rows, make_rows, read_silo_survey
@@ -40,14 +40,16 @@ def picture(page: Page, name: str) -> None:
 
 
 def api(site: Site, path: str) -> Any:
-    request = urllib.request.Request(f"{site.url}/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+    return json.loads(ask(f"{site.url}/v1/{path}", token=TOKEN)[1])
 
 
 def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
     body = json.dumps({"reason": reason, "detail": detail})
     return lambda route: route.fulfill(status=status, content_type="application/problem+json", body=body)
+
+
+def responding_with(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="application/json", body=body)
 
 
 def in_words(value: float, low: float, high: float) -> str:
@@ -367,7 +369,3 @@ def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
     expect(page.locator("#margins")).to_be_hidden()
     assert_accessible(page)
     picture(page, "silos")
-
-
-def responding_with(body: str) -> Callable[[Route], None]:
-    return lambda route: route.fulfill(content_type="application/json", body=body)

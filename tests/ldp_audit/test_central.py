@@ -14,11 +14,7 @@ from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_audit.blackbox import ALPHA
-from ldp_audit.central import (
-    AUDITED,
-    audit_trainings,
-    make_neighbours,
-)
+from ldp_audit.central import AUDITED, audit_trainings, make_neighbours
 from ldp_audit.outcomes import measure_leak
 from tests.support.central_surveys import survey_text
 from tests.support.commands import command

@@ -12,12 +12,7 @@ from scipy import stats
 
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import ball_noise, linear, solver
-from ldp_aggregator.central.ball_noise import (
-    GRID_BITS,
-    add_cover_noise,
-    bound_tail_delta,
-    draw_ball_noise,
-)
+from ldp_aggregator.central.ball_noise import GRID_BITS, add_cover_noise, bound_tail_delta, draw_ball_noise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import bound_error, choose_constants, covered_error, fit_linear

@@ -209,17 +209,6 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
         assert logged(folder, "restart-needed") == []
 
 
-def test_an_unreadable_plan_is_logged_and_the_others_are_served(folder: Path, plan: Plan) -> None:
-    with serving(folder) as (base, process):
-        kept = open_store(store(folder))
-        kept.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
-        kept.close()
-        reload(folder, process)
-        wait_for(lambda: logged(folder, "survey-unreadable"))
-        assert logged(folder, "survey-unreadable")[0]["survey"] == "future"
-        assert (get(base, "/v1/surveys/sleep"), get(base, "/v1/surveys/future")) == (200, 404)
-
-
 def test_a_closed_log_pipe_affects_only_the_log(folder: Path, plan: Plan) -> None:
     log = folder / "log"
     os.mkfifo(log)

@@ -170,10 +170,12 @@ def test_the_scheme_of_the_token_is_required_and_case_insensitive(web: FlaskClie
 
 
 def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(
-    store: MemoryStore, plan: Plan
+    store: MemoryStore, plan: Plan, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
-    web = make_client(store)
+    with caplog.at_level("ERROR", "ldp.collector"):
+        web = make_client(store)
+    assert [record.message for record in caplog.records] == ["survey-unreadable"]
     assert web.get("/v1/surveys/sleep").status_code == 200
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 

@@ -36,13 +36,7 @@ from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, ROW, SURVEY, make_client, make_store, rejected
 from tests.support.commands import command
-from tests.support.silo_surveys import (
-    WARDS,
-    count_rows,
-    make_message,
-    make_rows,
-    read_silo_survey,
-)
+from tests.support.silo_surveys import WARDS, count_rows, make_message, make_rows, read_silo_survey
 
 PLAN = read_silo_survey().compile()
 PEOPLE = read_survey(SURVEY).compile()

@@ -184,10 +184,7 @@ def differing_plan(mechanism: str, epsilon: float, numeric: str = "auto") -> Pla
     return make_plan(
         epsilon=epsilon,
         label={"values": ["a", "b", "c"]},
-        features={
-            "five": ["p", "q", "r", "s", "t"],
-            "number": {"range": [0, 1], "missing": "category"},
-        },
+        features={"five": ["p", "q", "r", "s", "t"], "number": {"range": [0, 1], "missing": "category"}},
         mechanism={"frequency": mechanism, "numeric": numeric},
     )
 

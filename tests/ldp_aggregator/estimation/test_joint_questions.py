@@ -24,11 +24,7 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
-from tests.support.statistical_checks import (
-    assert_correct_errors,
-    assert_covered,
-    assert_unbiased,
-)
+from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
 from tests.support.surveys import survey_toml
 
 SURVEY = survey_toml(

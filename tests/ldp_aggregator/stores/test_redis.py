@@ -18,13 +18,7 @@ from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
 from tests.ldp_aggregator.stores.conftest import StartRedis, count
 from tests.support.batches import is_ready, record
-from tests.support.servers import (
-    ClusterNode,
-    paused_rewrite,
-    rewrites_file,
-    rewriting_process,
-    wait_for,
-)
+from tests.support.servers import ClusterNode, paused_rewrite, rewrites_file, rewriting_process, wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -27,9 +27,7 @@ CLINIC = survey_toml(
     },
 )
 EMPTY = survey_toml(
-    id="empty",
-    label={"name": "rested"},
-    features={"age": ["young", "old"], "hours": {"range": [0, 12]}},
+    id="empty", label={"name": "rested"}, features={"age": ["young", "old"], "hours": {"range": [0, 12]}}
 )
 MANY = survey_toml(
     id="many",
@@ -132,8 +130,7 @@ def visit(chromium: Browser, context: BrowserContext, site: Site) -> Iterator[Ca
         page.on("request", lambda request: made.asked.append(request.url))
         page.on("pageerror", lambda error: made.errors.append(str(error)))
         page.on(
-            "console",
-            lambda message: made.errors.append(message.text) if message.type != "info" else None,
+            "console", lambda message: made.errors.append(message.text) if message.type != "info" else None
         )
         visits.append((made, fails))
         page.goto(url + path)

@@ -10,11 +10,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation.discrete.frequencies import estimate_frequencies
-from ldp_aggregator.estimation.discriminative import (
-    DiscriminativeError,
-    LabelMoments,
-    estimate_label_moments,
-)
+from ldp_aggregator.estimation.discriminative import DiscriminativeError, LabelMoments, estimate_label_moments
 from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.simulated_population import simulate_reports

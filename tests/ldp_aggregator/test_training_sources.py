@@ -21,6 +21,7 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.snapshot import SnapshotError, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.training_sources import SourceError, read_training_data
+from tests.ldp_aggregator.collector.conftest import make_store
 from tests.support.batches import record
 from tests.support.surveys import make_plan as make_small_plan
 from tests.support.surveys import survey_toml
@@ -108,8 +109,7 @@ def test_a_snapshot_file_is_read_and_adds_up_with_others(plan: Plan, tmp_path: P
 def test_sources_of_two_plans_do_not_add_up(plan: Plan, tmp_path: Path) -> None:
     for name in ("one", "two"):
         other = make_plan(name)
-        store = MemoryStore()
-        store.publish(other.id, other.json)
+        store = make_store(other)
         (tmp_path / name).write_bytes(take_snapshot(store, other.id).to_json())
     with pytest.raises(SnapshotError, match="one and two cannot be added: they answer different plans"):
         read_training_data([str(tmp_path / "one"), str(tmp_path / "two")])
@@ -251,8 +251,7 @@ def collector(
 
 @pytest.mark.slow
 def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
+    store = make_store(plan)
     fill(store, plan, reports=1)
     held = take_snapshot(store, plan.id)
     with collector(200, held.to_json()) as (url, requests):

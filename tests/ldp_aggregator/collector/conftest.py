@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -17,6 +18,7 @@ from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, Store
 from ldp_client import make_report
+from tests.support.servers import LocalRedis
 from tests.support.surveys import SLEEP
 
 SURVEY = SLEEP.replace('missing = "category"\n', "").replace("bins = 4", "bins = 19")
@@ -46,6 +48,17 @@ def survey(tmp_path: Path) -> Path:
 def url(tmp_path: Path) -> str:
     """Return the URL of a store in a file."""
     return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LocalRedis]:
+    """Start a Redis that the test may stop or kill."""
+    server = LocalRedis(tmp_path)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def make_store(*plans: Plan | SiloPlan) -> MemoryStore:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,16 +22,6 @@ def status_of(address: str, body: bytes | None = None) -> int:
     status, response = ask(address, body)
     assert status != 503 or b'"retryable":true' in response
     return status
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalRedis]:
-    server = LocalRedis(tmp_path)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
 
 
 def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(

@@ -43,10 +43,16 @@ def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
     return list(create_tokens(store, plan, count, SystemEntropy()))
 
 
+def uninvited(plan: Plan) -> bytes:
+    """Return a report with a token that the collector did not make."""
+    token = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
+    return make_report(plan, ROW, "yes", token=token)
+
+
 def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
     mine, yours = invite(store, plan, 2)
-    stranger = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
-    reports = [make_report(plan, ROW, "yes", token=token) for token in (mine, stranger, yours)]
+    mine, yours = (make_report(plan, ROW, "yes", token=token) for token in (mine, yours))
+    reports = [mine, uninvited(plan), yours]
     assert outcomes_of(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
     assert outcomes_of(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
     again = unpack(reports[0])
@@ -145,9 +151,7 @@ def test_an_uninvited_report_gets_a_retryable_refusal(plan: Plan) -> None:
     store = make_store(plan)
     web = make_client(store)
     good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
-    stranger = make_report(
-        plan, ROW, "yes", token=format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
-    )
+    stranger = uninvited(plan)
     media = {"Content-Type": "application/vnd.msgpack"}
     refused = web.post(REPORTS, data=stranger, headers=media)
     assert (refused.status_code, refused.headers["Retry-After"]) == (403, "3600")

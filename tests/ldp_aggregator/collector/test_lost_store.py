@@ -99,10 +99,8 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
 
 
 def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(
-    survey: Path, tmp_path: Path, plan: Plan
+    survey: Path, server: LocalRedis, plan: Plan
 ) -> None:
-    server = LocalRedis(tmp_path)
-    server.start()
     running = Running(survey, server.url)
     try:
         running.start()
@@ -122,4 +120,3 @@ def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(
         store.close()
     finally:
         running.stop()
-        server.stop()

@@ -23,10 +23,8 @@ pytestmark = pytest.mark.slow
 class Trial:
     """A collector that has counted reports in a Redis whose file can be replaced."""
 
-    def __init__(self, survey: Path, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
-        self.redis = LocalRedis(folder)
-        self.redis.start()
+    def __init__(self, survey: Path, server: LocalRedis, folder: Path, plan: Plan) -> None:
+        self.redis, self.folder, self.plan = server, folder, plan
         self.collector = Running(survey, self.redis.url)
         self.collector.start()
 
@@ -54,13 +52,12 @@ class Trial:
 
 
 @pytest.fixture
-def trial(survey: Path, tmp_path: Path, plan: Plan) -> Iterator[Trial]:
-    made = Trial(survey, tmp_path, plan)
+def trial(survey: Path, server: LocalRedis, tmp_path: Path, plan: Plan) -> Iterator[Trial]:
+    made = Trial(survey, server, tmp_path, plan)
     try:
         yield made
     finally:
         made.collector.stop()
-        made.redis.stop()
 
 
 def files_of_another_redis(folder: Path, survey: str) -> Path:

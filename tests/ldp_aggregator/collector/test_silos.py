@@ -89,14 +89,6 @@ def test_each_message_is_counted_once_and_the_cells_add_up(site: FlaskClient, bo
     assert snapshot.cells.tolist() == (cells_of(one) + cells_of(two) + cells_of(three)).tolist()
 
 
-def test_another_message_under_a_counted_id_is_refused(site: FlaskClient) -> None:
-    one, two = messages_of(count=2)
-    first, second = (unpack(message, PLAN.max_report_bytes) for message in (one, two))
-    post(site, one)
-    status, problem = post(site, pack(Report(PLAN.digest_bytes, 0, first.id, second.payload)))
-    assert (status, problem["reason"]) == (409, "id-reused")
-
-
 @pytest.mark.parametrize("many", [False, True])
 def test_contradictory_totals_are_refused_without_a_number_of_the_message(
     site: FlaskClient, many: bool

@@ -104,21 +104,25 @@ def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None
     assert not [url for url in seen.asked if "progress" in url]
 
 
-def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
+TOO_MANY = "too many wrong tokens from this address; try again later"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "detail", "place", "shown"),
+    [
+        (429, "too-many-requests", TOO_MANY, "#problem", TOO_MANY),
+        (403, "not-authorised", "", "#token-problem", "without LDP_OPERATOR_TOKEN"),
+    ],
+)
+def test_a_refusal_is_reported_instead_of_estimates(
+    visit: Visits, status: int, reason: str, detail: str, place: str, shown: str
+) -> None:
     seen = visit(fails=True)
-    refused = "too many wrong tokens from this address; try again later"
-    seen.page.route("**/progress", responding(429, "too-many-requests", refused))
+    seen.page.route("**/progress", responding(status, reason, detail))
     seen.unlock("whatever")
-    expect(seen.page.locator("#problem")).to_contain_text(refused)
+    expect(seen.page.locator(place)).to_contain_text(shown)
     expect(seen.page.locator("#figures")).to_be_hidden()
-
-
-def test_a_collector_without_a_token_shows_no_estimates(visit: Visits) -> None:
-    seen = visit(fails=True)
-    seen.page.route("**/progress", responding(403, "not-authorised"))
-    seen.unlock("whatever")
-    expect(seen.page.locator("#token-problem")).to_contain_text("without LDP_OPERATOR_TOKEN")
-    picture(seen.page, "closed")
+    picture(seen.page, reason)
 
 
 def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> None:

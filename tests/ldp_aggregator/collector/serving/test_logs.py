@@ -98,26 +98,22 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(
 
 @pytest.mark.slow
 def test_an_outage_of_the_store_is_logged_once_for_many_requests(
-    survey: Path, tmp_path: Path, plan: Plan
+    survey: Path, tmp_path: Path, server: LocalRedis, plan: Plan
 ) -> None:
-    log, server = tmp_path / "log", LocalRedis(tmp_path)
-    server.start()
-    try:
-        with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
-            report = make_report(plan, ROW, "yes")
-            assert post(base, report) == 200
-            server.kill()
-            assert {post(base, report) for _ in range(20)} == {503}
-            assert events(log).count("store-unavailable") == 1
-            os.kill(workers_of(process)[0], signal.SIGKILL)  # the next worker finds no store
-            wait_for(lambda: "worker-failed" in events(log))
-            process.send_signal(signal.SIGHUP)
-            wait_for(lambda: "reload-failed" in events(log))
-            server.start()
-            wait_for(lambda: events(log).count("worker-started") == 2)
-            assert post(base, report) == 200
-    finally:
-        server.stop()
+    log = tmp_path / "log"
+    with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
+        report = make_report(plan, ROW, "yes")
+        assert post(base, report) == 200
+        server.kill()
+        assert {post(base, report) for _ in range(20)} == {503}
+        assert events(log).count("store-unavailable") == 1
+        os.kill(workers_of(process)[0], signal.SIGKILL)  # the next worker finds no store
+        wait_for(lambda: "worker-failed" in events(log))
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "reload-failed" in events(log))
+        server.start()
+        wait_for(lambda: events(log).count("worker-started") == 2)
+        assert post(base, report) == 200
     away = [line for line in lines(log) if line["event"] == "store-unavailable"]
     assert {(line["kind"], line["level"]) for line in away} == {("ConnectionError", "error")}
     assert len(away) == 1 + events(log).count("worker-failed")  # one by each worker

@@ -40,27 +40,22 @@ def test_a_collector_stopped_while_a_worker_starts_ends_at_once(survey: Path, tm
     assert process.returncode == 0  # no SIGKILL after ten seconds
 
 
-def test_workers_that_start_without_redis_wait_for_it(survey: Path, tmp_path: Path, plan: Plan) -> None:
-    server = LocalRedis(tmp_path)
-    server.start()
-    try:
-        with collector([survey], server.url, workers=1, prelude=SHORT_RETRY) as (base, process):
-            wait_for(lambda: workers_of(process))
-            server.kill()
-            workers = set(workers_of(process))
-            for worker in workers:
-                os.kill(worker, signal.SIGKILL)
+def test_workers_that_start_without_redis_wait_for_it(survey: Path, server: LocalRedis, plan: Plan) -> None:
+    with collector([survey], server.url, workers=1, prelude=SHORT_RETRY) as (base, process):
+        wait_for(lambda: workers_of(process))
+        server.kill()
+        workers = set(workers_of(process))
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
 
-            def two_more_came() -> bool:
-                workers.update(workers_of(process))
-                return len(workers) >= 3
+        def two_more_came() -> bool:
+            workers.update(workers_of(process))
+            return len(workers) >= 3
 
-            wait_for(two_more_came)  # neither found the store
-            server.start()
-            report = make_report(plan, ROW, "yes")
-            wait_for(lambda: ask(f"{base}{REPORTS}", report)[1] == b'{"status":"recorded"}\n')
-    finally:
-        server.stop()
+        wait_for(two_more_came)  # neither found the store
+        server.start()
+        report = make_report(plan, ROW, "yes")
+        wait_for(lambda: ask(f"{base}{REPORTS}", report)[1] == b'{"status":"recorded"}\n')
 
 
 def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_path: Path, plan: Plan) -> None:

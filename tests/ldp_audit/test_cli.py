@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import encoders.progress
 import ldp_audit.cli
@@ -16,8 +16,8 @@ from benchmarks.buggy_clients import CERTAIN, SURVEY, LengthByValue
 from encoders.survey import Plan
 from ldp_audit import AuditResult, audit
 from ldp_audit.audit import list_stages
-from ldp_audit.cli import main
 from ldp_client import load_plan
+from tests.support.commands import command
 from tests.support.servers import collector
 
 
@@ -52,7 +52,7 @@ def short_audits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["--trials", "1000", *map(str, arguments)])
+    return command("ldp-audit", "--trials", 1000, *arguments, check=False)
 
 
 @pytest.mark.slow

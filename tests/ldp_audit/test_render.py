@@ -47,11 +47,7 @@ def unwrap(text: str) -> str:
 
 def test_every_table_and_column_is_explained_in_the_terminal_and_on_the_page() -> None:
     result = make_result()
-    meanings = {
-        **legend.EXACT_COLUMNS,
-        **legend.BLACK_BOX_COLUMNS,
-        "p": legend.explain_p_values(result),
-    }
+    meanings = {**legend.EXACT_COLUMNS, **legend.BLACK_BOX_COLUMNS, "p": legend.explain_p_values(result)}
     text, page = unwrap(render_text(result)), render_html(result)
     for explanation in (legend.EXACT, legend.BLACK_BOX, legend.CHECKS):
         assert explanation in text

@@ -24,27 +24,14 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
-from tests.support.statistical_checks import (
-    assert_correct_errors,
-    assert_covered,
-    assert_unbiased,
-)
+from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "together"
-epsilon = 5
-[label]
-name = "label"
-values = ["a", "b"]
-[features.three]
-values = ["p", "q", "r"]
-[features.lone]
-values = ["x", "y"]
-weight = 2
-[features.two]
-values = ["v", "w"]
-"""
+SURVEY = survey_toml(
+    epsilon=5,
+    label={"name": "label", "values": ["a", "b"]},
+    features={"three": ["p", "q", "r"], "lone": {"values": ["x", "y"], "weight": 2}, "two": ["v", "w"]},
+)
 # P(three, two, label): "three" and "two" are correlated, and "two" alone is uninformative
 JOINT = np.array([[[0.15, 0.03], [0.04, 0.06]], [[0.05, 0.12], [0.11, 0.06]], [[0.1, 0.05], [0.15, 0.08]]])
 THREE, TWO, PRIOR = JOINT.sum(axis=1), JOINT.sum(axis=0), JOINT.sum(axis=(0, 1))

@@ -15,31 +15,17 @@ from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult, make_uninformative
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "tea"
-epsilon = {epsilon}
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.informative]
-values = ["a", "b"]
-[features.echo]
-values = ["a", "b"]
-[features.again]
-values = ["a", "b"]
-[features.number]
-range = [0, 1]
-missing = "category"
-"""
 SURE, UNSURE, NOTHING = ((0, -900), (-900, 0)), ((0, -500), (-500, 0)), tuple([(0, 0)] * 65)
 ALL, TOP = 0.62, 0.8
 """How often the label is the echo, which two features repeat, and how often the informative feature is."""
 
 
 def make_survey(epsilon: float = 1) -> Survey:
-    return read_survey(SURVEY.format(epsilon=epsilon))
+    features = {name: ["a", "b"] for name in ("informative", "echo", "again")}
+    features["number"] = {"range": [0, 1], "missing": "category"}
+    return read_survey(survey_toml(epsilon=epsilon, features=features))
 
 
 def make_validation(top_k: tuple[int, ...] = (1, 2)) -> Validation:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.request
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -30,6 +29,7 @@ from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
+from tests.ldp_aggregator.collector.conftest import ask
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll, assert_prints_everything
 from tests.support.servers import TOKEN
 from tests.support.silo_surveys import count_rows, make_rows, read_silo_survey
@@ -46,9 +46,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def api(site: Site, path: str) -> Any:
-    request = urllib.request.Request(f"{site.url}/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+    return json.loads(ask(f"{site.url}/v1/{path}", token=TOKEN)[1])
 
 
 def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
@@ -69,6 +67,10 @@ def in_words(estimate: Any, *indices: int) -> list[str]:
         write(estimate["value"]),
         *(f"{write(each['low'])} to {write(each['high'])}" for each in intervals),
     ]
+
+
+def responding_with(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="application/json", body=body)
 
 
 def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) -> None:
@@ -118,21 +120,25 @@ def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None
     assert not [url for url in seen.asked if "progress" in url]
 
 
-def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
+TOO_MANY = "too many wrong tokens from this address; try again later"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "detail", "place", "shown"),
+    [
+        (429, "too-many-requests", TOO_MANY, "#problem", TOO_MANY),
+        (403, "not-authorised", "", "#token-problem", "without LDP_OPERATOR_TOKEN"),
+    ],
+)
+def test_a_refusal_is_reported_instead_of_estimates(
+    visit: Visits, status: int, reason: str, detail: str, place: str, shown: str
+) -> None:
     seen = visit(fails=True)
-    refused = "too many wrong tokens from this address; try again later"
-    seen.page.route("**/progress", responding(429, "too-many-requests", refused))
+    seen.page.route("**/progress", responding(status, reason, detail))
     seen.unlock("whatever")
-    expect(seen.page.locator("#problem")).to_contain_text(refused)
+    expect(seen.page.locator(place)).to_contain_text(shown)
     expect(seen.page.locator("#figures")).to_be_hidden()
-
-
-def test_a_collector_without_a_token_shows_no_estimates(visit: Visits) -> None:
-    seen = visit(fails=True)
-    seen.page.route("**/progress", responding(403, "not-authorised"))
-    seen.unlock("whatever")
-    expect(seen.page.locator("#token-problem")).to_contain_text("without LDP_OPERATOR_TOKEN")
-    picture(seen.page, "closed")
+    picture(seen.page, reason)
 
 
 def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> None:
@@ -394,7 +400,3 @@ def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
     expect(page.locator("#margins")).to_be_hidden()
     assert_accessible(page)
     picture(page, "silos")
-
-
-def responding_with(body: str) -> Callable[[Route], None]:
-    return lambda route: route.fulfill(content_type="application/json", body=body)

@@ -12,15 +12,12 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.dashboard import data as progress_module
 from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
-from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import rejected
+from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, rejected
 
-OPERATOR = {"Authorization": "Bearer the-token"}
 PROGRESS = "/v1/surveys/sleep/progress"
 MOST_BYTES = 70_000
 
@@ -28,7 +25,7 @@ MOST_BYTES = 70_000
 def fill(web: FlaskClient, plan: Plan, count: int) -> None:
     rows = [({"age": "old", "hours": 7.5}, "yes"), ({"age": "young", "hours": 1}, "no")]
     body = b"".join(make_report(plan, *rows[number % 2]) for number in range(count))
-    assert web.post("/v1/surveys/sleep/reports", data=body, content_type=MEDIA_TYPE).status_code == 200
+    assert web.post(REPORTS, data=body, content_type=MEDIA_TYPE).status_code == 200
 
 
 def read_texts() -> dict[str, str]:
@@ -98,16 +95,13 @@ def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> 
 
 def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:
     assert web.get(PROGRESS).status_code == 401
-    assert (
-        create_app(CollectorSettings(), store).test_client().get(PROGRESS, headers=OPERATOR).status_code
-        == 403
-    )
+    assert make_client(store).get(PROGRESS, headers=OPERATOR).status_code == 403
     assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
 def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: Plan) -> None:
     fill(web, plan, 500)
-    web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
+    web.post(REPORTS, data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}
     document = web.get(PROGRESS, headers=OPERATOR).json
     known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json

@@ -11,7 +11,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
@@ -23,7 +23,7 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
+from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, number_world, numbers_toml
 
 SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
 MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
@@ -147,7 +147,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
 def test_estimates_follow_the_features_unit() -> None:
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
-    other_plan = number_world_in_cents()
+    other_plan = read_survey(numbers_toml(most=20_000)).compile()
     keys = zip(world.plan.questions, other_plan.questions, strict=True)
     totals = {other.key: snapshot.totals[one.key] for one, other in keys}
     one = estimate_snapshot(snapshot).features[0]
@@ -160,11 +160,6 @@ def test_estimates_follow_the_features_unit() -> None:
     low, high = one.means.low, one.means.high
     assert (low >= 0).all()
     assert (high <= 200).all()
-
-
-def number_world_in_cents() -> Plan:
-    text = NUMBERS.format(mechanism="auto", epsilon=2).replace("range = [0, 200]", "range = [0, 20_000]")
-    return read_survey(text).compile()
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
@@ -247,8 +242,7 @@ def grid(rows: np.ndarray) -> np.ndarray:
 
 
 def test_a_survey_need_not_ask_about_a_number() -> None:
-    survey = replace(read_survey(NUMBERS.format(mechanism="auto", epsilon=2)), weights=(None, 0, 1, 1))
-    plan = survey.compile()
+    plan = replace(read_survey(numbers_toml()), weights=(None, 0, 1, 1)).compile()
     world = type(number_world())(plan)
     estimates = estimate_snapshot(world.snapshot(2000, seed=4))
     income = estimates.features[0]

@@ -7,33 +7,19 @@ import re
 import numpy as np
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
-
-SURVEY = """
-[survey]
-id = "metered"
-epsilon = 1.0
-[label]
-name = "paid"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "medium", "old", "very old"]
-[features.income]
-range = [0, 100]
-[mechanism]
-frequency = "{frequency}"
-numeric = "sign-vector"
-"""
+from tests.support.surveys import make_plan
 
 
 def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> Snapshot:
     """Return 6,000 honest reports to each question, and fakes for two values of the age."""
-    plan = read_survey(SURVEY.format(frequency=frequency)).compile()
+    features = {"age": ["young", "medium", "old", "very old"], "income": {"range": [0, 100]}}
+    mechanism = {"frequency": frequency, "numeric": "sign-vector"}
+    plan = make_plan(label={"name": "paid"}, features=features, mechanism=mechanism)
     totals = {}
     for question in plan.questions:
         mechanism, rng = question.mechanism, np.random.default_rng(2)

@@ -15,7 +15,6 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.numeric_features import GRID
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_parameters
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
@@ -25,8 +24,8 @@ from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimate
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
-from ldp_aggregator.stores import MemoryStore
 from ldp_design.simulation.silos import simulate_silos
+from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (
     assert_correct_errors,
@@ -193,12 +192,9 @@ def test_a_contradiction_is_named_in_a_warning() -> None:
 
 def stored(plan: SiloPlan, messages: list[bytes]) -> SiloSnapshot:
     """Return the snapshot of a store that counted these messages."""
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    intake = Intake(plan, store)
+    store = make_store(plan)
     for message in messages:
-        [outcome] = intake.record_body(message)
-        assert outcome.status == "recorded"
+        assert outcomes_of(plan, store, message) == ["recorded"]
     snapshot = take_snapshot(store, plan.id)
     assert isinstance(snapshot, SiloSnapshot)
     return snapshot

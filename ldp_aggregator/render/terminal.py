@@ -21,6 +21,8 @@ from ldp_aggregator.render.text_table import PlainTable
 MAX_FEATURES = 12
 MAX_VALUES = 12
 MAX_CLASSES = 6
+_WIDTH = 96
+"""Largest width of a table of estimates."""
 _MAX_NAME = 30
 _MAX_CLASS_NAME = 14
 _MARK = "*"
@@ -89,12 +91,19 @@ def _write_shares(table: EstimateTable) -> Iterator[str]:
 def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
     """Yield the lines of a table with a column for each class."""
     classes = [cells.class_name for cells in table.groups[0].rows]
-    rows = [["", "", *(_shorten(each, _MAX_CLASS_NAME) for each in classes[:MAX_CLASSES])]]
+    rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:
         cells = [each.short for each in group.rows[:MAX_CLASSES]]
-        rows.append([_shorten(group.value, _MAX_NAME), _MARK if group.marked else "", *cells])
+        rows.append([group.value, _MARK if group.marked else "", *cells])
+    sides = "<<" + ">" * (len(rows[0]) - 2)
+    lines = format_table(rows, sides)
+    if max(map(len, lines)) > _WIDTH:  # names are cut only if a line is full
+        head, *others = rows
+        rows = [[_shorten(each, _MAX_CLASS_NAME) for each in head]]
+        rows += [[_shorten(name, _MAX_NAME), *cells] for name, *cells in others]
+        lines = format_table(rows, sides)
     yield f"  {table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
-    yield from (f"    {line}" for line in format_table(rows, "<<" + ">" * (len(rows[0]) - 2)))
+    yield from (f"    {line}" for line in lines)
     cut = [
         f"{count - most} more {kind}"
         for count, most, kind in (

@@ -197,6 +197,13 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
     ModelError
         If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
         version.
+
+    Examples
+    --------
+    >>> load_model("absent.json")
+    Traceback (most recent call last):
+    ...
+    ldp_aggregator.models.model_document.ModelError: absent.json: cannot be read: No such file or directory
     """
     # these load scikit-learn
     from ldp_aggregator.models.central_classifier import CentralClassifier

@@ -101,6 +101,13 @@ class NaiveBayes(SurveyClassifier):
         The privacy statement; after `fit` it states that the reports are simulated.
     unlabelled_ : UnlabelledSummary or None
         What unlabelled rows did to the classifier, see docs/unlabelled-rows.md; None without them.
+
+    Examples
+    --------
+    >>> rows = [{"tea": "daily"}, {"tea": "never"}] * 1000
+    >>> model = NaiveBayes(epsilon=2, random_state=0).fit(rows, ["smoker", "other"] * 1000)
+    >>> model.predict([{"tea": "daily"}])
+    array(['smoker'], dtype='<U6')
     """
 
     def __init__(

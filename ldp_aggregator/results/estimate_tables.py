@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
-from encoders.survey import NumericFeature, Plan
-from encoders.survey.silo_plan import SiloPlan
+from encoders.survey import NumericFeature
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.display_texts import display_texts
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
 from ldp_aggregator.findings.rules import is_known
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
@@ -37,7 +38,8 @@ from ldp_aggregator.results.table import (
     EstimateRow,
 )
 
-_NUMBER_TITLES = {
+_TITLES = {
+    CONDITIONAL: "Share of each value in each class",
     MEAN: "Mean",
     DEVIATION: "Standard deviation",
     MISSING: "Share of missing answers",
@@ -55,30 +57,45 @@ class _RowScale:
     from_zero: bool = True
 
 
-def build_prior_table(rows: Sequence[EstimateRow]) -> EstimateTable:
+def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
     """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
-    return _build_table(prior, "Share of each class", "", _choose_share_scale(prior))
+    texts = _ShownTexts(classes=_find_texts(plan, plan.label.name))
+    return _build_table(prior, "Share of each class", "", _choose_share_scale(prior), texts)
 
 
-def build_feature_tables(
-    rows: Sequence[EstimateRow], plan: Plan | SiloPlan
-) -> Mapping[str, list[EstimateTable]]:
-    """Return the tables of each feature with estimates, by its name."""
+def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[str, list[EstimateTable]]:
+    """Return the tables of each feature with estimates, by its name; values have the texts of the survey."""
     features = {feature.name: feature for feature in plan.features}
     tables: dict[str, list[EstimateTable]] = {}
     estimated = [row for row in rows if row.statistic not in (CLASS_PRIOR, COUNT) and row.mechanism]
     for (name, statistic), group in groupby(estimated, key=lambda row: (row.feature, row.statistic)):
         part, feature = list(group), features[name]
-        if statistic == CONDITIONAL:
-            table = _build_table(part, "Share of each value in each class", name, _choose_share_scale(part))
-        elif statistic == MISSING or not isinstance(feature, NumericFeature):
-            table = _build_table(part, _NUMBER_TITLES[MISSING], name, _choose_share_scale(part))
-        else:
-            title, scale = _NUMBER_TITLES[statistic], _choose_number_scale(part, feature)
-            table = _build_table(part, title, name, scale)
-        tables.setdefault(name, []).append(table)
+        scale = _choose_share_scale(part)
+        if isinstance(feature, NumericFeature) and statistic != MISSING:
+            scale = _choose_number_scale(part, feature)
+        texts = _ShownTexts(classes=_find_texts(plan, plan.label.name), values=_find_texts(plan, name))
+        tables.setdefault(name, []).append(_build_table(part, _TITLES[statistic], name, scale, texts))
     return tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ShownTexts:
+    """The survey's texts of classes and values, if it has any."""
+
+    classes: Mapping[str, str]
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+def _find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
+    """Return what is shown for the values of the label or of a feature: text and value, where they differ."""
+    if not plan.texts:
+        return {}
+    texts = display_texts(plan)
+    entry = texts.label if name == plan.row_label.name else texts.features.get(name)
+    if entry is None:  # a component of a projection has no texts
+        return {}
+    return {value: f"{text} ({value})" for value, text in entry.values.items() if text != value}
 
 
 def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
@@ -116,13 +133,16 @@ def _is_known(row: EstimateRow, bounds: Bounds) -> bool:
     return row.estimate is not None and is_known(row.low, row.high, bounds, row.stderr)
 
 
-def _build_table(rows: Sequence[EstimateRow], caption: str, name: str, scale: _RowScale) -> EstimateTable:
+def _build_table(
+    rows: Sequence[EstimateRow], caption: str, name: str, scale: _RowScale, texts: _ShownTexts
+) -> EstimateTable:
     groups = []
     for value, group in groupby(rows, key=lambda row: row.value):
         part = list(group)
-        cells = tuple(_build_row(row, place, scale) for place, row in enumerate(part))
+        cells = tuple(_build_row(row, place, scale, texts) for place, row in enumerate(part))
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
-        groups.append(EstimateGroup(value=value or "", marked=marked, rows=cells))
+        shown = texts.values.get(value or "", value or "")
+        groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
     return EstimateTable(
         caption=caption,
         name=name,
@@ -132,7 +152,7 @@ def _build_table(rows: Sequence[EstimateRow], caption: str, name: str, scale: _R
     )
 
 
-def _build_row(row: EstimateRow, colour: int, scale: _RowScale) -> EstimateCells:
+def _build_row(row: EstimateRow, colour: int, scale: _RowScale, texts: _ShownTexts) -> EstimateCells:
     known, mark, single, simultaneous = _is_known(row, scale.bounds), None, None, None
     if known:
         assert row.estimate is not None
@@ -149,7 +169,7 @@ def _build_row(row: EstimateRow, colour: int, scale: _RowScale) -> EstimateCells
             from_zero=scale.from_zero,
         )
     return EstimateCells(
-        class_name=row.class_name,
+        class_name=texts.classes.get(row.class_name, row.class_name),
         chart=draw_mark(scale.axis, mark),
         estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
         interval=format_interval(single, scale.write),

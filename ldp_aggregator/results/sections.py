@@ -110,7 +110,9 @@ def build_accuracy(results: SurveyResults) -> Section:
 def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
     """Return the shares of the classes."""
     note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
-    return make_section("classes", [build_prior_table(table), Note(note)], label=results.plan.label.name)
+    return make_section(
+        "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
+    )
 
 
 def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:

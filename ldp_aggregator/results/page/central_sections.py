@@ -73,7 +73,7 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
         for place, (name, parts) in enumerate(tables.items(), 1)
     ]
     label = model.plan.label.name
-    yield make_section("classes", [build_prior_table(rows)], label=label)
+    yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
     yield make_section("features", sections)
     yield make_section("reading", [Terms(reading)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from encoders.survey import NumericFeature
@@ -60,7 +60,7 @@ class _RowScale:
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
     """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
-    texts = _ShownTexts(classes=_find_texts(plan, plan.label.name))
+    texts = _find_texts(plan, plan.label.name)
     return _build_table(prior, "Share of each class", "", _choose_share_scale(prior), texts)
 
 
@@ -74,17 +74,9 @@ def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[
         scale = _choose_share_scale(part)
         if isinstance(feature, NumericFeature) and statistic != MISSING:
             scale = _choose_number_scale(part, feature)
-        texts = _ShownTexts(classes=_find_texts(plan, plan.label.name), values=_find_texts(plan, name))
-        tables.setdefault(name, []).append(_build_table(part, _TITLES[statistic], name, scale, texts))
+        table = _build_table(part, _TITLES[statistic], name, scale, _find_texts(plan, name))
+        tables.setdefault(name, []).append(table)
     return tables
-
-
-@dataclass(frozen=True, kw_only=True)
-class _ShownTexts:
-    """The survey's texts of classes and values, if it has any."""
-
-    classes: Mapping[str, str]
-    values: Mapping[str, str] = field(default_factory=dict)
 
 
 def _find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
@@ -134,14 +126,19 @@ def _is_known(row: EstimateRow, bounds: Bounds) -> bool:
 
 
 def _build_table(
-    rows: Sequence[EstimateRow], caption: str, name: str, scale: _RowScale, texts: _ShownTexts
+    rows: Sequence[EstimateRow], caption: str, name: str, scale: _RowScale, texts: Mapping[str, str]
 ) -> EstimateTable:
     groups = []
     for value, group in groupby(rows, key=lambda row: row.value):
         part = list(group)
-        cells = tuple(_build_row(row, place, scale, texts) for place, row in enumerate(part))
+        cells = tuple(
+            _build_row(
+                row, place, scale, row.class_name if name else texts.get(row.class_name, row.class_name)
+            )
+            for place, row in enumerate(part)
+        )
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
-        shown = texts.values.get(value or "", value or "")
+        shown = texts.get(value or "", value or "")
         groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
     return EstimateTable(
         caption=caption,
@@ -152,7 +149,7 @@ def _build_table(
     )
 
 
-def _build_row(row: EstimateRow, colour: int, scale: _RowScale, texts: _ShownTexts) -> EstimateCells:
+def _build_row(row: EstimateRow, colour: int, scale: _RowScale, class_name: str) -> EstimateCells:
     known, mark, single, simultaneous = _is_known(row, scale.bounds), None, None, None
     if known:
         assert row.estimate is not None
@@ -169,7 +166,7 @@ def _build_row(row: EstimateRow, colour: int, scale: _RowScale, texts: _ShownTex
             from_zero=scale.from_zero,
         )
     return EstimateCells(
-        class_name=texts.classes.get(row.class_name, row.class_name),
+        class_name=class_name,
         chart=draw_mark(scale.axis, mark),
         estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
         interval=format_interval(single, scale.write),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.estimation.json_form import read_count, read_number, read_text, reading, require
+from ldp_aggregator.estimation.json_form import read_object, require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
@@ -73,18 +73,6 @@ class ReportsPrivacy:
             rejected=dict(snapshot.rejections),
         )
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the statement from its form in JSON."""
-        questions = tuple(QuestionPrivacy(**each) for each in entry["questions"])
-        for each in questions:
-            require(
-                Decimal(each.epsilon).is_finite() and Decimal(each.epsilon) > 0, "questions: wrong epsilon"
-            )
-            read_count(each.reports)
-            read_text(each.question + each.mechanism)
-        return cls(**_read_common(entry), reports=read_count(entry["reports"]), questions=questions)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SiloPrivacy:
@@ -110,27 +98,6 @@ class SiloPrivacy:
             messages=snapshot.messages,
             rejected=dict(snapshot.rejections),
         )
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the statement from its form in JSON."""
-        counts: dict[str, Any] = {}
-        for name in ("rows_per_person", "rows_limit", "messages"):
-            with reading(name):
-                counts[name] = read_count(entry[name])
-        return cls(**_read_common(entry), **counts)
-
-
-def _read_common(entry: Mapping[str, Any]) -> dict[str, Any]:
-    with reading("epsilon"):
-        require(Decimal(read_text(entry["epsilon"])) > 0, "needs a number above 0")
-    with reading("rejected"):
-        rejected = {read_text(reason): read_count(count) for reason, count in entry["rejected"].items()}
-    return {
-        "plan_digest": read_text(entry["plan_digest"]),
-        "epsilon": entry["epsilon"],
-        "rejected": rejected,
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,34 +157,13 @@ class PrivacyStatement:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Self:
         """Return the statement that :meth:`as_dict` wrote; ValueError if an entry is wrong."""
-        parsers: dict[str, Callable[[Mapping[str, Any]], object]] = {
-            "people": ReportsPrivacy.from_dict,
-            "validation": ReportsPrivacy.from_dict,
-            "compared_validation": ReportsPrivacy.from_dict,
-            "silos": SiloPrivacy.from_dict,
-            "audit": _read_audit_entry,
-            "only_if_shuffled": _read_shuffled,
-        }
-        parts: dict[str, Any] = {}
-        for name, parse in parsers.items():
-            with reading(name):
-                parts[name] = None if entry[name] is None else parse(entry[name])
-        require(type(entry["simulated"]) is bool, "simulated: needs true or false")
-        return cls(simulated=entry["simulated"], **parts)
-
-
-def _read_shuffled(entry: Mapping[str, Any]) -> ShuffledPrivacy:
-    return ShuffledPrivacy(epsilon=read_number(entry["epsilon"]), delta=read_number(entry["delta"]))
-
-
-def _read_audit_entry(entry: Mapping[str, Any]) -> AuditResult:
-    require(type(entry["passed"]) is bool, "passed: needs true or false")
-    return AuditResult(
-        passed=entry["passed"],
-        faults=read_count(entry["faults"]),
-        trials=read_count(entry["trials"]),
-        bound=read_number(entry["bound"]),
-    )
+        statement = read_object(cls, entry)
+        epsilons = [each.epsilon for each in statement.rounds]
+        epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
+        epsilons += [statement.silos.epsilon] if statement.silos else []
+        for epsilon in epsilons:
+            require(0 < Decimal(epsilon) < math.inf, f"the epsilon {epsilon!r} is not a number above 0")
+        return statement
 
 
 def state_privacy(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 
 _SUM_TOLERANCE = 1e-6
 _ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -55,6 +58,38 @@ def read_texts(names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def read_object(kind: type[T], entry: Mapping[str, Any]) -> T:
+    """Return a dataclass from an object of JSON, whose entries have the names and types of its fields."""
+    types, values = get_type_hints(kind), {}
+    for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+        with reading(each.name):
+            values[each.name] = _read_typed(types[each.name], entry[each.name])
+    return kind(**values)
+
+
+def _read_typed(kind: Any, value: Any) -> Any:
+    """Return a value of a type: a number, a text, an enum, a dataclass, or a tuple or mapping of these."""
+    arguments = get_args(kind)
+    if type(None) in arguments:
+        [kind] = [each for each in arguments if each is not type(None)]
+        return None if value is None else _read_typed(kind, value)
+    if get_origin(kind) is tuple:
+        require(isinstance(value, list), "needs a list")
+        return tuple(_read_typed(arguments[0], each) for each in value)
+    if get_origin(kind) is Mapping:
+        key, of_values = arguments
+        return {_read_typed(key, name): _read_typed(of_values, each) for name, each in value.items()}
+    if is_dataclass(kind):
+        return read_object(kind, value)  # type: ignore[arg-type]
+    return _READERS[kind](value) if kind in _READERS else kind(value)
+
+
+def read_flag(flag: Any) -> bool:
+    """Return true or false."""
+    require(type(flag) is bool, "needs true or false")
+    return bool(flag)
+
+
 def read_number(number: Any, unknown: float = math.nan) -> float:
     """Return a number; `unknown` for null."""
     require(number is None or type(number) in (int, float), "needs a number or null")
@@ -89,3 +124,16 @@ def to_json_list(array: FloatArray) -> Any:
     plain = np.asarray(array).astype(object)
     plain[~np.isfinite(array)] = None
     return plain.tolist()
+
+
+def _read_known(number: Any) -> float:
+    require(number is not None, "needs a number")
+    return read_number(number)
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    str: read_text,
+    int: read_count,
+    float: _read_known,
+    bool: read_flag,
+}

@@ -14,7 +14,7 @@ from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.json_form import read_count, read_text
+from ldp_aggregator.estimation.json_form import read_object
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
@@ -168,8 +168,7 @@ class QuestionSummary:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> QuestionSummary:
         """Return the summary that :meth:`as_dict` wrote."""
-        mechanism = entry["mechanism"]
-        return cls(None if mechanism is None else read_text(mechanism), read_count(entry["n"]))
+        return read_object(cls, entry)
 
     def add_silos(self, silos: SiloTables) -> QuestionSummary:
         """Return the summary of this question and of a table of silos, which counts as a mean question."""

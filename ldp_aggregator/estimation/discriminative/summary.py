@@ -7,14 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from ldp_aggregator.estimation.json_form import (
-    read_count,
-    read_number,
-    read_text,
-    read_texts,
-    reading,
-    require,
-)
+from ldp_aggregator.estimation.json_form import read_object, require
 
 
 class ClassifierKind(StrEnum):
@@ -81,39 +74,12 @@ class UnlabelledSummary:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Self:
         """Return the summary that :meth:`as_dict` wrote; ValueError if an entry is wrong."""
-        classifier = ClassifierKind(entry["classifier"])
-        require(classifier != ClassifierKind.OTHER, "classifier: is unknown")
-        require(type(entry["declared_public"]) is bool, "declared_public: needs true or false")
-        entries: dict[str, Any] = {}
-        for name in ("fitted", "absent", "contradicting"):
-            with reading(name):
-                entries[name] = read_texts(entry[name])
-        for name in ("association", "confidence"):
-            require(type(entry[name]) is float, f"{name}: needs a number")
-            entries[name] = read_number(entry[name])
-        with reading("compared"):
-            compared = entry["compared"]
-            if compared is not None:
-                kinds = {ClassifierKind.FITTED, ClassifierKind.NAIVE_BAYES}
-                require(set(compared) == kinds, "needs an entry for each of the two classifiers")
-                compared = {ClassifierKind(kind): _read_measured(each) for kind, each in compared.items()}
-        return cls(
-            classifier=classifier,
-            chosen_by=ChosenBy(entry["chosen_by"]),
-            rows=read_count(entry["rows"]),
-            declared_public=entry["declared_public"],
-            validated=None if entry["validated"] is None else ClassifierKind(entry["validated"]),
-            compared=compared,
-            **entries,
-        )
-
-
-def _read_measured(entry: Mapping[str, Any]) -> MeasuredAccuracy:
-    types = {type(entry[name]) for name in ("accuracy", "stderr")}
-    require(types in ({float}, {type(None)}), "accuracy and stderr: need two numbers, or null")
-    return MeasuredAccuracy(
-        survey=read_text(entry["survey"]),
-        reports=read_count(entry["reports"]),
-        accuracy=entry["accuracy"],
-        stderr=entry["stderr"],
-    )
+        summary = read_object(cls, entry)
+        kinds = {ClassifierKind.FITTED, ClassifierKind.NAIVE_BAYES}
+        require(summary.classifier in kinds, "classifier: is unknown")
+        compared = summary.compared
+        require(compared is None or set(compared) == kinds, "compared: needs an entry for each classifier")
+        for each in (compared or {}).values():
+            is_consistent = (each.accuracy is None) == (each.stderr is None)
+            require(is_consistent, "compared: needs two numbers, or null for both")
+        return summary

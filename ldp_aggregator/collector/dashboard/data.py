@@ -12,10 +12,13 @@ from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.intervals import forecast_margins
+from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.findings.features import find_feature_warning, find_warnings
+from ldp_aggregator.findings.rules import MAX_MARGIN, UNKNOWN_SHARE
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
+_UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
+"""The numbers of :func:`~ldp_aggregator.findings.rules.is_known`, by which the page shows "unknown"."""
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
@@ -37,6 +40,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "plan_digest": plan.digest,
         "epsilon": decimal_text(plan.epsilon),
         "reports": estimates.reports,
+        "rule": _UNKNOWN_RULE,
         "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),
         "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
@@ -64,6 +68,7 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         "epsilon": decimal_text(plan.epsilon),
         "kind": SILO,
         "reports": messages,
+        "rule": _UNKNOWN_RULE,
         "questions": [{"name": plan.question.name, "mechanism": mechanism.name, "chance": 1, "n": messages}],
         "rejections": dict(snapshot.rejections),
         "label": _visible_entries(document["label"]) | counted,

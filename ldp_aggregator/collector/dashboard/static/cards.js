@@ -28,7 +28,7 @@ export class Card {
     this.isDistinguishable = Boolean(mark);
     this.heading.replaceChildren(element("bdi", {}, this.title), markOf(mark, mark));
     setText(this.note, mark ? `${note}.` : `${note}. Not distinguishable from noise.`);
-    setText(this.warning, warning ? `${warning[0].toUpperCase()}${warning.slice(1)}.` : "");
+    setText(this.warning, warning ?? "");
     this.warning.hidden = !warning;
     if (!this.tables) {
       this.tables = tables.map(({ caption }) => new EstimateTable(caption, this.title));
@@ -39,7 +39,7 @@ export class Card {
 }
 
 /** View of the label: the share of each class. */
-export function viewLabel({ label, reports }) {
+export function viewLabel({ label, reports, rule }) {
   const source = label.counts === "rows" ? [reports, "message of silos", "messages of silos"] : [reports, "report", "reports"];
   const even = format.percent(1 / label.values.length);
   const rows = label.values.map((name, place) => ({
@@ -50,19 +50,19 @@ export function viewLabel({ label, reports }) {
   return {
     note: `From all ${format.plural(...source)}; a share that differs significantly from ${even} is marked`,
     mark: label.non_uniform.some(Boolean) && "classes differ from equal shares",
-    tables: [{ caption: "Share of each class", scale: SHARE, groups: [{ rows }] }],
+    tables: [{ caption: "Share of each class", scale: { ...SHARE, rule }, groups: [{ rows }] }],
   };
 }
 
 /** View of a feature. */
-export const viewFeature = (feature, classes) => ({
-  ...(feature.kind === "numeric" ? viewNumber(feature, classes) : viewValues(feature, classes)),
+export const viewFeature = (feature, classes, rule) => ({
+  ...(feature.kind === "numeric" ? viewNumber(feature, classes, rule) : viewValues(feature, classes, rule)),
   mark: feature.distinguishable && "classes are distinguishable",
   warning: feature.warning,
 });
 
 /** View of a discrete feature: the shares of its values within each class. */
-function viewValues(feature, classes) {
+function viewValues(feature, classes, rule) {
   const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
   const groups = feature.values.map((value, row) => ({
     value,
@@ -71,16 +71,16 @@ function viewValues(feature, classes) {
   }));
   return {
     note: describeQuestion(feature, feature.counts) + others,
-    tables: [{ caption: "Share of each value in each class", scale: SHARE, groups }],
+    tables: [{ caption: "Share of each value in each class", scale: { ...SHARE, rule }, groups }],
   };
 }
 
 /** View of a numeric feature: its mean, its standard deviation and the share of missing answers within each class. */
-function viewNumber(feature, classes) {
+function viewNumber(feature, classes, rule) {
   const { bounds, mean_question: mean, square_question: square, counts, distinguishable_entries: differ } = feature;
   const [low, high] = bounds;
-  const width = high - low;
-  const inUnit = { write: format.number, writeAxis: format.axisNumber };
+  const width = (high - low) / 2; // a standard deviation is at most half of the range
+  const inUnit = { write: format.number, writeAxis: format.axisNumber, rule };
   const makeTable = (caption, estimate, scale, differs) => {
     const rows = classes.map((name, place) => ({ name, ...pickEstimate(estimate, place) }));
     return { caption, scale, groups: [{ rows }], differs };
@@ -96,16 +96,17 @@ function viewNumber(feature, classes) {
     makeTable("Mean", feature.means, means, differ.means),
     makeTable("Standard deviation", feature.deviations, deviations, differ.variances),
   ];
-  if (feature.missing) tables.push(makeTable("Share of missing answers", feature.missing, SHARE, differ.missing));
+  if (feature.missing) tables.push(makeTable("Share of missing answers", feature.missing, { ...SHARE, rule }, differ.missing));
   const ofSquare = counts === "rows" ? "" : `; its square: ${describeQuestion(square)}`;
   return { note: `Number: ${describeQuestion(mean, counts)}${ofSquare}`, tables };
 }
 
 /** Return one estimate of nested lists with its intervals. */
-function pickEstimate({ value, low, high, simultaneous }, ...indices) {
+function pickEstimate({ value, stderr, low, high, simultaneous }, ...indices) {
   const pick = (nested) => indices.reduce((part, index) => part[index], nested);
   return {
     value: pick(value),
+    stderr: pick(stderr),
     single: [pick(low), pick(high)],
     simultaneous: [pick(simultaneous.low), pick(simultaneous.high)],
   };

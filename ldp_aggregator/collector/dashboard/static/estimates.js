@@ -15,7 +15,7 @@ export class EstimateTable {
    * Show the rows of all classes, grouped by the feature's values.
    *
    * `groups`: [{value, differs, rows: [{name, differs, value, single, simultaneous}]}]; `value` is undefined if
-   * there is one group. `scale`: {bounds, chooseAxis, write, writeAxis, fromZero}.
+   * there is one group. `scale`: {bounds, rule, chooseAxis, write, writeAxis, fromZero}.
    */
   show({ groups, scale, differs = false }) {
     const known = groups.flatMap(({ rows }) => rows).filter((row) => isKnown(row, scale));
@@ -33,8 +33,12 @@ export class EstimateTable {
   }
 }
 
-/** Return whether the single interval excludes any possible value. */
-const isKnown = ({ single: [low, high] }, { bounds }) => low > bounds[0] || high < bounds[1];
+/** Return whether an estimate shows anything: the rule of `findings/rules.py`, whose numbers the collector sends. */
+function isKnown({ single: [low, high], stderr }, { bounds, rule }) {
+  const span = bounds[1] - bounds[0];
+  const isNarrow = high - low < rule.unknown_share * span;
+  return isNarrow && (stderr === null || rule.z * stderr <= rule.largest_margin * span);
+}
 
 function makeHead({ low, high }, { writeAxis }, hasValues) {
   const ends = [low, (low + high) / 2, high].map(writeAxis);
@@ -68,10 +72,10 @@ function makeRow(row, axis, scale) {
   return element(
     "tr",
     {},
-    element("th", { scope: "row", class: "class" }, element("bdi", {}, name), markOf(differs, "differs")),
+    element("th", { scope: "row", class: "class" }, element("bdi", {}, name), markOf(known && differs, "differs")),
     element("td", { class: "plot" }, drawInterval(axis, mark)),
     element("td", { class: `number ${known ? "main" : "soft"}` }, scale.write(known ? value : null)),
-    element("td", { class: `number single-ends${known ? "" : " soft"}` }, formatEnds(single)),
-    element("td", { class: "number simultaneous-ends soft" }, formatEnds(simultaneous)),
+    element("td", { class: `number single-ends${known ? "" : " soft"}` }, known ? formatEnds(single) : scale.write(null)),
+    element("td", { class: "number simultaneous-ends soft" }, known ? formatEnds(simultaneous) : scale.write(null)),
   );
 }

@@ -184,7 +184,7 @@ function show(now) {
 
 function showEstimates(now, isFirst) {
   if (isFirst) createCards(now);
-  const views = [viewLabel(now), ...now.features.map((feature) => viewFeature(feature, now.label.values))];
+  const views = [viewLabel(now), ...now.features.map((feature) => viewFeature(feature, now.label.values, now.rule))];
   views.forEach((view, place) => state.cards[place].show(view));
   if (!now.silo) marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;

@@ -103,6 +103,13 @@ def test_the_command_refuses_what_is_no_survey(tmp_path: Path) -> None:
     assert "survey.toml" in result.stderr
 
 
+def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    result = CliRunner().invoke(main, ["central", str(tmp_path / "survey.toml"), "--epsilon", "0.001"])
+    assert result.exit_code == 2
+    assert "'0.001' is not a number from 0.01 to 100" in result.stderr
+
+
 def test_the_audit_of_devices_is_still_the_default() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert "Audit SURVEY: a .toml file" in result.stdout

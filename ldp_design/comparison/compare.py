@@ -24,9 +24,8 @@ from ldp_design.comparison.experiment import Experiment, ask_as_written, make_pr
 from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic
 from ldp_design.comparison.result import Curve, TrustComparison
 from ldp_design.comparison.trusts import LABELS, NONE, Trust
-from ldp_design.simulation.cell_seed import seed_cell
-from ldp_design.simulation.silos import simulate_silos
-from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial
+from ldp_design.simulation.reports import simulate_silos
+from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial, seed_cell
 
 
 def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> TrustComparison:

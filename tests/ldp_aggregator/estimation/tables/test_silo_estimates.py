@@ -26,7 +26,7 @@ from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_es
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
 from ldp_aggregator.stores import MemoryStore
-from ldp_design.simulation.silos import simulate_silos
+from ldp_design.simulation.reports import simulate_silos
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (
     assert_correct_errors,

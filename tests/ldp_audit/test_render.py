@@ -51,20 +51,16 @@ CHECKS = (
 RESULTS = {"passed": make_result(), "failed": make_result(bound=1.2, detectable=0.9, checks=CHECKS)}
 
 
-@pytest.mark.parametrize("name", RESULTS)
 def test_the_terminal_explains_every_table_and_column(
-    name: str, compare_with_golden: Callable[[str, str], None]
+    compare_with_golden: Callable[[str, str], None],
 ) -> None:
-    compare_with_golden(f"terminal-{name}", render_text(RESULTS[name]) + "\n")
+    compare_with_golden("terminal", render_text(RESULTS["passed"]) + "\n")
 
 
-@pytest.mark.parametrize("name", RESULTS)
-def test_the_page_explains_every_table_and_column(
-    name: str, compare_with_golden: Callable[[str, str], None]
-) -> None:
+def test_the_page_explains_every_table_and_column(compare_with_golden: Callable[[str, str], None]) -> None:
     with named_findings():
-        page = parse_page(render_html(RESULTS[name]).encode())
-    compare_with_golden(f"page-{name}", "\n".join(list_lines(page)) + "\n")
+        page = parse_page(render_html(RESULTS["failed"]).encode())
+    compare_with_golden("page", "\n".join(list_lines(page)) + "\n")
 
 
 def test_the_page_escapes_what_a_client_sends() -> None:

@@ -53,8 +53,14 @@ class Crossing:
     low: float
     high: float
     """The ends of the 95% interval."""
+    tested: tuple[float, float]
+    """The smallest and the largest tested epsilon."""
     is_repeated: bool = False
     """Whether the curve is at or above the level at a smaller tested epsilon too, and below it in between."""
+
+    def __str__(self) -> str:
+        smallest, largest = self.tested
+        return self.write(lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}", "or less")
 
     def write(self, write: Callable[[float], str], or_less: str) -> str:
         """Return what belongs to the epsilon, with its interval: 1.4 (1.1 to more than 5).
@@ -96,6 +102,7 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
         value=_cross(epsilons, values),
         low=_cross(epsilons, [mean.high for mean in means]),
         high=_cross(epsilons, [mean.low for mean in means]),
+        tested=(epsilons[0], epsilons[-1]),
         is_repeated=any(is_above[: last_below + 1]),
     )
 

@@ -20,7 +20,7 @@ from ldp_aggregator.findings.texts import Texts
 from ldp_aggregator.findings.values import Count, Number
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.comparison.curves import Crossing, Mean, find_crossing
+from ldp_design.comparison.curves import Crossing, Mean
 from ldp_design.comparison.learners import LEARNERS
 from ldp_design.comparison.people import NoiseLevels
 from ldp_design.comparison.result import Candidate, NeededTrust, TrustComparison
@@ -35,13 +35,6 @@ _MIN_TARGETS = 3
 _ROUNDING = 1e-9
 
 Facts = dict[str, object]
-
-
-class Wanted(float):
-    """An accuracy that somebody wants: 92.5%."""
-
-    def __str__(self) -> str:
-        return f"{100 * float(self):.4g}%"
 
 
 class Points(float):
@@ -62,6 +55,8 @@ class SignedPoints(float):
 class ComparisonFindings:
     """What a comparison found."""
 
+    best_learner: Finding
+    """The name of the best learner without protection."""
     uncovered: Finding
     setting: Finding
     recommendation: Sequence[Finding]
@@ -91,12 +86,13 @@ def state_findings(
     sign : str
         Stands between an accuracy and half of its interval.
     """
+    best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     facts: Facts = {
         "splits": comparison.splits,
         "training_rows": Count(comparison.training_rows),
         "test_rows": Count(comparison.test_rows),
         "learners": len(LEARNERS),
-        "best_learner": name_learner(comparison),
+        "best_learner": best_learner,
         "ceiling": comparison.ceiling,
         "majority": comparison.majority,
         "has_labels": bool(comparison.find(LABELS)),
@@ -105,6 +101,7 @@ def state_findings(
         ),
     }
     return ComparisonFindings(
+        best_learner=best_learner,
         uncovered=TEXTS.find("comparison.uncovered"),
         setting=TEXTS.find("comparison.setting", **facts),
         recommendation=recommend(comparison, target),
@@ -120,11 +117,6 @@ def state_findings(
 def explain_trust(trust: Trust) -> Finding:
     """Return who sees which rows under a trust model."""
     return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos))
-
-
-def name_learner(comparison: TrustComparison) -> Finding:
-    """Return the name of the best learner without protection."""
-    return TEXTS.find(f"names.{comparison.best_learner}")
 
 
 def recommend(comparison: TrustComparison, target: float | None) -> list[Finding]:
@@ -157,7 +149,7 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Finding
         "is_possible": bool(possible),
         "larger_reaches": bool(larger),
         "is_wanted": bool(target),
-        "wanted": Wanted(wanted),
+        "wanted": Number(100 * wanted),
         "loss": Number(100 * ACCEPTED_LOSS),
         "limit": DEFAULT_MAX_EPSILON,
         "ceiling": comparison.ceiling,
@@ -165,32 +157,23 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Finding
         "is_weakest": bool(best and best.trust == comparison.ranked[0].trust),
         "others_may": bool(weaker),
         "others": " or ".join(dict.fromkeys(each.text for each in weaker)),
-        **_describe_candidate(best),
-        **_describe_promise(comparison, best),
+        **(_describe_candidate(comparison, best) if best else {}),
     }
     return TEXTS.section("recommendation", facts)
 
 
-def _describe_candidate(candidate: Candidate | None) -> Facts:
-    if candidate is None:
-        return {}
+def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Facts:
+    """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
+
+    Epsilon of a survey of silos is about a row that is added or removed. A replaced row is one of each.
+    """
+    kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
+    rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
     return {
         "trust": candidate.trust.text,
         "meaning": explain_trust(candidate.trust),
         "epsilon": Number(candidate.epsilon),
         "accuracy": candidate.accuracy,
-    }
-
-
-def _describe_promise(comparison: TrustComparison, candidate: Candidate | None) -> Facts:
-    """Return how to ask for the promise of a trust model; all are compared at the content of a row.
-
-    Epsilon of a survey of silos is about a row that is added or removed. A replaced row is one of each.
-    """
-    kind = candidate.trust.kind if candidate else ""
-    rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
-    exact = Decimal(repr(candidate.epsilon)) if candidate else Decimal(0)
-    return {
         "is_local": kind == LOCAL,
         "is_silo": kind == SILO,
         "epsilon_to_write": decimal_text(exact / 2 if kind == SILO else exact),
@@ -201,7 +184,7 @@ def _describe_promise(comparison: TrustComparison, candidate: Candidate | None) 
 
 def describe_target(comparison: TrustComparison, target: float) -> list[Finding]:
     """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
-    wanted, labels = Wanted(target), comparison.find(LABELS)
+    wanted, labels = Number(100 * target), comparison.find(LABELS)
     found = [TEXTS.find("needed.heading", wanted=wanted)]
     found += [
         TEXTS.find(
@@ -209,18 +192,20 @@ def describe_target(comparison: TrustComparison, target: float) -> list[Finding]
             reached=bool(each.reaches),
             others_may=bool(each.may_reach),
             possible=", ".join(f"{other.trust.text} {other.accuracy}" for other in each.may_reach),
-            **_describe_candidate(each.reaches or each.best),
+            **_describe_candidate(comparison, each.reaches or each.best),
         )
-        for each in (comparison.find_needed_trusts(target) if comparison.ranked else [])
+        for each in comparison.find_needed_trusts(target)
     ] or [TEXTS.find("needed.unranked")]
     crossings = [
         TEXTS.find(
             "needed.crossing",
             is_labels=curve is labels,
             trust=curve.trust.text,
-            **_describe_needed_epsilon(comparison, _find_crossing(comparison, curve.accuracies - target)),
+            needed_epsilon=crossing,
+            is_repeated=crossing.is_repeated,
         )
         for curve in [*comparison.ranked, *([labels] if labels else [])]
+        for crossing in [comparison.find_crossing(curve.accuracies - target)]
     ]
     if crossings:
         joined = "; ".join(map(str, crossings))
@@ -244,13 +229,15 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
     for place, epsilon in enumerate(comparison.epsilons):
         # The splits are paired: the accuracies of one split are subtracted from each other.
         gap = comparison.average(local.accuracies[place] - central.accuracies[place])
-        crossing = _find_crossing(comparison, local.accuracies - central.accuracies[place])
+        crossing = comparison.find_crossing(local.accuracies - central.accuracies[place])
         exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[place]).high < 0
         is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
         is_limited |= is_beyond
-        facts |= _describe_gap(gap) | _describe_needed_epsilon(comparison, crossing)
+        facts |= _describe_gap(gap)
         facts |= {
             "epsilon": Number(epsilon),
+            "needed_epsilon": crossing,
+            "is_repeated": crossing.is_repeated,
             "is_beyond": is_beyond,
             "is_bound": crossing.value in (0, math.inf),
             "needed_people": levels and _write_people(levels, epsilon, crossing),
@@ -271,16 +258,6 @@ def _describe_gap(gap: Mean) -> Facts:
         "low": points(low),
         "high": points(high),
     }
-
-
-def _find_crossing(comparison: TrustComparison, differences: FloatArray) -> Crossing:
-    return find_crossing(comparison.epsilons, differences, comparison.test_share)
-
-
-def _describe_needed_epsilon(comparison: TrustComparison, crossing: Crossing) -> Facts:
-    smallest, largest = comparison.epsilons[0], comparison.epsilons[-1]
-    write = lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}"  # noqa: E731
-    return {"needed_epsilon": crossing.write(write, "or less"), "is_repeated": crossing.is_repeated}
 
 
 def _write_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) -> str:
@@ -325,7 +302,7 @@ def _tabulate_targets(comparison: TrustComparison) -> PlainTable | None:
         caption=str(TEXTS.find("comparison.targets-caption")),
         head=["accuracy", *_name_epsilons(comparison)],
         rows=[
-            [str(Wanted(target)), *map(describe_cell, comparison.find_needed_trusts(target))]
+            [f"{Number(100 * target)}%", *map(describe_cell, comparison.find_needed_trusts(target))]
             for target in targets
         ],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ldp_aggregator.render.html import load_template
-from ldp_design.comparison.findings import TEXTS, explain_trust, name_learner, state_findings
+from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
 from ldp_design.comparison.people import NoiseLevels
 from ldp_design.comparison.picture import draw_level_swatch, draw_picture, draw_swatch
 from ldp_design.comparison.result import TrustComparison
@@ -29,7 +29,6 @@ def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, t
         found=state_findings(comparison, levels, target),
         picture=draw_picture(comparison, target),
         trusts=[(curve.trust.text, explain_trust(curve.trust)) for curve in comparison.curves],
-        best_learner=name_learner(comparison),
         is_wanted=bool(target),
         draw_swatch=draw_swatch,
         draw_level_swatch=draw_level_swatch,

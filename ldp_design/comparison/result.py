@@ -13,7 +13,7 @@ from typing import Any
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import LOCAL
 from ldp_aggregator.arrays import FloatArray
-from ldp_design.comparison.curves import Mean, average
+from ldp_design.comparison.curves import Crossing, Mean, average, find_crossing
 from ldp_design.comparison.trusts import NONE, Trust
 
 
@@ -46,7 +46,7 @@ class NeededTrust:
     """The weakest compared trust model whose whole 95% interval is at or above the accuracy."""
     may_reach: tuple[Candidate, ...]
     """Weaker trust models whose interval contains the accuracy."""
-    best: Candidate | None
+    best: Candidate
     """The compared trust model with the highest accuracy."""
 
 
@@ -84,6 +84,10 @@ class TrustComparison:
         """Return the mean of one number per split, with an interval that allows for overlapping splits."""
         return average(values, self.test_share)
 
+    def find_crossing(self, differences: FloatArray) -> Crossing:
+        """Return from which epsilon on differences of accuracies, (epsilons, splits), are at least zero."""
+        return find_crossing(self.epsilons, differences, self.test_share)
+
     @cached_property
     def best_learner(self) -> str:
         """The learner without protection that has the best mean accuracy."""
@@ -114,9 +118,9 @@ class TrustComparison:
         return self.find(LOCAL)
 
     def find_needed_trusts(self, target: float) -> list[NeededTrust]:
-        """Return the weakest trust model that an accuracy needs, at each epsilon."""
+        """Return the weakest trust model that an accuracy needs, at each epsilon; empty if none is ranked."""
         found = []
-        for place, epsilon in enumerate(self.epsilons):
+        for place, epsilon in enumerate(self.epsilons if self.ranked else []):
             candidates = [
                 Candidate(trust=curve.trust, epsilon=epsilon, accuracy=self.average(curve.accuracies[place]))
                 for curve in self.ranked
@@ -128,7 +132,7 @@ class TrustComparison:
                     epsilon=epsilon,
                     reaches=candidates[first] if sure else None,
                     may_reach=tuple(each for each in candidates[:first] if each.accuracy.high >= target),
-                    best=max(candidates, key=lambda each: each.accuracy.value, default=None),
+                    best=max(candidates, key=lambda each: each.accuracy.value),
                 )
             )
         return found

@@ -19,7 +19,7 @@ from encoders.survey.plan_files import read_survey_text
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import amount_parser
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.version_option import version_option
 from ldp_audit.audit import audit, list_stages
 from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
@@ -118,6 +118,7 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     ldp-audit central SURVEY audits trainings by a curator instead, and ldp-audit silo SURVEY the messages of
     organisations: see ldp-audit central --help and ldp-audit silo --help.
     """
+    require_no_input(page, [survey])
     with _exit_on_errors(context, survey):
         result = _audit(load_plan(survey), trials)
     output = result.as_dict() if as_json else render_text(result)

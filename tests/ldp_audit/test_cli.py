@@ -142,3 +142,11 @@ def test_a_page_that_cannot_be_written_is_an_error_at_once(survey: Path, tmp_pat
     result = run(survey, "--html", tmp_path / "absent" / "page.html")
     assert result.exit_code == 2
     assert "black box" not in result.stderr
+
+
+def test_the_page_never_replaces_the_survey(survey: Path) -> None:
+    text = survey.read_text()
+    result = run(survey, "--html", survey)
+    assert result.exit_code == 2
+    assert "is an input of this command too" in result.stderr
+    assert survey.read_text() == text

@@ -80,7 +80,7 @@ def test_the_recommendation_states_the_epsilon_to_write(name: str, written: str)
     assert str(found).startswith(written)
 
 
-def test_a_curator_is_told_about_several_rows_of_a_person() -> None:
+def test_a_curator_learns_the_option_for_several_rows_of_a_person() -> None:
     silos = survey_text().replace("users = 2000", 'kind = "silo"\nrows = 1000\nrows_per_person = 3')
     comparison = replace(make_comparison({"central": [0.95] * 5}), plan=read_any_survey(silos).compile())
     assert str(recommend(comparison, 0.9)[1]).endswith("--adjacency replace --rows-per-person 3.")

@@ -26,7 +26,7 @@ from ldp_aggregator.central.ledger_file import (
     train_once,
 )
 from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
-from ldp_aggregator.cli.amount_option import amount_parser
+from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option

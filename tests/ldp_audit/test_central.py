@@ -77,6 +77,14 @@ def test_the_command_prints_bounds(tmp_path: Path) -> None:
     assert "central audit passed" in command(*words).stdout
 
 
+def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    words = ("ldp-audit", "central", tmp_path / "survey.toml", "--epsilon", "0.001")
+    result = command(*words, check=False)
+    assert result.exit_code == 2
+    assert "'0.001' is not a number from 0.01 to 100" in result.stderr
+
+
 def test_the_audit_of_devices_is_still_the_default() -> None:
     result = command("ldp-audit", "--help")
     assert "Audit SURVEY: a .toml file" in result.stdout

@@ -10,7 +10,7 @@ from encoders.errors import RowError
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
 from encoders.survey.randomise import read_report
-from ldp_design.simulation.row_reports import make_row_reports
+from ldp_design.simulation.reports import make_row_reports
 from tests.support.surveys import TEA
 
 ROWS = {"tea": ["black", "green"] * 50, "hours": [3.0, float("nan")] * 50, "tired": ["yes", "no"] * 50}

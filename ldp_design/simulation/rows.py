@@ -1,4 +1,4 @@
-"""Labelled rows of a simulation: reading, splitting for each repeat, and fitting projections."""
+"""Who answers in a simulation: labelled rows, split for each repeat, and projections fitted on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads an option with an exact amount, for example of epsilon."""
+"""Parses options that are exact amounts, such as an epsilon of a curator."""
 
 from __future__ import annotations
 

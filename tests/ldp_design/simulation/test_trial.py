@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from encoders.randomness import FastStream
-from ldp_design.simulation.cell_seed import seed_cell
+from ldp_design.simulation.trial import seed_cell
 
 ONE = Decimal(1)
 

@@ -1,6 +1,9 @@
-"""Logistic regression from open features and randomised labels, with forward correction.
+"""The learners of a comparison besides those of surveys and curators.
 
-Only the label is secret. Each person sends their row and a label by k-ary randomised response: the true one
+Those without protection predict from the rows themselves; their best accuracy is the ceiling of a comparison.
+
+Logistic regression also learns from open features and randomised labels, with forward correction: only the
+label is secret. Each person sends their row and a label by k-ary randomised response: the true one
 with probability p, each other one with probability q. So the label that is sent is c with the probability
 q + (p - q) P(c | row), and the likelihood of what was sent determines P(c | row) (Patrini et al. 2017).
 """
@@ -8,15 +11,17 @@ q + (p - q) P(c | row), and the likelihood of what was sent determines P(c | row
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.survey import Feature
+from encoders.survey import CategoricalFeature, Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.coded_rows import CodedRows, place_columns
 from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.learner import NAIVE_BAYES
+from ldp_design.simulation.trial import EncodedRows, predict_labels
 
 RIDGE = 20.0
 """The ridge for one row whose label is certain; it falls with the root of the number of informative rows."""
@@ -24,6 +29,7 @@ _CONSTANT = 2.0
 """The coordinate of every row for the intercept; it is large, so that the ridge hardly shrinks intercepts."""
 _MAX_STEPS = 300
 _TOLERANCE = 1e-7
+_MAX_CATEGORIES = 255
 
 
 @dataclass(frozen=True)
@@ -101,3 +107,45 @@ def _softmax(scores: FloatArray) -> FloatArray:
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     shares: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return shares
+
+
+def predict_naive_bayes(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
+    """Return the labels that Naive Bayes of the training rows predicts for the test rows."""
+    return predict_labels(rows.baseline, rows.codes, rows.split.test)
+
+
+def predict_logistic(rows: EncodedRows, coordinates: FloatArray) -> IntArray:
+    """Return the labels that logistic regression predicts for the test rows."""
+    split, labels = rows.split, rows.table.labels
+    certain = RandomisedResponse(len(rows.plan.label.values), math.inf)
+    weights = fit_logistic(coordinates[split.train], labels[split.train], certain)
+    found: IntArray = (coordinates[split.test] @ weights).argmax(axis=1)
+    return found
+
+
+def predict_boosted_trees(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
+    """Return the labels that boosted trees predict for the test rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    split, labels = rows.split, rows.table.labels
+    present = np.unique(labels[split.train])
+    if len(present) == 1:
+        return np.full(len(split.test), present[0])
+    trees = HistGradientBoostingClassifier(
+        categorical_features=_find_categories(rows.plan.features), early_stopping=False, random_state=0
+    )
+    trees.fit(rows.codes[split.train], labels[split.train])
+    return np.asarray(trees.predict(rows.codes[split.test]), dtype=np.int64)
+
+
+def _find_categories(features: Sequence[Feature]) -> list[bool]:
+    """Return which features have unordered codes; too many categories are treated as numbers."""
+    return [isinstance(each, CategoricalFeature) and each.size <= _MAX_CATEGORIES for each in features]
+
+
+LEARNERS: Mapping[str, Callable[[EncodedRows, FloatArray], IntArray]] = {
+    NAIVE_BAYES: predict_naive_bayes,
+    "logistic": predict_logistic,
+    "boosted-trees": predict_boosted_trees,
+}
+"""By their names in the rows of a comparison."""

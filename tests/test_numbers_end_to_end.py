@@ -89,12 +89,12 @@ def check_model(numeric: str, store: str, folder: Path) -> None:
             assert (receipt.state, receipt.clipped) == (State.QUEUED, ("left", "height"))
             assert client.flush().state is State.SENT
         output = command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN).stdout
-    assert f"{PEOPLE + 1} reports" in output
+    assert f"{PEOPLE + 1:,} people answered" in output
 
-    features = {each["name"]: each for each in load_model(folder / "model.json").estimates_["features"]}
+    features = {each.name: each for each in load_model(folder / "model.json").estimates_.features}
     for name, truths in {"height": (4.0, 7.0), "sum": (0.0, 0.0)}.items():
-        means = features[name]["means"]
-        for value, error, truth in zip(means["value"], means["stderr"], truths, strict=True):
+        means = features[name].means
+        for value, error, truth in zip(means.value, means.stderr, truths, strict=True):
             assert abs(value - truth) < 5.5 * error, (name, means)
     (folder / "rows.csv").write_text(
         "colour,height,left,right\nred,7,0.4,-0.4\nred,4,-0.4,0.4\nblue,,0.4,-0.4\nblue,99,-0.4,0.4\n"

@@ -50,7 +50,7 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path):
             tmp_path / "model.onnx",
             LDP_OPERATOR_TOKEN=TOKEN,
         ).stdout
-    assert "Epsilon does NOT cover the rows without labels" in " ".join(printed.split())
+    assert "Epsilon does NOT cover the unlabelled rows" in " ".join(printed.split())
 
     correct = {}
     for name in ("plain.json", "model.json"):

@@ -95,7 +95,8 @@ def build_model(results: SurveyResults) -> Section:
 
 def build_data(results: SurveyResults) -> Section:
     """Return what was sent, and a table of the features."""
-    return make_section("data", [*_find_data(results), *_find_silos(results), _list_features(results)])
+    parts = [*_find_data(results), *_find_silos(results), _list_features(results)]
+    return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
 
 
 def build_accuracy(results: SurveyResults) -> Section:
@@ -263,6 +264,8 @@ def _list_features(results: SurveyResults) -> PlainTable:
     rows = []
     for index, feature in enumerate(results.estimates.features):
         mechanism, counted = _count(feature)
+        together = feature.asked_with if isinstance(feature, FeatureResult) else ()
+        counted += f", with {Names(together)}" if together else ""
         explains = str(feature.relevance) if mechanism else ""
         rows.append(
             (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")

@@ -8,17 +8,25 @@ from pathlib import Path
 
 import pytest
 
+import ldp_audit
+from encoders.epsilon_proof import realised_epsilon
 from encoders.survey import Plan
 from ldp_aggregator.privacy_statement import (
     AuditError,
-    build_privacy_statement,
+    AuditResult,
     compute_shuffled_epsilon,
     read_audit,
+    state_privacy,
 )
 from ldp_aggregator.snapshot import Snapshot
-from ldp_audit import AuditResult
 from ldp_audit.blackbox import Leak
 from ldp_audit.result import BlackBoxResult
+from tests.support.overlapping import simulate
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return simulate(1000)
 
 
 def test_the_shuffled_epsilon_equals_the_published_example() -> None:
@@ -45,15 +53,13 @@ def test_the_shuffled_epsilon_never_exceeds_the_local_one() -> None:
 
 
 def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot: Snapshot) -> None:
-    document = build_privacy_statement(snapshot)
-    plan = snapshot.plan
-    assert [entry["question"] for entry in document["questions"]] == [each.name for each in plan.questions]
-    assert [entry["mechanism"] for entry in document["questions"]] == [
-        each.mechanism.name for each in plan.questions
+    statement = state_privacy(snapshot)
+    assert [(each.question, each.mechanism, each.epsilon) for each in statement.people.questions] == [
+        (each.name, each.mechanism.name, format(realised_epsilon(each.mechanism.ratio), "f"))
+        for each in snapshot.plan.questions
     ]
-    assert document["only_if_shuffled"]["condition"].startswith("only if a shuffler")
-    assert document["only_if_shuffled"]["delta"] == 1e-6
-    json.dumps(document, allow_nan=False)
+    assert statement.only_if_shuffled.delta == 1e-6
+    json.dumps(statement.as_dict(), allow_nan=False)
 
 
 def written(path: Path, plan: Plan, **changes: object) -> Path:
@@ -71,13 +77,13 @@ def written(path: Path, plan: Plan, **changes: object) -> Path:
 
 def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
     audit = read_audit(written(tmp_path / "audit.json", snapshot.plan), snapshot.plan)
-    assert audit == {"passed": True, "faults": 0, "trials": 20_000, "bound": 0.9}
-    assert build_privacy_statement(snapshot, audit)["audit"] == audit
+    assert audit == AuditResult(passed=True, faults=0, trials=20_000, bound=0.9)
+    assert state_privacy(snapshot, audit).audit == audit
 
 
 def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
     leaks = [Leak("one", "another", "an event", bound, 2.0, 5000) for bound in (0.25, 0.75)]
-    result = AuditResult(
+    result = ldp_audit.AuditResult(
         plan=snapshot.plan,
         trials=5000,
         alpha=1e-6,
@@ -87,7 +93,7 @@ def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) ->
     )
     (tmp_path / "audit.json").write_text(json.dumps(result.as_dict(), allow_nan=False))
     audit = read_audit(tmp_path / "audit.json", snapshot.plan)
-    assert audit == {"passed": True, "faults": 0, "trials": 5000, "bound": 0.75}
+    assert audit == AuditResult(passed=True, faults=0, trials=5000, bound=0.75)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +118,7 @@ def test_what_is_no_audit_of_the_plan_is_refused(
 def test_passed_is_computed_again_from_the_audit(
     tmp_path: Path, snapshot: Snapshot, changes: dict[str, object]
 ) -> None:
-    audit = read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan)
-    assert audit["passed"] is False
-    json.dumps(audit, allow_nan=False).encode()
+    assert not read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan).passed
 
 
 def test_an_absent_file_or_one_that_is_no_json_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -10,6 +10,7 @@ from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, Total
@@ -187,7 +188,7 @@ def test_the_table_of_estimates_is_the_one_of_the_json_form(web: FlaskClient, pl
     assert answer.content_type == "text/csv; charset=utf-8; header=present"
     assert answer.headers["Content-Disposition"] == 'attachment; filename="sleep-estimates.csv"'
     estimates = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
-    assert answer.text == dump_table(build_table(estimates))
+    assert answer.text == dump_table(build_table(Estimates.from_dict(estimates)))
     assert web.get("/v1/surveys/diet/estimates.csv", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 

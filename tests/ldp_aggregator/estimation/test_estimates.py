@@ -13,6 +13,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.findings.features import find_warnings
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -103,7 +104,7 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world: Worl
         document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
         assert document["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
         assert document["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
-        assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
+        assert [each.id for each in find_warnings(estimates)] == ["warnings.empty"]
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
@@ -114,7 +115,9 @@ def test_few_reports_give_a_warning_for_each_feature(world: World, users: int) -
         json.dumps(estimates.as_dict(), allow_nan=False)
         for feature in estimates.features:
             np.testing.assert_allclose(feature.smoothed.sum(axis=0), 1)
-            assert feature.n == 0 or any(warning.startswith(feature.name) for warning in estimates.warnings)
+            assert feature.n == 0 or any(
+                str(each).startswith(feature.name) for each in find_warnings(estimates)
+            )
 
 
 def test_a_feature_that_is_not_asked_cannot_inform() -> None:
@@ -125,7 +128,7 @@ def test_a_feature_that_is_not_asked_cannot_inform() -> None:
     assert (income.mechanism, income.n) == (None, 0)
     np.testing.assert_allclose(income.smoothed, 1 / 3)
     assert np.isinf(income.conditionals.stderr).all()
-    assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
+    assert "warnings.not-asked" in [each.id for each in find_warnings(estimates)]
 
 
 def test_the_papers_estimator_needs_the_label_question() -> None:

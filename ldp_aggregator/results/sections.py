@@ -95,7 +95,7 @@ def build_model(results: SurveyResults) -> Section:
 
 def build_data(results: SurveyResults) -> Section:
     """Return what was sent, and a table of the features."""
-    parts = [*_find_data(results), *_find_silos(results), _list_features(results)]
+    parts: list[Part] = [*_find_data(results), *_find_silos(results), _list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,25 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THR
     os.environ.setdefault(_variable, "1")
 
 pytest_plugins = ["ldp_client.testing"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that accepts changed texts."""
+    parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.fixture
+def compare_with_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Return a function that compares a text with the file golden/NAME.txt beside the test."""
+
+    def compare(name: str, text: str) -> None:
+        file = request.path.parent / "golden" / f"{name}.txt"
+        if request.config.getoption("--golden"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, "utf-8")
+        assert text == file.read_text("utf-8"), "after reading the difference, accept it with --golden"
+
+    return compare
 
 
 @pytest.fixture(autouse=True)

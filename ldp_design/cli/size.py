@@ -18,10 +18,10 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_design.cli.option_values import Share, count_options, parse_epsilons
+from ldp_design.sizing.facts import count_people
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
-from ldp_design.sizing.silo_summary import format_silo_sizes
 from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size import (
     FEATURE_STRENGTHS,
@@ -32,7 +32,7 @@ from ldp_design.sizing.size import (
     size_for_margin,
     size_for_users,
 )
-from ldp_design.sizing.summary import format_comparison, format_epsilons, format_people, format_size
+from ldp_design.sizing.summary import format_comparison, format_epsilons, format_silo_sizes, format_size
 
 
 @click.command(short_help="Print the expected precision of the estimates of SURVEY.")
@@ -177,7 +177,7 @@ def _compute_sizes(
             )
 
         def on_attempt(users: int) -> None:
-            click.echo(f"simulating {format_people(users)}", err=True)
+            click.echo(f"simulating {count_people(users)}", err=True)
 
         return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from unittest.mock import patch
 
+from markupsafe import Markup
+
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.render.html import write_finding
+
+_PARAGRAPHS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "figcaption"}
+_INVISIBLE = {"head", "style", "script", "svg"}
 _VOID = {"meta", "link", "br", "img", "rect", "line", "circle"}
 
 
@@ -51,6 +61,28 @@ class Node:
                     texts.insert(0, group)
                 rows.append(texts)
         return rows
+
+
+def list_lines(node: Node) -> Iterator[str]:
+    """Yield the visible text below an element, a line for each paragraph and each row of a table."""
+    for each in node.content:
+        if isinstance(each, Node) and each.tag == "tr":
+            yield " | ".join(cell.text for cell in each.content if isinstance(cell, Node))
+        elif isinstance(each, Node) and each.tag in _PARAGRAPHS:
+            yield each.text
+        elif isinstance(each, Node) and each.tag not in _INVISIBLE:
+            yield from list_lines(each)
+
+
+@contextmanager
+def named_findings() -> Iterator[None]:
+    """Let pages that are rendered meanwhile show the identifier and the basis of each finding."""
+
+    def write(finding: Finding) -> Markup:
+        return Markup("[{}, {}] {}").format(finding.id, finding.basis, write_finding(finding))
+
+    with patch("ldp_aggregator.render.html.write_finding", write):
+        yield
 
 
 class _Reader(HTMLParser):

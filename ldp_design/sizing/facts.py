@@ -107,7 +107,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
     """
     survey, label = size.survey, size.plan.label
     widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
-    is_uneven = max(widest) > _DIFFERENT_RATIO * min(widest)
+    some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     return {
         **_describe_any_size(size, survey.epsilon, label.name, label.values, command),
         "by_epsilon": False,
@@ -117,7 +117,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "is_requested": size.requested_margin is not None,
         "requested_margin": GivenShare(size.requested_margin or 0),
         "rarest": label.values[widest.index(max(widest))],
-        "one_is_rarest": is_uneven and not is_comparison,
+        "one_is_rarest": some_are_wider and not is_comparison,
         "has_numbers": any(each.kind == "numeric" for each in size.margins),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.values import Share
+from ldp_aggregator.findings.values import Count, Share
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import facts as size_facts
@@ -121,7 +121,7 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     [size] = scenario.sizes
     everybody = TEXTS.find("words.everybody")
     for cells, margin in zip(list_margins(size), size.margins, strict=True):
-        asked = everybody if margin.kind == "label" else str(Share(margin.question_probability))
+        asked = everybody if margin.kind == "label" else Share(margin.question_probability)
         yield cells.name, asked, describe_estimate(margin, cells.estimate), margin.grade
 
 
@@ -138,7 +138,7 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     none = TEXTS.find("answers.none")
     for size in scenario.sizes:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
-        yield f"{size.users:,}", size.margins[0].grade, *names
+        yield Count(size.users), size.margins[0].grade, *names
 
 
 def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:

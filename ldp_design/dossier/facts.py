@@ -74,9 +74,9 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
     """Return the rows of the table of what several reports with this epsilon add up to."""
     return [
         [
-            str(count),
+            count,
             decimal_text(count * source.plan.epsilon),
-            *(str(source.belief_after(belief, count)) for belief in BELIEFS),
+            *(source.belief_after(belief, count) for belief in BELIEFS),
         ]
         for count in SURVEYS
     ]

@@ -12,9 +12,8 @@ from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_cau
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.findings.bounds import factor_at_most
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.values import Count, RoundShare, Share
+from ldp_aggregator.findings.values import Count, FactorAtMost, RoundShare, Share
 from ldp_aggregator.results.statements import describe_audit, describe_privacy, update_belief
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
@@ -108,18 +107,18 @@ def _describe_privacy(source: DossierSource) -> Facts:
         "is_moderate": epsilon <= _MODERATE,
         "is_lax": epsilon <= _LAX,
         "is_weak": epsilon >= _WEAK_EPSILON,
-        "beliefs": [(str(RoundShare(each)), str(source.belief_after(each))) for each in BELIEFS],
+        "beliefs": [(RoundShare(each), source.belief_after(each)) for each in BELIEFS],
         "privacy_statement": describe_privacy(source.epsilon, source.odds_factor()),
         "factors": [
-            (str(count), decimal_text(count * epsilon), factor_at_most(source.odds_factor(count)))
+            (count, decimal_text(count * epsilon), FactorAtMost(source.odds_factor(count)))
             for count in SURVEYS
         ],
         "epsilons": [
             (
                 question.name,
-                str(Share(plan.question_probability(question))),
+                Share(plan.question_probability(question)),
                 question.mechanism.name,
-                str(report_bytes(plan, question)),
+                report_bytes(plan, question),
                 f"{realised_epsilon(question.mechanism.ratio):f}",
             )
             for question in plan.questions

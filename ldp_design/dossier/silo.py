@@ -93,8 +93,7 @@ def _describe_silos(source: SiloSource) -> Facts:
         "count_error": f"{max(errors):,.1f}",
         "asked": [(language, list(list_questions(plan, language))) for language in list_languages(plan)],
         "beliefs": [
-            [str(RoundShare(each)), str(source.belief_after(each)), str(source.belief_after(each, 2))]
-            for each in BELIEFS
+            (RoundShare(each), source.belief_after(each), source.belief_after(each, 2)) for each in BELIEFS
         ],
         "precision": _grade_estimates(first) if has_size else build_silo_comparison(source.sizes),
     }

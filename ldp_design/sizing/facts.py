@@ -38,7 +38,8 @@ _MIN_CHANGE = 0.001
 """A smaller change of a share is not mentioned."""
 
 Facts = dict[str, object]
-Cell = Finding | str
+Cell = Finding | str | float
+"""A cell of a table: a finding, a name, or a number that states how it is written."""
 
 
 class Counted(int):
@@ -318,8 +319,8 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
     features, names = size.margins[1:], ", ".join(size.noise)
     widest = max((each.share for each in features), default=None)
     return [
-        TEXTS.find("cells.share-margin", margin=ShareMargin(size.margins[0].margin)),
-        "-" if widest is None else TEXTS.find("cells.share-margin", margin=ShareMargin(widest)),
+        ShareMargin(size.margins[0].margin),
+        "-" if widest is None else ShareMargin(widest),
         TEXTS.find(
             "cells.noisy",
             few_names=0 < len(names) < _MAX_NAMES_LENGTH,
@@ -332,14 +333,14 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
-    rows = [[f"{each.users:,}", *compare_margins(each)] for each in sizes]
+    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
     return [["people", *_comparison_head(sizes[0].plan.label.name)], *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares sizes of a survey of silos."""
     rows = [
-        [decimal_text(each.survey.epsilon), f"{each.rows:,}", f"{each.silos:,}", *compare_margins(each)]
+        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes
     ]
     return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label.name)], *rows]
@@ -356,7 +357,6 @@ def build_accuracy_table(size: Size) -> list[list[Cell]]:
     rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
     for name, each in size.forecasts.items():
         interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
-        average, best = str(Share(each.mean)), str(Share(each.best_possible))
-        rows.append([TEXTS.find(f"cells.{name}"), average, interval, best])
+        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
     majority = next(iter(size.forecasts.values())).majority
-    return [*rows, [TEXTS.find("cells.guessing"), str(Share(majority)), "", ""]]
+    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]

@@ -106,6 +106,6 @@ def _format_cells(rows: Sequence[Sequence[Cell]], alignment: str) -> list[str]:
 
 def _write(cell: Cell) -> str:
     """Return a text in signs that every terminal shows; names keep theirs."""
-    if isinstance(cell, str):
-        return cell
+    if not isinstance(cell, Finding):
+        return str(cell)
     return cell.fill(str, lambda words: words.replace("`", "").replace("±", "+-"))

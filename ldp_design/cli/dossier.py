@@ -15,8 +15,8 @@ from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
-from ldp_design.sizing.facts import count_people
 from ldp_design.sizing.label_shares import LabelSharesError
+from ldp_design.sizing.values import count_people
 
 
 def _announce_simulation(users: int) -> None:

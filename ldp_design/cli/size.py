@@ -18,7 +18,6 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_design.cli.option_values import Share, count_options, parse_epsilons
-from ldp_design.sizing.facts import count_people
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
@@ -33,6 +32,7 @@ from ldp_design.sizing.size import (
     size_for_users,
 )
 from ldp_design.sizing.summary import format_comparison, format_epsilons, format_silo_sizes, format_size
+from ldp_design.sizing.values import count_people
 
 
 @click.command(short_help="Print the expected precision of the estimates of SURVEY.")
@@ -83,8 +83,8 @@ def size(
     """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
 
     Margins are computed in closed form from public numbers, accuracies from simulated surveys. A feature is
-    noise if its margin (half of a 95% interval) is larger than the typical estimate; changes that prevent
-    this are printed. Without --users, --margin, --accuracy and users in
+    noise if its margin (half of a 95% interval) is more than 60% of the typical estimate, or, of a share,
+    more than 25%; changes that prevent this are printed. Without --users, --margin, --accuracy and users in
     [survey], a small table compares several numbers of people. With several values of --epsilon, a table
     compares them, without accuracies unless --accuracy is given.
 

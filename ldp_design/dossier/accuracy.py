@@ -14,8 +14,6 @@ from ldp_design.sizing import facts as size_facts
 from ldp_design.sizing.facts import (
     Cell,
     Facts,
-    GivenShare,
-    NumberMargin,
     build_accuracy_table,
     build_comparison,
     describe_size,
@@ -24,6 +22,7 @@ from ldp_design.sizing.facts import (
 )
 from ldp_design.sizing.margins import Grade, Margin
 from ldp_design.sizing.size import ExpectedMargins, Size
+from ldp_design.sizing.values import GivenShare, NumberMargin
 
 _TABLES = ("grade_tables", "size_notes", "margins", "comparison", "accuracies", "accuracy_notes")
 

@@ -21,7 +21,6 @@ from ldp_design.dossier.source import BELIEFS, PlanSource
 from ldp_design.sizing import facts as size_facts
 from ldp_design.sizing.facts import (
     Cell,
-    Counted,
     Facts,
     build_silo_comparison,
     describe_silo_size,
@@ -30,6 +29,7 @@ from ldp_design.sizing.facts import (
 from ldp_design.sizing.label_shares import parse_label_shares
 from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
+from ldp_design.sizing.values import Counted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,9 @@ from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
 from ldp_design.sizing.margins import MAX_USEFUL_SHARE, NOISE_RATIO, Margin, compute_expected_margins
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
+from ldp_design.sizing.values import Counted, GivenShare, NumberMargin, ShareMargin, count_people
 
 TEXTS = Texts("ldp_design.sizing")
-_WIDE_MARGIN = 0.5
-"""From this margin on, the interval of a share carries no information."""
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
 _MAX_NAMES_LENGTH = 60
@@ -40,50 +39,6 @@ _MIN_CHANGE = 0.001
 Facts = dict[str, object]
 Cell = Finding | str | float
 """A cell of a table: a finding, a name, or a number that states how it is written."""
-
-
-class Counted(int):
-    """A number with what it counts: "1 person", "2,000 people"."""
-
-    one: str
-    many: str
-
-    def __new__(cls, number: int, one: str, many: str) -> Counted:
-        """Take the singular and the plural of what is counted."""
-        found = super().__new__(cls, number)
-        found.one, found.many = one, many
-        return found
-
-    def __str__(self) -> str:
-        return f"1 {self.one}" if self == 1 else f"{int(self):,} {self.many}"
-
-
-class GivenShare(float):
-    """A share that a person chose, with at most three digits: 5%, 12.5%."""
-
-    def __str__(self) -> str:
-        return f"{100 * float(self):.3g}%"
-
-
-class ShareMargin(float):
-    """The margin of a share: 9.1%."""
-
-    def __str__(self) -> str:
-        return str(Share(self)) if self < _WIDE_MARGIN else "50% or more"
-
-
-class NumberMargin(float):
-    """The margin of a number in its own unit, with three digits."""
-
-    def __str__(self) -> str:
-        if not math.isfinite(self):
-            return "unknown"
-        return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
-
-
-def count_people(users: int) -> Counted:
-    """Return a number of people."""
-    return Counted(users, "person", "people")
 
 
 def make_rare_shares(labels: int) -> LabelShares:
@@ -177,8 +132,9 @@ def _describe_population(size: Size) -> Facts:
     example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
     return {
         "has_pilot": bool(pilot),
-        "pilot_people": pilot.assumption if pilot else "",
-        "pilot_noise": names if len(names) < _MAX_NAMES_LENGTH else f"{len(noise)} features",
+        "pilot_reports": Count(pilot.reports if pilot else 0),
+        "pilot_noise": len(noise),
+        "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
         "rare_factor": None if pilot or size.label_shares else _compute_rare_label_factor(size.plan),
         "rare_share": RoundShare(rare),
         "rare_example": example + (",..." if len(labels) > 2 else ""),

@@ -29,6 +29,7 @@ from ldp_design.sizing.margins import Margin, build_feature_margins, build_label
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
+from ldp_design.sizing.values import Counted
 
 COMPARED_SILOS = (1, 10, 100)
 _COPIES = 1e9
@@ -95,8 +96,8 @@ def size_silos(
     """
     if rows > silos * survey.rows:
         raise SizeError(
-            f"{silos:,} silos count at most {silos * survey.rows:,} rows, {survey.rows:,} each (rows in "
-            "[survey]): give fewer --rows or more --silos, or write a larger limit"
+            f"{rows:,} rows do not fit into {Counted(silos, 'message', 'messages')}: each counts at most "
+            f"{survey.rows:,} (rows in [survey]). Give fewer --rows or more --silos, or write a larger limit"
         )
     margins = _compute_margins(survey, rows, silos, to_prior(label_shares))
     return SiloSize(survey=survey, rows=rows, silos=silos, label_shares=label_shares, margins=margins)
@@ -129,8 +130,9 @@ def find_rows_for_margin(
 
     if excess(silos * survey.rows) > 1:
         raise SizeError(
-            f"a margin of {margin:g} needs more rows than {silos:,} silos count, {survey.rows:,} each (rows "
-            "in [survey]): give a larger --margin, or write a larger limit"
+            f"a margin of {margin:g} needs more rows than fit into {Counted(silos, 'message', 'messages')}: "
+            f"each counts at most {survey.rows:,} (rows in [survey]). Give a larger --margin, or write a "
+            "larger limit"
         )
     return size_silos(survey, find_min_users(excess), silos, label_shares)
 

@@ -168,7 +168,10 @@ def size_for_accuracy(
         forecaster = Forecaster(plan, pilot.build_population(plan), repeats, seed)
         forecast = forecaster.find_users(accuracy, on_attempt)
     except SizeError as error:
-        raise SizeError(f"{error}. {pilot.assumption}") from error
+        raise SizeError(
+            f"{error}. This assumes people as the pilot of {pilot.reports:,} reports describes them; a "
+            "larger pilot may predict a higher accuracy"
+        ) from error
     return _build_size(survey, plan, forecast.users, pilot, {PILOT: forecast})
 
 

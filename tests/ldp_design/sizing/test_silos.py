@@ -157,7 +157,7 @@ def test_rows_are_found_for_a_margin() -> None:
     size = find_rows_for_margin(SURVEY, 0.01, 4, None)
     assert max(each.share for each in size.margins) <= 0.01
     assert max(each.share for each in size_silos(SURVEY, round(0.98 * size.rows), 4).margins) > 0.01
-    with pytest.raises(SizeError, match="needs more rows than 1 silos count"):
+    with pytest.raises(SizeError, match="needs more rows than fit into 1 message"):
         find_rows_for_margin(replace(SURVEY, rows=10), 0.01, 1, None)
 
 

@@ -50,7 +50,7 @@ audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
 
 endurance: $(VENV)/.dev redis nginx chromium
-	$(VENV)/bin/python -m tests.support.endurance
+	$(VENV)/bin/python -m tools.endurance
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks

@@ -30,11 +30,11 @@ from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.discriminative.summary import ChosenBy
 from ldp_aggregator.models.classifier_choice import choose_classifier
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.unlabelled_fit import RowFit
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
-from ldp_aggregator.results.unlabelled_text import ANSWERS
 from ldp_design.rounds.validate import VALIDATION_SHARE, build_validation
 from ldp_design.simulation.trial import EncodedRows, train_model
 from ldp_design.simulation.variants import Variant
@@ -83,7 +83,7 @@ def measure(view: EncodedRows, users: int, epsilon: str, rows_from: str, seed: i
         naive_bayes=view.compute_accuracy(train_model(snapshot, validation=rounds[0])),
         fitted=_measure_accuracy(view, fitted),
         chosen=_measure_accuracy(view, choice.fit),
-        by_answers=choice.chosen_by == ANSWERS,
+        by_answers=choice.chosen_by == ChosenBy.ANSWERS,
     )
 
 

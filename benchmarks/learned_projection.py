@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from encoders.randomness import FastStream
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.rows.csv_rows import read_text_columns
-from ldp_design.simulation.labelled_table import LabelledTable, RowSplit, read_labelled_table, split_rows
+from ldp_design.simulation.rows import LabelledTable, RowSplit, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, learn_from_pilot, run_rounds
 from ldp_design.simulation.variants import Variant
 

@@ -27,8 +27,8 @@ from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_design.authoring.draft import draft_survey
-from ldp_design.simulation.labelled_table import split_rows
-from ldp_design.simulation.silos import simulate_silos
+from ldp_design.simulation.reports import simulate_silos
+from ldp_design.simulation.rows import split_rows
 from ldp_design.simulation.trial import compute_accuracy
 
 DATA_SETS = ("mushroom", "chess", "car", "australian", "pima")

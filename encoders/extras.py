@@ -19,7 +19,7 @@ MODULES = {
     "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl"),
     "central": ("click", "numpy", "sklearn"),
     "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
-    "audit": ("click", "numpy", "scipy"),
+    "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),
     "plot": ("matplotlib",),
     "dask": ("distributed", "numpy"),
     "onnx": ("onnx",),

@@ -31,6 +31,7 @@ from encoders.progress import show_progress
 from encoders.survey import Plan
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
+from ldp_aggregator.estimation import Estimates, FeatureResult
 
 HERE = Path(__file__).parent / "yrbss"
 OUTPUT = Path("build", "demo")
@@ -138,12 +139,11 @@ def save_picture(url: str, path: str) -> None:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=arguments)
-        page = browser.new_page(viewport={"width": 1100, "height": 1500})
+        page = browser.new_page(viewport={"width": 1100, "height": 1900})
         page.goto(url.partition("/v1/")[0])
         page.locator("#token").fill(os.environ["LDP_OPERATOR_TOKEN"])
         page.keyboard.press("Enter")
-        page.locator("canvas").first.wait_for()
-        page.wait_for_timeout(1000)  # charts are animated
+        page.locator("#cards article").first.wait_for()
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=path)
         browser.close()
@@ -176,20 +176,22 @@ def run(name: str, *arguments: str) -> None:
 # -- the comparison -----------------------------------------------------------------------------
 
 
-def show_estimates(estimates: dict, plan: Plan, people: Sequence[Person]) -> None:
+def show_estimates(estimates: Estimates, plan: Plan, people: Sequence[Person]) -> None:
     """Print each conditional's 95% confidence interval and its true value for the same people."""
     codes, labels = encode(plan, people)
     held = shown = 0
     print(" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values))
-    for index, feature in enumerate(estimates["features"]):
-        for code, value in enumerate(feature["values"]):
+    for index, feature in enumerate(estimates.features):
+        assert isinstance(feature, FeatureResult)  # the survey has categories and bins only
+        shares = feature.conditionals
+        for code, value in enumerate(feature.values):
             cells = []
             for label in range(len(plan.label.values)):
                 truth = np.mean(codes[labels == label, index] == code)
-                low, high = (feature["conditionals"][end][code][label] for end in ("low", "high"))
+                low, high = (float(end[code, label]) for end in (shares.low, shares.high))
                 held, shown = held + (low <= truth <= high), shown + 1
                 cells.append(f"{low:4.0%} to {high:4.0%}, true {truth:4.0%}")
-            print(f"  {feature['name']} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
+            print(f"  {feature.name} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
     print(f"\n{held} of {shown} intervals (95% each) contain the true value.")
     print("Each interval misses its value in 1 of 20 surveys, and those of one feature often miss together:")
     print(

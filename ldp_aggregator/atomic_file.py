@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from tempfile import mkstemp
 
 _PRIVATE_MODE = 0o600
-PUBLIC_MODE = 0o644
+_PUBLIC_MODE = 0o666
+"""The operating system takes the umask off it."""
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def write_atomically(
-    path: str | os.PathLike[str], data: bytes, mode: int = _PRIVATE_MODE, *, durable: bool = False
+    path: str | os.PathLike[str], data: bytes, *, public: bool = False, durable: bool = False
 ) -> None:
     """Write or replace a file atomically.
 
@@ -24,8 +25,9 @@ def write_atomically(
     ----------
     path : path
     data : bytes
-    mode : int
-        Permissions of a new file, by default for its owner only; a replaced file keeps its permissions.
+    public : bool
+        Whether the file is to be published: a new file then has the permissions of the umask; otherwise only
+        its owner can read it. A replaced file keeps its permissions.
     durable : bool
         Whether to sync the folder too, so that the file survives a power failure after the return.
 
@@ -37,14 +39,17 @@ def write_atomically(
     """
     target = Path(path)
     existing_mode = require_replaceable(target)
-    # a new file in the same folder, with a name that nobody can guess
-    descriptor, partial = mkstemp(prefix=".", suffix=".part", dir=target.parent)
+    # a new file in the same folder, with a name that cannot be guessed
+    partial = target.parent / f".{secrets.token_hex(16)}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(partial, flags, _PUBLIC_MODE if public else _PRIVATE_MODE)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(partial, mode if existing_mode is None else existing_mode)
+        if existing_mode is not None:
+            os.chmod(partial, existing_mode)
         os.replace(partial, target)
     except BaseException:
         with suppress(OSError):

@@ -21,7 +21,12 @@ from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot_entries import FieldError, counter_names, read_rejections, read_totals
-from ldp_aggregator.snapshot_plans import SnapshotError, choose_covering_plan
+from ldp_aggregator.snapshot_plans import (
+    SnapshotError,
+    choose_covering_plan,
+    dump_plan_entry,
+    read_plan_entry,
+)
 from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
 
@@ -82,7 +87,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         document = {
             "format": FORMAT,
             "version": VERSION,
-            "plan": json.loads(self.plan.json),
+            **dump_plan_entry(self.plan),
             "totals": {
                 key: {"n": total.n, "cells": total.cells.tolist()} for key, total in self.totals.items()
             },
@@ -118,7 +123,7 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
     def _choose_plan(self, other: CounterSnapshot[Any]) -> SiloPlan:
         if not isinstance(other, SiloSnapshot):
             raise _different_kinds_error(self.plan.id, other.plan.id)
-        if self.plan != other.plan:
+        if self.plan.digest != other.plan.digest:
             raise SnapshotError(
                 f"the messages of {self.plan.id} and {other.plan.id} cannot be added: they follow different "
                 "plans"
@@ -190,7 +195,7 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         )
     try:
         # the plan was canonical when it was written; sorting its keys restores those bytes
-        plan = read_any_plan(dump_canonical_json(document["plan"]))
+        plan = read_plan_entry(document)
         totals = read_totals(document["totals"], plan)
         rejections = read_rejections(document["rejections"])
     except SurveyError as error:

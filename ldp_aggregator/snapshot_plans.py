@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from encoders.survey.any_survey import read_any_plan
+from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.silo_plan import SiloPlan
 
 
 class SnapshotError(LdpError):
@@ -40,3 +45,23 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
     """Return the parts of a plan that are the same in all rounds of a family."""
     return plan.family, plan.label, plan.features, plan.projection, plan.enrolment, plan.validation
+
+
+def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
+    """Return the entries of a snapshot or a model file: the plan, and its texts if they are at hand."""
+    texts = {"texts": json.loads(plan.texts.json)} if plan.texts else {}
+    return {"plan": json.loads(plan.json), **texts}
+
+
+def read_plan_entry(content: Mapping[str, Any]) -> Plan | SiloPlan:
+    """Return the plan of a snapshot or a model file, with its texts.
+
+    Raises
+    ------
+    SurveyError
+        If the plan is invalid, or the texts are not its texts.
+    """
+    # the plan was canonical when it was written; sorting its keys restores those bytes
+    plan = read_any_plan(dump_canonical_json(content["plan"]))
+    texts = content.get("texts")
+    return plan if texts is None else plan.with_texts(dump_canonical_json(texts))

@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import click
 
-from encoders import __version__
 from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey import Plan, Survey
 from encoders.survey.plan_checks import CENTRAL, SILO
+from encoders.survey.plan_files import read_survey_text
 from encoders.survey.toml_reader import read_curator_survey
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.cli.amounts import amount_parser
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.version_option import version_option
 from ldp_audit.audit import audit, list_stages
 from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
 from ldp_audit.render import render_html, render_text
@@ -55,7 +59,7 @@ def _shared_options(least: int, default: int, counted: str) -> Callable[[Callabl
     """Return a decorator that passes the context, and adds the options of every audit."""
     options = (
         click.pass_context,
-        click.version_option(__version__, message="%(prog)s %(version)s"),
+        version_option,
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
         click.option(
             "--trials", type=click.IntRange(least), default=default, show_default=True, help=counted
@@ -84,17 +88,17 @@ def _finish(
     context: click.Context,
     passed: bool,
     output: dict[str, Any] | str,
-    page: TextIO | None = None,
+    page: Path | None = None,
     html: str = "",
 ) -> NoReturn:
     """Print a document as JSON, or a text; write the page; exit with 1 if the audit has not passed."""
     click.echo(output if isinstance(output, str) else json.dumps(output, allow_nan=False))
     if page:
-        page.write(html)
+        write_atomically(page, html.encode(), public=True)
     context.exit(0 if passed else 1)
 
 
-_survey_file = click.argument("survey", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_survey_file = click.argument("survey", type=INPUT_FILE)
 
 
 @click.command(cls=_AuditCommand)
@@ -102,10 +106,8 @@ _survey_file = click.argument("survey", type=click.Path(exists=True, dir_okay=Fa
 @_shared_options(
     1000, 20_000, "Number of messages of each made-up person, for each question and for the whole survey."
 )
-@click.option(
-    "--html", "page", type=click.File("w", "utf-8", lazy=False), help="Also write an HTML page to this file."
-)
-def main(context: click.Context, survey: str, trials: int, as_json: bool, page: TextIO | None) -> None:
+@click.option("--html", "page", type=OutputFile(), help="Also write an HTML page to this file.")
+def main(context: click.Context, survey: str, trials: int, as_json: bool, page: Path | None) -> None:
     """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
 
     Proves that each question's tables keep epsilon. Makes up people with the lowest, middle and highest
@@ -116,6 +118,7 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     ldp-audit central SURVEY audits trainings by a curator instead, and ldp-audit silo SURVEY the messages of
     organisations: see ldp-audit central --help and ldp-audit silo --help.
     """
+    require_no_input(page, [survey])
     with _exit_on_errors(context, survey):
         result = _audit(load_plan(survey), trials)
     output = result.as_dict() if as_json else render_text(result)
@@ -138,13 +141,16 @@ def _audit(plan: Plan, trials: int) -> AuditResult:
 @_survey_file
 @click.option(
     "--epsilon",
-    type=click.FloatRange(0.01, 100),
-    default=1.0,
+    callback=amount_parser(Fraction(1, 100), Fraction(100)),
+    metavar="NUMBER",
+    default="1",
     show_default=True,
     help="What each training spends.",
 )
 @_shared_options(LEAST_TRIALS, 2000, "Number of trainings of each learner on each of two data sets.")
-def audit_central(context: click.Context, survey: Path, epsilon: float, trials: int, as_json: bool) -> None:
+def audit_central(
+    context: click.Context, survey: Path, epsilon: Fraction, trials: int, as_json: bool
+) -> None:
     """Audit trainings by a curator with the features and labels of SURVEY (a .toml file).
 
     Trains each learner of ldp-central many times on two sets of made-up rows that differ by one row, and
@@ -156,7 +162,7 @@ def audit_central(context: click.Context, survey: Path, epsilon: float, trials: 
     with _exit_on_errors(context, survey):
         parsed = _read_curator_survey(survey)
         with show_progress("auditing", trials * len(AUDITED), "trials") as progress:
-            leaks = audit_trainings(parsed, Fraction(str(epsilon)), trials, advance=progress.advance)
+            leaks = audit_trainings(parsed, epsilon, trials, advance=progress.advance)
     passed = all(leak.passed for leak in leaks)
     if as_json:
         learners = [{"learner": leak.name, "epsilon": str(leak.epsilon)} | leak.as_dict() for leak in leaks]
@@ -166,10 +172,9 @@ def audit_central(context: click.Context, survey: Path, epsilon: float, trials: 
 
 
 def _read_curator_survey(path: Path) -> Survey:
+    text = read_survey_text(path)
     try:
-        return read_curator_survey(path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise LdpError(f"{path}: is not UTF-8 text") from error
+        return read_curator_survey(text)
     except LdpError as error:
         raise LdpError(f"{path.name}: {error}") from error
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
+from ldp_aggregator.findings.texts import Texts
 from ldp_audit.blackbox import Leak
 from ldp_audit.exact_epsilon import ExactResult
 
+TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"
 FRESHNESS = "freshness"
 TIMING = "timing"
@@ -71,20 +73,19 @@ class AuditResult:
     @property
     def faults(self) -> list[str]:
         """One sentence per fault, which begins with the layer that found it; empty if there is no fault."""
-        unproved = [each.question for each in self.exact if not each.passed]
         leaks = [each for each in self.black_box if each.exceeds(self.plan.epsilon)]
+        failed = [each for each in self.checks if each.passed is False]
         return [
-            *(f"exact: {question}: the tables do not keep epsilon" for question in unproved),
-            *(f"black box: {each.question}: {each.leak}" for each in leaks),
-            *(f"{each.layer}: {each.name}: {each.finding}" for each in self.checks if each.passed is False),
+            *(_state("unproved", question=each.question) for each in self.exact if not each.passed),
+            *(_state("leak", question=each.question, leak=each.leak) for each in leaks),
+            *(_state("failed", layer=each.layer, name=each.name, finding=each.finding) for each in failed),
         ]
 
     @property
     def notes(self) -> list[str]:
         """One sentence for each leak that this audit could not have detected."""
         return [
-            f"black box: {each.question}: with this many messages the test cannot detect a leak above "
-            f"{each.leak.max_detectable_epsilon:.2f}; use more trials"
+            _state("undetectable", question=each.question, largest=f"{each.leak.max_detectable_epsilon:.2f}")
             for each in self.black_box
             if not each.can_exceed(self.plan.epsilon)
         ]
@@ -118,3 +119,7 @@ class AuditResult:
             "black_box": [asdict(each) for each in self.black_box],
             "checks": [asdict(each) for each in self.checks],
         }
+
+
+def _state(name: str, /, **values: object) -> str:
+    return str(TEXTS.find(f"conclusions.{name}", **values))

@@ -42,5 +42,16 @@ def make_report(
     ------
     RowError, TokenError
         If the row, the label or the token does not fit the survey; raised before anything is drawn.
+
+    Examples
+    --------
+    >>> from encoders.survey import read_survey
+    >>> plan = read_survey('''
+    ... survey = {id = "tea", epsilon = 2}
+    ... label = {name = "smoker", values = ["yes", "no"]}
+    ... features.tea.values = ["never", "daily"]
+    ... ''').compile()
+    >>> len(make_report(plan, {"tea": "daily"}, "yes"))
+    58
     """
     return randomise(plan, row, label, rng or SystemEntropy(), token=token).report

@@ -1,7 +1,5 @@
 """`make accuracy` measures every cell once, even if it is stopped, and writes the tables."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -80,9 +78,7 @@ def killed(folder: Path, cells: int) -> Path:
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_computes_nothing_twice(
-    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, monkeypatch):
     path = killed(folder, 3)
     done, measured = path.read_bytes().count(b"\n") - 1, []
     kept = path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1]
@@ -108,7 +104,7 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(
 
 
 @pytest.mark.slow
-def test_the_tables_are_written_between_their_marks(folder: Path, few_people: None) -> None:
+def test_the_tables_are_written_between_their_marks(folder, few_people):
     output = invoke(folder).stdout
     page = (folder / "page.md").read_text()
     assert page.startswith("# Written by a person\n<!-- tiny")
@@ -125,9 +121,7 @@ def test_the_tables_are_written_between_their_marks(folder: Path, few_people: No
     assert (folder / "page.md").read_text() == page
 
 
-def test_errors_are_reported_before_anything_is_measured(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_are_reported_before_anything_is_measured(folder, monkeypatch):
     monkeypatch.setattr(run, "measure", None)
     (folder / "empty.csv").write_text("tea,class\n")
     (folder / "one.csv").write_text("tea,class\nblack,yes\ngreen,yes\n")
@@ -150,7 +144,7 @@ def test_errors_are_reported_before_anything_is_measured(
 
 
 @pytest.mark.slow
-def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder: Path, few_people: None) -> None:
+def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people):
     page = folder / "page.md"
     marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
     page.write_text(page.read_text().replace("The end", f"{marks}The end"))
@@ -163,7 +157,7 @@ def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder: Path, few_p
 
 
 @pytest.mark.slow
-def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder: Path, few_people: None) -> None:
+def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder, few_people):
     assert invoke(folder, repeats=1).exit_code == 0
     page = (folder / "page.md").read_text()
     assert page.count("1 repeat.") == (3 if INSTALLED else 2)
@@ -173,9 +167,7 @@ def test_a_page_states_the_repeats_and_no_error_of_a_single_repeat(folder: Path,
 
 
 @pytest.mark.slow
-def test_results_of_other_data_or_other_code_are_refused(
-    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_of_other_data_or_other_code_are_refused(folder, few_people, monkeypatch):
     assert invoke(folder, repeats=1).exit_code == 0
     kept = (folder / "results.jsonl").read_bytes()
     assert "was begun with --repeats 1 --seed 0" in invoke(folder, repeats=2).stderr
@@ -191,7 +183,7 @@ def test_results_of_other_data_or_other_code_are_refused(
 
 
 @pytest.mark.parametrize("text", ["no results\nbut notes", "notes", "[1]\n", '{"id": 1}\nmore', "\xff"])
-def test_a_file_without_results_is_not_changed(folder: Path, text: str) -> None:
+def test_a_file_without_results_is_not_changed(folder, text):
     path = folder / "notes.txt"
     path.write_bytes(text.encode("latin-1"))
     for more in ([], ["--fresh"], ["--only-write"]):
@@ -199,16 +191,14 @@ def test_a_file_without_results_is_not_changed(folder: Path, text: str) -> None:
         assert path.read_bytes() == text.encode("latin-1")
 
 
-def test_writing_alone_does_not_change_the_results(folder: Path) -> None:
+def test_writing_alone_does_not_change_the_results(folder):
     path = folder / "results.jsonl"
     path.write_text(torn := '{"repeats": 2, "seed": 0, "code": ""}\n{"cell": {"da')
     assert invoke(folder, "--only-write").exit_code == 0
     assert path.read_text() == torn
 
 
-def test_a_stopped_run_prints_how_to_continue(
-    folder: Path, few_people: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_run_prints_how_to_continue(folder, few_people, monkeypatch):
     def stopped(task: Task) -> NoReturn:
         raise KeyboardInterrupt
 
@@ -217,7 +207,7 @@ def test_a_stopped_run_prints_how_to_continue(
     assert "stopped: the same command, without --fresh, continues" in invoke(folder, "--fresh").stderr
 
 
-def test_gains_are_paired_with_the_best_in_hindsight(tmp_path: Path) -> None:
+def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
     results = Results(tmp_path / "results.jsonl", Settings(3, 0), {"d": "0" * 64})
     base = np.array([0.5, 0.7, 0.6])
     for place, way in enumerate(PAPER):
@@ -247,7 +237,7 @@ def without_numbers(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_results_page_has_the_form_that_the_command_writes(tmp_path: Path) -> None:
+def test_the_results_page_has_the_form_that_the_command_writes(tmp_path):
     results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
     names = ["accuracy", "majority", "z", "error", "loss", "plug-in error", "MI accuracy", "IBU accuracy"]
     names += ["plug-in loss", "plain accuracy", "plain error", "plain loss"]
@@ -268,7 +258,7 @@ def rows_of(text: str) -> list[list[str]]:
     ]
 
 
-def test_the_accuracy_page_shows_values_of_the_results_page() -> None:
+def test_the_accuracy_page_shows_values_of_the_results_page():
     (_, _, *epsilons), _, *shown = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
     assert len(shown) == 3 * len(DATA_SETS)
     for data, method, *cells in shown:

@@ -1,7 +1,5 @@
 """The benchmark of a curator's trainings: data sets are coded for other libraries, tables are written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -50,11 +48,11 @@ def table_of(page: str, name: str) -> str:
     return page.split(f"<!-- {name}: written by make accuracy -->")[1].split(f"<!-- end of {name} -->")[0]
 
 
-def test_the_page_has_a_place_for_every_table() -> None:
+def test_the_page_has_a_place_for_every_table():
     assert sorted(placed(PAGE)) == sorted([*DATA_SETS, *SUMMARIES])
 
 
-def test_columns_for_other_libraries_have_public_bounds(folder: Path) -> None:
+def test_columns_for_other_libraries_have_public_bounds(folder):
     data = read_data_set(folder / "car.csv")
     assert [feature.name for feature in data.rows.features] == ["tea", "milk", "hours"]
     assert data.rows.features[0].texts == ("black", "green", "mint")  # the draft adds "other"
@@ -70,7 +68,7 @@ def test_columns_for_other_libraries_have_public_bounds(folder: Path) -> None:
     assert (hot[np.isnan(numbers), -2:] == [0, 1]).all()
 
 
-def test_ours_is_trained_and_tested_on_the_given_rows(folder: Path) -> None:
+def test_ours_is_trained_and_tested_on_the_given_rows(folder):
     data = read_data_set(folder / "car.csv")
     taken = data.take(np.arange(300))
     assert isinstance(taken, DataSet)
@@ -80,7 +78,7 @@ def test_ours_is_trained_and_tested_on_the_given_rows(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_run_continues_and_reports_what_is_missing(folder: Path) -> None:
+def test_a_stopped_run_continues_and_reports_what_is_missing(folder):
     first = invoke(folder, str(folder), "--sets=car", "--processes=1")
     assert first.exit_code == 0, first.output
     found = Results(folder / "results.jsonl").found
@@ -94,7 +92,7 @@ def test_a_stopped_run_continues_and_reports_what_is_missing(folder: Path) -> No
     assert set(Results(folder / "results.jsonl").found) == set(found)
 
 
-def test_tables_compare_ours_with_the_best_other_model(folder: Path) -> None:
+def test_tables_compare_ours_with_the_best_other_model(folder):
     results = Results(folder / "results.jsonl", Settings(2, 1), dict.fromkeys(DATA_SETS, ""))
     for each in accuracy_cells(DATA_SETS):
         accuracy = {AUTO: 0.8, FIVE[1]: 0.75, FIVE[3]: 0.81 if each.data == "pima" else 0.7}.get(
@@ -118,18 +116,18 @@ def test_tables_compare_ours_with_the_best_other_model(folder: Path) -> None:
     assert cell(table_of(page, "times"), "nb", 0) == "0.25"
 
 
-def test_the_standard_error_allows_for_overlapping_splits() -> None:
+def test_the_standard_error_allows_for_overlapping_splits():
     assert standard_error(np.array([0.1, 0.3])) == pytest.approx(((1 / 2 + 1 / 4) * 0.02) ** 0.5)
 
 
-def test_large_data_sets_have_fewer_splits() -> None:
+def test_large_data_sets_have_fewer_splits():
     assert splits_of("connect-4", 20) == 5
     assert splits_of("connect-4", 2) == 2
     assert splits_of("car", 20) == 20
     assert len(models_of("car")) == len(models_of("chess")) - 1
 
 
-def test_wrong_arguments_are_refused(folder: Path) -> None:
+def test_wrong_arguments_are_refused(folder):
     assert "names none of" in invoke(folder, str(folder), "--sets=tea").output
     assert "--fresh deletes" in invoke(folder, str(folder), "--fresh", "--only-write").output
     assert "there are no results yet" in invoke(folder, "--only-write").output

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,18 +61,18 @@ def broken_links(page: Path) -> Iterator[str]:
                 yield f"{name_of(page)}:{number}: no heading {link}"
 
 
-def test_documentation_pages_are_found() -> None:
+def test_documentation_pages_are_found():
     assert {"README.md", "docs/privacy.md", "docs/results/README.md", "examples/README.md"} <= {
         name_of(page) for page in PAGES
     }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_relative_links_and_anchors_resolve(page: Path) -> None:
+def test_relative_links_and_anchors_resolve(page):
     assert list(broken_links(page)) == []
 
 
-def test_pages_that_source_files_mention_exist() -> None:
+def test_pages_that_source_files_mention_exist():
     folders = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".")]
     files = [path for pattern in SOURCES for path in ROOT.glob(pattern)]
     files += [path for folder in folders for pattern in SOURCES for path in folder.rglob(pattern)]
@@ -87,7 +87,7 @@ def test_pages_that_source_files_mention_exist() -> None:
 
 
 @pytest.mark.parametrize("page", WRAPPED, ids=name_of)
-def test_prose_fits_into_the_maximum_width(page: Path) -> None:
+def test_prose_fits_into_the_maximum_width(page):
     long = [
         f"{name_of(page)}:{number}: {len(line)} characters"
         for number, line in lines_outside_code(page)
@@ -96,7 +96,7 @@ def test_prose_fits_into_the_maximum_width(page: Path) -> None:
     assert long == []
 
 
-def test_index_of_results_lists_every_page() -> None:
+def test_index_of_results_lists_every_page():
     results = ROOT / "docs" / "results"
     listed = {link.partition("#")[0] for link in LINK.findall((results / "README.md").read_text("utf-8"))}
     assert {page.name for page in results.glob("*.md")} - {"README.md"} <= listed
@@ -106,8 +106,6 @@ def test_index_of_results_lists_every_page() -> None:
     ("page", "print_table"),
     [("oracle-choice.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],
 )
-def test_results_page_contains_the_closed_form_table_that_the_benchmark_prints(
-    page: str, print_table: Callable[[], object], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_page_contains_the_closed_form_table_that_the_benchmark_prints(page, print_table, capsys):
     print_table()
     assert f"\n\n{capsys.readouterr().out}" in (ROOT / "docs" / "results" / page).read_text("utf-8")

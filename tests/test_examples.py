@@ -1,7 +1,5 @@
 """Every example runs with the commands in its docstring."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json
@@ -20,7 +18,6 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import load_model
 from ldp_client import Receipt, State
-from ldp_client.testing import Recorder
 from tests.support.servers import TOKEN, collector
 
 pytestmark = pytest.mark.slow
@@ -53,7 +50,7 @@ def run(
     return result.stdout
 
 
-def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path: Path) -> None:
+def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path):
     shown = run("demo.py", "--people", 250, folder=tmp_path)
     assert "receipts: 200 sent" in shown
     assert "200 reports" in shown
@@ -64,7 +61,7 @@ def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path: Path) -> 
     assert load_model(Path(page[1]).with_name("model.json")).estimates_
 
 
-def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path: Path) -> None:
+def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path):
     plan = load_plan_file(SURVEY)
     with collector([SURVEY], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
         url = f"{base}/v1/surveys/{plan.id}"
@@ -101,7 +98,7 @@ def person(tmp_path: Path) -> dict[str, str]:
     return {"LDP_JOURNAL": str(tmp_path / "journal.db"), "DO_NOT_TRACK": "", "LDP_CLIENT_OFF": ""}
 
 
-def test_a_person_answers_in_the_terminal_once(base: str, person: dict[str, str]) -> None:
+def test_a_person_answers_in_the_terminal_once(base, person):
     url = f"{base}/yrbss-2013"
     first = run("terminal_survey.py", url, typed=["yes", *ANSWERS, "y"], **person)
     assert "at most 74% sure" in first
@@ -125,15 +122,13 @@ def test_a_person_answers_in_the_terminal_once(base: str, person: dict[str, str]
         (["y", *ANSWERS, ""], "You have agreed, but not answered yet: nothing was sent.\n"),
     ],
 )
-def test_nothing_is_sent_from_a_terminal_without_a_yes(
-    base: str, person: dict[str, str], typed: list[str], message: str
-) -> None:
+def test_nothing_is_sent_from_a_terminal_without_a_yes(base, person, typed, message):
     assert run("terminal_survey.py", f"{base}/yrbss-2013", typed=typed, **person).endswith(message)
     shown = run("terminal_survey.py", f"{base}/yrbss-2013", "--withdraw", **person)
     assert shown == "You do not take part: nothing was sent.\n"
 
 
-def test_a_terminal_survey_waits_for_the_network_and_can_be_withdrawn(person: dict[str, str]) -> None:
+def test_a_terminal_survey_waits_for_the_network_and_can_be_withdrawn(person):
     nowhere = "http://127.0.0.1:9/v1/surveys/yrbss-2013"
     assert "cannot be answered now" in run("terminal_survey.py", nowhere, code=1, **person)
     off = person | {"DO_NOT_TRACK": "1"}
@@ -146,9 +141,7 @@ def test_a_terminal_survey_waits_for_the_network_and_can_be_withdrawn(person: di
     assert "You have withdrawn" in run("terminal_survey.py", nowhere, **person)
 
 
-def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(
-    ldp_recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(ldp_recorder, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     questionnaire = importlib.import_module("questionnaire")
     plan = load_plan_file(SURVEY)
@@ -193,7 +186,7 @@ def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(
     assert ldp_client.Client(plan, ldp_recorder.serve(plan)).status().state is ldp_client.State.SENT
 
 
-def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, tmp_path: Path) -> None:
+def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base, tmp_path):
     plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
     bad = ['{"sensor": "../secret", "reading": {}, "label": "no"}', "secret", '["secret"]', "[" * 9999]
     odd = ['{"sensor": "odd", "reading": {"model": "secret"}, "label": "no"}']
@@ -220,7 +213,7 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base: str, 
     assert "3 sensors: 3 queued" in run(*call, "--wait", 0.1, typed=fresh, **environment)
 
 
-def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path: Path) -> None:
+def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path):
     plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
     (tmp_path / "token").write_text("a-token-of-the-gateway\n")
     options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
@@ -245,7 +238,7 @@ def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path: Path)
         assert "2 queued" in without
 
 
-def test_the_page_of_silos_shows_the_survey_of_the_example() -> None:
+def test_the_page_of_silos_shows_the_survey_of_the_example():
     page = (EXAMPLES.parent / "docs" / "silos.md").read_text("utf-8")
     shown = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert shown
@@ -253,7 +246,7 @@ def test_the_page_of_silos_shows_the_survey_of_the_example() -> None:
     assert read_any_survey(shown[1]).compile().digest == survey.compile().digest
 
 
-def test_three_silos_report_and_their_estimates_are_near_the_truth() -> None:
+def test_three_silos_report_and_their_estimates_are_near_the_truth():
     shown = run("silos/run.py")
     assert shown.count("epoch 1: counted by the collector") == 3
     assert shown.count("epoch 1: already counted") == 1
@@ -266,12 +259,12 @@ def test_three_silos_report_and_their_estimates_are_near_the_truth() -> None:
         assert float(estimate) == pytest.approx(float(truth), abs=0.03 if what == "P(" else 1)
 
 
-def test_every_state_has_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_state_has_a_sentence(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)
 
 
-def test_the_sentence_for_an_expired_survey_allows_a_counted_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sentence_for_an_expired_survey_allows_a_counted_answer(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     sentence = importlib.import_module("wording").in_words(Receipt(State.EXPIRED))
     assert (
@@ -279,7 +272,7 @@ def test_the_sentence_for_an_expired_survey_allows_a_counted_answer(monkeypatch:
     )
 
 
-def test_every_answer_that_does_not_fit_is_shown_to_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_answer_that_does_not_fit_is_shown_to_the_person(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     problems = (("age", "is missing"), ("hours", "is infinite"))
     receipt = Receipt(State.INVALID, field="age", why="is missing", problems=problems)

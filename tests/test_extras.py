@@ -1,7 +1,5 @@
 """Without its extra, a command or an option ends in one line that names the extra, never in a traceback."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import shutil
@@ -66,7 +64,7 @@ def run_command(missing: set[str], command: str, *arguments: object) -> subproce
 
 
 @pytest.mark.parametrize("command", EXTRA_OF)
-def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
+def test_a_command_without_its_extra_names_it_in_one_line(command):
     extra = EXTRA_OF[command]
     line = f"{command} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'\n"
     for missing in (EVERY, {*MODULES[extra]} - {"click", "numpy"}):  # the base install; another extra alone
@@ -75,12 +73,12 @@ def test_a_command_without_its_extra_names_it_in_one_line(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["ldp-client", "ldp-silo"])
-def test_the_commands_of_the_client_need_no_extra(command: str) -> None:
+def test_the_commands_of_the_client_need_no_extra(command):
     found = run_command(EVERY, command, "--help")
     assert (found.returncode, found.stderr) == (0, "")
 
 
-def test_a_command_names_another_extra_that_one_of_its_sources_needs() -> None:
+def test_a_command_names_another_extra_that_one_of_its_sources_needs():
     found = run_command({"redis"}, "ldp-train", "redis://127.0.0.1:9/0", "-o", "model.json")
     assert found.stderr == "ldp-train needs the extra [collector]: pip install 'ldp-bayes[collector]'\n"
     assert found.returncode == 1
@@ -90,16 +88,16 @@ def test_a_command_names_another_extra_that_one_of_its_sources_needs() -> None:
     ("package", "name"),
     [("ldp_aggregator", "to_sklearn"), ("ldp_aggregator", "load_model"), ("ldp_design", "simulate")],
 )
-def test_a_public_name_without_its_extra_names_it(package: str, name: str) -> None:
+def test_a_public_name_without_its_extra_names_it(package, name):
     found = run(WITHOUT + f"from {package} import {name}", EVERY)
     assert f"{package}.{name} needs the extra [train]: pip install 'ldp-bayes[train]'" in found.stderr
 
 
-def test_the_auditor_as_a_library_names_its_extra() -> None:
+def test_the_auditor_as_a_library_names_its_extra():
     assert "ldp-audit needs the extra [audit]" in run(WITHOUT + "import ldp_audit", EVERY).stderr
 
 
-def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_import_errors_are_not_hidden(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), needs_extra("train", "training"):
         import no_such_module  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match="no_such_part"), needs_extra("train", "training"):
@@ -112,7 +110,7 @@ def test_other_import_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("script", ["", "__version__ = '9'"], ids=["empty", "another"])
-def test_a_command_says_that_another_package_replaced_encoders(tmp_path: Path, script: str) -> None:
+def test_a_command_says_that_another_package_replaced_encoders(tmp_path, script):
     for package in MAY_IMPORT:
         (tmp_path / package).symlink_to(ROOT / package)
     (tmp_path / "encoders").unlink()
@@ -140,11 +138,11 @@ def run_here(code: str, folder: Path, *arguments: str) -> subprocess.CompletedPr
     )
 
 
-def test_every_command_of_the_package_is_known_here() -> None:
+def test_every_command_of_the_package_is_known_here():
     assert SCRIPTS.keys() == {*EXTRA_OF, "ldp-client", "ldp-silo"}
 
 
-def test_the_modules_of_each_extra_are_those_that_the_packages_import() -> None:
+def test_the_modules_of_each_extra_are_those_that_the_packages_import():
     homes = importlib.metadata.packages_distributions()
     for extra, modules in MODULES.items():
         required = {

@@ -62,8 +62,9 @@ LAYERS = {
         {"render", "snapshot_entries", "snapshot_plans"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
+        {"central", "privacy_statement"},
         {"findings"},
-        {"central", "results", "synthetic_people"},
+        {"results", "synthetic_people"},
         {"models", "training_sources"},
         {"collector", "results.page"},
         {"__init__", "migrate"},
@@ -78,7 +79,7 @@ LAYERS = {
         {"cli"},
     ],
     "ldp_aggregator.estimation": [
-        {"numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
+        {"json_form", "numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
         {"discrete"},
         {"class_differences", "intervals", "numeric.moments"},
         {"bayes", "class_prior"},
@@ -153,7 +154,7 @@ def is_fitting(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
-def test_a_package_imports_only_the_packages_below_it(package: str) -> None:
+def test_a_package_imports_only_the_packages_below_it(package):
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules_of(package)
@@ -164,7 +165,7 @@ def test_a_package_imports_only_the_packages_below_it(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", LAYERS)
-def test_a_layer_imports_only_the_layers_below_it(package: str) -> None:
+def test_a_layer_imports_only_the_layers_below_it(package):
     layer_of = {name: layer for layer, names in enumerate(LAYERS[package]) for name in names}
     broken = []
     for path in modules_of(package):
@@ -185,7 +186,7 @@ def find_unit(name: str, package: str, layer_of: Mapping[str, int]) -> str:
 
 
 @pytest.mark.parametrize("package", LAYERS)
-def test_every_module_has_a_layer(package: str) -> None:
+def test_every_module_has_a_layer(package):
     layer_of = dict.fromkeys((unit for layer in LAYERS[package] for unit in layer), 0)
     names = {module_name(path).removeprefix(f"{package}.") for path in modules_of(package)} - {package}
     split_folders = {unit.rpartition(".")[0] for unit in layer_of}
@@ -193,7 +194,7 @@ def test_every_module_has_a_layer(package: str) -> None:
     assert layer_of.keys() <= names | {"__init__"}
 
 
-def test_no_modules_import_each_other() -> None:
+def test_no_modules_import_each_other():
     modules = {module_name(path): path for path in modules_of(*MAY_IMPORT)}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
@@ -208,7 +209,7 @@ def test_no_modules_import_each_other() -> None:
         pytest.fail(" <- ".join(error.args[1]))
 
 
-def test_modules_and_functions_are_short() -> None:
+def test_modules_and_functions_are_short():
     too_long = {
         str(path.relative_to(ROOT))
         for path in modules_of(*MAY_IMPORT)
@@ -230,7 +231,7 @@ def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - function.lineno + 1 - docstring
 
 
-def test_the_device_needs_only_the_standard_library_and_msgpack() -> None:
+def test_the_device_needs_only_the_standard_library_and_msgpack():
     allowed = sys.stdlib_module_names | BASE_INSTALL
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
@@ -270,7 +271,7 @@ FOR_SILOS = (
 
 
 @pytest.mark.parametrize("module", ["encoders.progress", "encoders.explain.nonresponse", *FOR_SILOS])
-def test_devices_import_no_module_for_desks(module: str) -> None:
+def test_devices_import_no_module_for_desks(module):
     importers = {
         module_name(path)
         for path in modules_of(*ON_THE_DEVICE)
@@ -281,7 +282,7 @@ def test_devices_import_no_module_for_desks(module: str) -> None:
     assert not {name for name in importers if not name.startswith(allowed or "-")}
 
 
-def test_devices_do_not_import_what_fits_a_projection() -> None:
+def test_devices_do_not_import_what_fits_a_projection():
     importers = {
         module_name(path)
         for path in modules_of("encoders", "ldp_client")
@@ -291,7 +292,7 @@ def test_devices_do_not_import_what_fits_a_projection() -> None:
     assert not importers
 
 
-def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
+def test_noise_on_the_device_never_comes_from_a_seeded_generator():
     # FastStream, the simulations' source, is the one that may import numpy.random, and only when it is used.
     broken = [
         f"{path.relative_to(ROOT)} imports {name}"
@@ -304,7 +305,7 @@ def test_noise_on_the_device_never_comes_from_a_seeded_generator() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", WITHOUT_EXTRAS)
-def test_importing_the_device_side_loads_nothing_heavy(package: str) -> None:
+def test_importing_the_device_side_loads_nothing_heavy(package):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     loaded = {top(name) for name in run.stdout.split()}
@@ -324,11 +325,16 @@ def test_importing_the_device_side_loads_nothing_heavy(package: str) -> None:
     assert not loaded & (heavy | {"ldp_aggregator"})
 
 
-def test_the_base_install_is_msgpack_alone() -> None:
+def test_the_base_install_is_msgpack_alone():
     requirements = importlib.metadata.requires("ldp-bayes") or []
     base = {re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line}
     assert base == {"msgpack"}
 
 
-def test_every_package_has_a_marker_of_its_types() -> None:
+def test_every_package_has_a_marker_of_its_types():
     assert all((ROOT / package / "py.typed").is_file() for package in MAY_IMPORT)
+
+
+@pytest.mark.parametrize("folder", [*MAY_IMPORT, "benchmarks", "examples"])
+def test_only_tools_import_from_tests(folder):
+    assert not [path for path in modules_of(folder) if "tests" in map(top, every_dependency(path))]

@@ -1,7 +1,5 @@
 """`benchmarks.near_chance` compares ours with a mechanism that was chosen on other repeats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +7,7 @@ import pytest
 
 from benchmarks.accuracy.grid import PAPER
 from benchmarks.accuracy.ways import coded
-from benchmarks.near_chance import (
-    COLUMNS,
-    compute_hindsight_gains,
-    compute_split_gains,
-    draw_share,
-    measure,
-)
+from benchmarks.near_chance import COLUMNS, compute_hindsight_gains, compute_split_gains, draw_share, measure
 
 
 @pytest.fixture
@@ -26,21 +18,21 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_best_mechanism_is_chosen_in_the_other_half_of_the_repeats() -> None:
+def test_the_best_mechanism_is_chosen_in_the_other_half_of_the_repeats():
     accuracies = np.full((4, len(PAPER) + 1), 0.5)
     accuracies[0::2, 0] = 0.6  # the best in one half
     accuracies[1::2, 1] = 0.7  # and in the other
     np.testing.assert_allclose(compute_split_gains(accuracies), 0.0)
 
 
-def test_a_difference_beyond_the_noise_is_found_by_both_comparisons() -> None:
+def test_a_difference_beyond_the_noise_is_found_by_both_comparisons():
     accuracies = np.random.default_rng(1).normal(0.5, 0.01, (400, len(PAPER) + 1))
     accuracies[:, len(PAPER)] += 0.1
     for gains in (compute_split_gains(accuracies), compute_hindsight_gains(accuracies)):
         assert gains.mean() == pytest.approx(0.1, abs=0.01)
 
 
-def test_a_choice_in_hindsight_among_equal_mechanisms_is_a_loss_and_a_choice_elsewhere_is_none() -> None:
+def test_a_choice_in_hindsight_among_equal_mechanisms_is_a_loss_and_a_choice_elsewhere_is_none():
     accuracies = np.random.default_rng(2).normal(0.5, 0.1, (10_000, len(PAPER) + 1))
     # the expected maximum of five means of 100 repeats is 1.16 standard errors of .01
     assert compute_hindsight_gains(accuracies).mean() == pytest.approx(-0.0116, abs=0.008)
@@ -48,7 +40,7 @@ def test_a_choice_in_hindsight_among_equal_mechanisms_is_a_loss_and_a_choice_els
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_drawn_people_and_test_rows_have_the_share_of_each_class_in_turn(table: Path, number: int) -> None:
+def test_drawn_people_and_test_rows_have_the_share_of_each_class_in_turn(table, number):
     view = coded(table, 2, 0)[number]
     drawn = draw_share(view, 0.9, number)
     for rows, pool in ((drawn.split.train, view.split.train), (drawn.split.test, view.split.test)):
@@ -57,7 +49,7 @@ def test_drawn_people_and_test_rows_have_the_share_of_each_class_in_turn(table: 
         assert np.mean(view.table.labels[rows] == number) > 0.6
 
 
-def test_each_repeat_has_an_accuracy_per_column(table: Path) -> None:
+def test_each_repeat_has_an_accuracy_per_column(table):
     accuracies = measure(coded(table, 1, 0)[0], "4", 0)
     assert len(accuracies) == len(COLUMNS)
     assert min(accuracies) > 0.9

@@ -1,7 +1,5 @@
 """The notebook runs without an error, and its stored numbers are those of a run."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -40,9 +38,7 @@ def numbers(notebook: Mapping[str, Any]) -> list[list[str]]:
 
 
 @pytest.mark.filterwarnings("default")  # those of the libraries that start the kernel
-def test_the_notebook_gives_its_stored_numbers_again(
-    stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_notebook_gives_its_stored_numbers_again(stored, monkeypatch, tmp_path):
     import nbformat
     from nbclient import NotebookClient
 
@@ -60,7 +56,7 @@ def test_the_notebook_gives_its_stored_numbers_again(
     assert numbers(notebook) == numbers(stored), refresh
 
 
-def test_the_stored_outputs_are_complete_small_and_without_paths(stored: dict[str, Any]) -> None:
+def test_the_stored_outputs_are_complete_small_and_without_paths(stored):
     text = NOTEBOOK.read_text("utf-8")
     assert len(text.encode()) < MAX_BYTES
     cells = code_cells(stored)
@@ -72,7 +68,7 @@ def test_the_stored_outputs_are_complete_small_and_without_paths(stored: dict[st
     assert all(not cell["metadata"] for cell in cells)
 
 
-def test_plans_previews_receipts_and_models_are_shown_as_html(stored: dict[str, Any]) -> None:
+def test_plans_previews_receipts_and_models_are_shown_as_html(stored):
     shown = [
         "".join(output["data"]["text/html"])
         for cell in code_cells(stored)
@@ -92,5 +88,5 @@ def test_plans_previews_receipts_and_models_are_shown_as_html(stored: dict[str, 
     assert images
 
 
-def test_cells_are_short(stored: dict[str, Any]) -> None:
+def test_cells_are_short(stored):
     assert all(len(cell["source"]) <= MAX_CELL_LINES for cell in stored["cells"])

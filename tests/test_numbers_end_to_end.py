@@ -1,7 +1,5 @@
 """The whole protocol with numbers: a mixed survey with a projection, reports over HTTP, a mixed model."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.support.commands import post_reports, run_command
+from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector, redis_server
 
 pytestmark = pytest.mark.slow
@@ -65,12 +63,12 @@ def draw_person(rng: random.Random) -> tuple[dict[str, object], str]:
 
 
 @pytest.mark.parametrize("numeric", ["auto", "onebit", "sign-vector"])
-def test_the_model_has_the_means_and_classes_of_the_people(numeric: str, tmp_path: Path) -> None:
+def test_the_model_has_the_means_and_classes_of_the_people(numeric, tmp_path):
     store = f"sqlite:///{tmp_path}/ldp.db"
     check_model(numeric, store, tmp_path)
 
 
-def test_redis_counts_numbers(tmp_path: Path) -> None:
+def test_redis_counts_numbers(tmp_path):
     with redis_server(tmp_path) as store:
         check_model("laplace", store, tmp_path)
 
@@ -90,16 +88,16 @@ def check_model(numeric: str, store: str, folder: Path) -> None:
             receipt = client.report({**row, "height": 99, "left": -2}, kind)
             assert (receipt.state, receipt.clipped) == (State.QUEUED, ("left", "height"))
             assert client.flush().state is State.SENT
-        output = run_command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
-    assert f"{PEOPLE + 1} reports" in output
+        output = command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN).stdout
+    assert f"{PEOPLE + 1:,} people answered" in output
 
-    features = {each["name"]: each for each in load_model(folder / "model.json").estimates_["features"]}
+    features = {each.name: each for each in load_model(folder / "model.json").estimates_.features}
     for name, truths in {"height": (4.0, 7.0), "sum": (0.0, 0.0)}.items():
-        means = features[name]["means"]
-        for value, error, truth in zip(means["value"], means["stderr"], truths, strict=True):
+        means = features[name].means
+        for value, error, truth in zip(means.value, means.stderr, truths, strict=True):
             assert abs(value - truth) < 5.5 * error, (name, means)
     (folder / "rows.csv").write_text(
         "colour,height,left,right\nred,7,0.4,-0.4\nred,4,-0.4,0.4\nblue,,0.4,-0.4\nblue,99,-0.4,0.4\n"
     )
-    lines = run_command("ldp-predict", folder / "model.json", folder / "rows.csv").splitlines()
+    lines = command("ldp-predict", folder / "model.json", folder / "rows.csv").stdout.splitlines()
     assert [line[0] for line in lines[1:4]] == ["b", "a", "b"]

@@ -1,11 +1,5 @@
 """After each test, no client of it sends, logs or is open."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-import pytest
-
 from encoders.survey import read_survey
 from ldp_client import Client, Response, State, TransportError
 from tests.support.open_clients import client_threads, close_clients
@@ -26,9 +20,7 @@ class Unreachable:
         raise TransportError("no network")
 
 
-def test_clients_that_a_test_leaves_open_are_closed_without_another_attempt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_that_a_test_leaves_open_are_closed_without_another_attempt(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.retry_after.draw_backoff", lambda failures, draw: 0.001)
     plan, tried, untried = read_survey(SLEEP).compile(), Unreachable(), Unreachable()
     clients = [

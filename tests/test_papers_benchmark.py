@@ -1,12 +1,9 @@
 """The papers' algorithms run as printed, their errors are measured, and corrected forms agree with ours."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -34,7 +31,7 @@ from benchmarks.papers.marks import error_section, marked_section, reasons
 from benchmarks.papers.measured_epsilon import draw_float_laplace, impossible_share, lower_bound
 from benchmarks.papers.paper_rows import PaperRows
 from benchmarks.papers.perturbed_objective import SOFT_HINGE, minimise, realised_epsilon
-from benchmarks.papers.smooth_sensitivity import STUDENT, TIGHT_CAUCHY, Noise, count_too_small
+from benchmarks.papers.smooth_sensitivity import STUDENT, TIGHT_CAUCHY, count_too_small
 from encoders.randomness import FastStream
 from ldp_aggregator.central import solver
 from ldp_aggregator.central.coded_rows import place_columns
@@ -72,9 +69,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> PaperRows:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_algorithms_as_printed_run_and_state_why_they_are_not_private(
-    module: ModuleType, rows: PaperRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_algorithms_as_printed_run_and_state_why_they_are_not_private(module, rows, monkeypatch):
     monkeypatch.setattr(classifier_comparison, "EPSILONS", ("1e-11", "1"))
     monkeypatch.setattr(smooth_sensitivity, "EPSILONS", ("1",))
     monkeypatch.setattr(federated, "SILOS", (1, 3))
@@ -87,7 +82,7 @@ def test_algorithms_as_printed_run_and_state_why_they_are_not_private(
         assert "nan" not in str(section)
 
 
-def test_command_without_data_prints_reasons_and_errors_of_a_paper() -> None:
+def test_command_without_data_prints_reasons_and_errors_of_a_paper():
     result = CliRunner().invoke(main, ["003"], env={"LDP_DATA": None})
     assert result.exit_code == 0
     assert "local_message" in result.output
@@ -96,7 +91,7 @@ def test_command_without_data_prints_reasons_and_errors_of_a_paper() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_results_page_contains_reasons_and_errors_as_printed(module: ModuleType) -> None:
+def test_results_page_contains_reasons_and_errors_as_printed(module):
     page = (ROOT / "docs" / "results" / "papers.md").read_text("utf-8")
     assert str(marked_section(module.__name__)) in page
     assert str(error_section(module.errors())) in page
@@ -105,9 +100,7 @@ def test_results_page_contains_reasons_and_errors_as_printed(module: ModuleType)
 class TestSmoothSensitivity:
     @pytest.mark.parametrize("size", [3, 4, 5])
     @pytest.mark.parametrize("decay", [0.05, 0.1, 0.5])
-    def test_corrected_bounds_are_never_below_the_true_smooth_sensitivity(
-        self, size: int, decay: float
-    ) -> None:
+    def test_corrected_bounds_are_never_below_the_true_smooth_sensitivity(self, size, decay):
         def trimmed(x: np.ndarray, b: float) -> float:
             return smooth_sensitivity.bound_trimmed_mean(x, 1, b)
 
@@ -118,14 +111,12 @@ class TestSmoothSensitivity:
         ]
         assert [count_too_small(bound, f, size, decay)[0] for bound, f in pairs] == [0, 0, 0]
 
-    def test_theorem_7_read_literally_is_too_small(self) -> None:
+    def test_theorem_7_read_literally_is_too_small(self):
         assert count_too_small(smooth_sensitivity.literal_variance, np.var, 5, 0.1) == (101, 126)
 
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
     @pytest.mark.parametrize(("noise", "density"), [(TIGHT_CAUCHY, stats.cauchy), (STUDENT, stats.t(3))])
-    def test_corrected_noise_realises_at_most_epsilon(
-        self, noise: Noise, density: stats.rv_continuous, epsilon: float
-    ) -> None:
+    def test_corrected_noise_realises_at_most_epsilon(self, noise, density, epsilon):
         # a value moves by at most the bound S, and S changes by at most the factor e^b
         a, b = noise.spread(epsilon), noise.decay(epsilon)
         z = np.linspace(-60, 60, 40_001)
@@ -134,21 +125,21 @@ class TestSmoothSensitivity:
             ratio = density.logpdf(z) - density.logpdf((z - a) / factor) + math.log(factor)
             assert np.abs(ratio).max() <= epsilon * (1 + 1e-9)
 
-    def test_class_change_realises_more_than_epsilon_as_printed(self) -> None:
+    def test_class_change_realises_more_than_epsilon_as_printed(self):
         assert smooth_sensitivity.class_change_loss(0.1, 2) == pytest.approx(math.log(2))
 
-    def test_class_bound_is_smooth(self) -> None:
+    def test_class_bound_is_smooth(self):
         found = [smooth_sensitivity.bound_class_change(count, 0.2) for count in range(1, 60)]
         assert all(one <= other * math.exp(0.2) + 1e-12 for one, other in itertools.pairwise(found))
         assert found[0] == 1
 
-    def test_moments_without_noise_are_exact(self, rows: PaperRows) -> None:
+    def test_moments_without_noise_are_exact(self, rows):
         model = smooth_sensitivity.fit_smooth(rows, LARGE, np.random.default_rng(1), STUDENT, corrected=True)
         x = rows.numbers[rows.labels == 0]
         assert model.mean[:, 0] == pytest.approx(x.mean(axis=0), abs=1e-6)
         assert model.deviation[:, 0] == pytest.approx(x.std(axis=0), abs=1e-4)
 
-    def test_fitted_truncated_normals_have_the_moments_of_the_model(self, rows: PaperRows) -> None:
+    def test_fitted_truncated_normals_have_the_moments_of_the_model(self, rows):
         model = smooth_sensitivity.fit_smooth(rows, LARGE, np.random.default_rng(1))
         fitted = smooth_sensitivity.fit_truncated(model)
         low, high = -fitted.mean / fitted.deviation, (1 - fitted.mean) / fitted.deviation
@@ -158,7 +149,7 @@ class TestSmoothSensitivity:
 
 
 class TestFeatureSelection:
-    def test_corrected_sampler_has_the_law_of_the_exponential_mechanism(self) -> None:
+    def test_corrected_sampler_has_the_law_of_the_exponential_mechanism(self):
         scores, count, rate = np.array([4.0, 9.0, 1.0, 6.0, 2.0]), 2, 0.3
         sums = log_sums(scores, count, rate)
         masks = list(itertools.combinations(range(5), count))
@@ -173,16 +164,14 @@ class TestFeatureSelection:
             found.append(probability)
         assert found == pytest.approx((weights / weights.sum()).tolist())
 
-    def test_printed_recursion_has_probabilities_above_one(self) -> None:
+    def test_printed_recursion_has_probabilities_above_one(self):
         assert largest_bit_probability(np.array([10.0, 40.0, 20.0, 30.0]), 2, 1.0) > 1000
 
-    def test_iterative_selection_realises_more_than_epsilon(self) -> None:
+    def test_iterative_selection_realises_more_than_epsilon(self):
         assert realised_by_iteration(4, 1, 1.0) > 2.6
 
     @pytest.mark.parametrize(("epsilon", "realised"), [(0.5, 0.83), (1.0, 1.49), (2.0, 2.62)])
-    def test_resampling_until_positive_realises_more_than_epsilon(
-        self, epsilon: float, realised: float
-    ) -> None:
+    def test_resampling_until_positive_realises_more_than_epsilon(self, epsilon, realised):
         density = [
             lambda x, n=n: stats.laplace.pdf(x, n, 1 / epsilon) / stats.laplace.sf(0, n, 1 / epsilon)
             for n in (0, 1)
@@ -191,12 +180,12 @@ class TestFeatureSelection:
         assert found == pytest.approx(math.log(density[0](0.0) / density[1](0.0)))
         assert found == pytest.approx(realised, abs=0.005)
 
-    def test_cells_are_those_of_our_tables(self, rows: PaperRows) -> None:
+    def test_cells_are_those_of_our_tables(self, rows):
         ours = np.concatenate([cells for cells, _ in exact_tables(rows.coded)[:2]])
         on = count_cells(rows.binary, rows.labels)[1][:5]
         assert on.tolist() == ours[ours.any(axis=1)].tolist()
 
-    def test_information_changes_by_at_most_its_sensitivity_if_a_row_is_replaced(self) -> None:
+    def test_information_changes_by_at_most_its_sensitivity_if_a_row_is_replaced(self):
         size, most = 6, 0.0
         tables = [t for t in itertools.product(range(size + 1), repeat=4) if sum(t) == size]
         found = {
@@ -209,10 +198,10 @@ class TestFeatureSelection:
                 most = max(most, abs(found[t] - found[tuple(other)]))
         assert most == pytest.approx(feature_selection.information_sensitivity(size))
 
-    def test_longest_private_row_realises_more_than_epsilon(self) -> None:
+    def test_longest_private_row_realises_more_than_epsilon(self):
         assert logistic_regression.realised_by_scaling(20, 1.0) > 5
 
-    def test_objective_perturbation_realises_at_most_epsilon_with_public_scaling(self) -> None:
+    def test_objective_perturbation_realises_at_most_epsilon_with_public_scaling(self):
         for ridge in (0.5, 1.0, 30.0):
             size, rate = logistic_regression.objective_constants(1.0, ridge)
             loss = perturbed_objective.LOGISTIC
@@ -220,7 +209,7 @@ class TestFeatureSelection:
 
 
 class TestPerturbedObjective:
-    def test_minimum_of_the_corrected_objective_is_ours(self, rows: PaperRows) -> None:
+    def test_minimum_of_the_corrected_objective_is_ours(self, rows):
         design, columns = Design.from_features(rows.coded.features), place_columns(rows.coded)
         linear = np.random.default_rng(2).normal(0, 5, (design.columns, 1))
         objective = solver.Objective(design, columns, rows.labels, choose_loss(2), 4.0, linear)
@@ -230,25 +219,25 @@ class TestPerturbedObjective:
         assert found == pytest.approx(ours, abs=1e-4)
 
     @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-    def test_our_constants_realise_exactly_epsilon(self, epsilon: float) -> None:
+    def test_our_constants_realise_exactly_epsilon(self, epsilon):
         ridge, rate = choose_constants(2, Fraction(epsilon))
         found = realised_epsilon([1.0], [], SOFT_HINGE, ridge, rate, np.linspace(-60, 60, 200_001))
         assert 0.99 * epsilon <= found <= epsilon * (1 + 1e-9)
 
 
 class TestFederated:
-    def test_attack_on_local_sensitivity_measures_more_than_nine_at_a_third(self) -> None:
+    def test_attack_on_local_sensitivity_measures_more_than_nine_at_a_third(self):
         exact, measured = federated.attack(1_000_000, 1)
         assert exact == pytest.approx(9.84, abs=0.01)
         assert 9.0 <= measured <= exact
 
-    def test_messages_without_noise_have_our_tables(self, rows: PaperRows) -> None:
+    def test_messages_without_noise_have_our_tables(self, rows):
         message = federated.bounded_message(rows, LARGE, np.random.default_rng(1))
         for table, (ours, _) in zip(message.tables, exact_tables(rows.coded)[:2], strict=True):
             assert table == pytest.approx(ours, abs=1e-6)
         assert message.sums[:, 1] == pytest.approx(rows.numbers[rows.labels == 1].sum(axis=0), abs=1e-6)
 
-    def test_messages_of_silos_add_up_to_that_of_all_rows(self, rows: PaperRows) -> None:
+    def test_messages_of_silos_add_up_to_that_of_all_rows(self, rows):
         one, *others = (
             federated.bounded_message(part, LARGE, np.random.default_rng(1))
             for part in federated.divide(rows, 4)
@@ -258,13 +247,13 @@ class TestFederated:
         whole = federated.bounded_message(rows, LARGE, np.random.default_rng(1))
         assert one.squares == pytest.approx(whole.squares, abs=1e-5)
 
-    def test_sum_of_silos_without_noise_is_the_model_of_one_curator(self, rows: PaperRows) -> None:
+    def test_sum_of_silos_without_noise_is_the_model_of_one_curator(self, rows):
         large = Fraction(1000)
         silos = federated.sum_silos([part.coded for part in federated.divide(rows, 3)], large)
         one, _ = fit_naive_bayes(rows.coded, 10**6, large, FastStream(1))
         assert [t.cells.tolist() for t in silos.tables] == [t.cells.tolist() for t in one.tables]
 
-    def test_more_silos_never_have_less_noise(self) -> None:
+    def test_more_silos_never_have_less_noise(self):
         for seed in range(20):
             values = np.random.default_rng(seed).lognormal(0, 3, 1000)
             assert federated.noise_growth(values, 50) >= 1
@@ -272,18 +261,18 @@ class TestFederated:
 
 class TestClassifierComparison:
     @pytest.mark.parametrize("size", [5, 30, 60])
-    def test_corrected_wilcoxon_variance_matches_scipy(self, size: int) -> None:
+    def test_corrected_wilcoxon_variance_matches_scipy(self, size):
         d = np.random.default_rng(size).normal(0.3, 1, size)
         peer = stats.wilcoxon(d, zero_method="zsplit", correction=False, method="asymptotic")
         z, p = wilcoxon(d)
         assert (z, p) == pytest.approx((-abs(peer.zstatistic), peer.pvalue))
         assert wilcoxon(d, printed=True)[0] == pytest.approx(z / math.sqrt(6))
 
-    def test_zero_differences_divide_their_ranks(self) -> None:
+    def test_zero_differences_divide_their_ranks(self):
         z, p = wilcoxon([0.0, 0.0, 0.0, 0.0])
         assert (z, p) == (0, 1)
 
-    def test_best_gini_split_is_ours(self, rows: PaperRows) -> None:
+    def test_best_gini_split_is_ours(self, rows):
         coded = rows.coded.select([0, 1])
         node = np.zeros(len(coded), dtype=np.int64)
         (scores,) = split_scores(coded, split_columns(coded), node, 1, by_hits=False)
@@ -301,15 +290,15 @@ class TestClassifierComparison:
         # ours is the number of rows times one minus the mean Gini index
         assert ours[used] == pytest.approx(len(coded) * (1 - impurity))
 
-    def test_exact_class_size_realises_more_than_epsilon(self) -> None:
+    def test_exact_class_size_realises_more_than_epsilon(self):
         exact, measured = class_size_attack(200_000, 1)
         assert 3 <= measured <= exact == 5
 
-    def test_unscaled_rows_realise_more_than_epsilon_and_scaled_ones_do_not(self) -> None:
+    def test_unscaled_rows_realise_more_than_epsilon_and_scaled_ones_do_not(self):
         assert classifier_comparison.realised_without_scaling(1.0, 1.0) <= 1
         assert classifier_comparison.realised_without_scaling(11.0, 1.0) > 7
 
-    def test_algorithms_without_noise_learn_the_labels(self, rows: PaperRows) -> None:
+    def test_algorithms_without_noise_learn_the_labels(self, rows):
         rng = np.random.default_rng(1)
         tree = classifier_comparison.fit_tree(rows.binary, rows.labels, 2, 2, math.inf, rng)
         bayes = classifier_comparison.fit_naive_bayes(rows, math.inf, rng)
@@ -317,16 +306,16 @@ class TestClassifierComparison:
             assert (predicted == rows.labels).mean() > 0.75
 
 
-def test_lower_bound_is_below_the_true_log_ratio() -> None:
+def test_lower_bound_is_below_the_true_log_ratio():
     assert math.log(2) * 0.85 < lower_bound(10_000, 20_000, 100_000) < math.log(2)
     assert lower_bound(0, 0, 100) == 0
 
 
-def test_float_noise_of_one_count_is_often_impossible_for_another() -> None:
+def test_float_noise_of_one_count_is_often_impossible_for_another():
     assert 0.5 < impossible_share(1, 20_000, 1) < 0.7
     assert impossible_share(0, 20_000, 1) == 0
 
 
-def test_float_noise_has_the_law_of_laplace() -> None:
+def test_float_noise_has_the_law_of_laplace():
     noise = draw_float_laplace(20_000, np.random.default_rng(1))
     assert stats.kstest(noise, "laplace").pvalue > 1e-7

@@ -1,7 +1,5 @@
 """The public names of the packages: other programs import them, so they stay."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -40,7 +38,7 @@ PUBLIC_NAMES = {
 
 
 @pytest.mark.parametrize("name", PUBLIC_NAMES)
-def test_public_names_are_listed_once_and_resolve(name: str) -> None:
+def test_public_names_are_listed_once_and_resolve(name):
     module = importlib.import_module(name)
     assert PUBLIC_NAMES[name] <= set(module.__all__)
     assert sorted(module.__all__) == sorted(set(module.__all__))
@@ -50,14 +48,14 @@ def test_public_names_are_listed_once_and_resolve(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator", "ldp_design"])
-def test_the_names_that_load_on_first_use_are_those_that_they_are_listed_by(name: str) -> None:
+def test_the_names_that_load_on_first_use_are_those_that_they_are_listed_by(name):
     module = importlib.import_module(name)
     for public in module.__all__:
         assert getattr(getattr(module, public), "__name__", public) == public
 
 
 @pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator", "ldp_design"])
-def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
+def test_an_unknown_name_is_an_attribute_error(name):
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         importlib.import_module(name).no_such_name  # noqa: B018
 
@@ -77,7 +75,7 @@ UNWANTED_MODULES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", UNWANTED_MODULES)
-def test_importing_a_package_loads_no_more_than_it_needs(name: str) -> None:
+def test_importing_a_package_loads_no_more_than_it_needs(name):
     # a client reports without a database, network or numbers until it is used; a collector estimates
     # without scikit-learn, and a command of which only some options need it starts without it
     code = f"import sys, {name}; print(*sys.modules)"

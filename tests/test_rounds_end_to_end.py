@@ -1,10 +1,7 @@
 """Two rounds with reports over HTTP: those of the first round decide what the second round asks."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.support.commands import post_reports, run_command
+from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector
 
 pytestmark = pytest.mark.slow
@@ -63,7 +60,7 @@ def answer_survey(url: str, draw: DrawPerson, rng: random.Random, noise: FastStr
     return plan
 
 
-def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_both(tmp_path: Path) -> None:
+def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_both(tmp_path):
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT)
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(1), FastStream(7)
@@ -75,9 +72,9 @@ def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_b
             client.grant()
             client.report(first_row, first_label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey))
+    second.write_text(command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         url = f"{base}/v1/surveys/sleep-learned1"
         plan = answer_survey(url, draw_person, rng, noise)
@@ -85,10 +82,10 @@ def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_b
             client.grant()
             receipt = client.report(first_row, first_label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
-        run_command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     model = load_model(tmp_path / "model.json")
-    assert model.estimates_["reports"] == PEOPLE
+    assert model.estimates_.reports == PEOPLE
     test = [draw_person(rng) for _ in range(400)]
     predicted = model.predict([row for row, _ in test])
     right = sum(prediction == label for prediction, (_, label) in zip(predicted, test, strict=True))
@@ -105,9 +102,7 @@ def draw_person_with_shoes(rng: random.Random) -> tuple[dict[str, object], str]:
     return row | {f"shoe{number}": rng.gauss(40, 4) for number in range(SHOES)}, tired
 
 
-def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_train_the_model(
-    tmp_path: Path,
-) -> None:
+def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_train_the_model(tmp_path):
     survey, second = tmp_path / "sleep.toml", tmp_path / "round2.toml"
     survey.write_text(PILOT.replace("epsilon = 4", "epsilon = 0.8") + "".join(map(SHOE.format, range(SHOES))))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(13), FastStream(13)
@@ -120,9 +115,9 @@ def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_trai
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey))
+    second.write_text(command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/sleep", f"{base}/v1/surveys/sleep-round2"]
         plan = answer_survey(urls[1], draw_person_with_shoes, rng, noise)
@@ -132,16 +127,16 @@ def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_trai
             client.grant()
             receipt = client.report(row, label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
-        output = run_command(
+        output = command(
             "ldp-train", *reversed(urls), "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN
-        )
-        assert output.startswith(f"sleep: {2 * PEOPLE + 1} reports")
+        ).stdout
+        assert f"{2 * PEOPLE + 1:,} people answered" in output
     rounds = ["--survey", "sleep-round2", "--survey", "sleep"]
-    run_command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
+    command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
     assert (tmp_path / "same.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
     model = load_model(tmp_path / "model.json")
-    counted = {each["name"]: each["n"] for each in model.estimates_["features"]}
+    counted = {each.name: each.n for each in model.estimates_.features}
     assert counted["shoe"] < 0.2 * PEOPLE < 0.3 * PEOPLE < min(counted["hours"], counted["cups"])
 
 
@@ -169,7 +164,7 @@ def draw_person_with_echoes(rng: random.Random) -> tuple[dict[str, object], str]
     return {"related": related, **{f"echo{number}": echo for number in range(ECHOES)}}, tired
 
 
-def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path: Path) -> None:
+def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path):
     survey, second = tmp_path / "tea.toml", tmp_path / "validation.toml"
     survey.write_text(TEA + "".join(map(ECHO.format, range(ECHOES))))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(5), FastStream(5)
@@ -182,9 +177,9 @@ def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey))
+    second.write_text(command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/tea-validation", f"{base}/v1/surveys/tea"]
         plan = answer_survey(urls[0], draw_person_with_echoes, rng, noise)
@@ -196,18 +191,18 @@ def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        output = run_command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
-    assert output.startswith(f"tea: {PEOPLE + 1} reports")
-    assert f"tea-validation: {PEOPLE + 1} devices validated an earlier model" in output
-    assert "the model keeps related" in output
+        output = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN).stdout
+    assert f"{PEOPLE + 1:,} people answered" in output
+    assert f"In the round tea-validation, {PEOPLE + 1:,} devices reported" in " ".join(output.split())
+    assert "The model keeps" in output
 
     first, model = load_model(tmp_path / "first.json"), load_model(tmp_path / "model.json")
     test = [draw_person_with_echoes(rng) for _ in range(1000)]
     rows, labels = [row for row, _ in test], [label for _, label in test]
     before, after = ((each.predict(rows) == labels).mean() for each in (first, model))
     assert before < 0.8 < 0.85 < after  # .7 and .9; the standard error is at most .015 with 1,000 rows
-    result = model.estimates_["validation"]["validation_result"]
-    assert result["accuracy"]["low"] < before < result["accuracy"]["high"]
+    accuracy = model.estimates_.validation.validation_result.accuracy
+    assert accuracy.low < before < accuracy.high
 
-    chosen = run_command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey)
+    chosen = command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey).stdout
     assert chosen.count("weight = 0") >= ECHOES - 1

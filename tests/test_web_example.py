@@ -1,7 +1,5 @@
 """The web example in a real browser, with the collector that it starts."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -123,9 +121,7 @@ def expect_sentence(page: Page, text: str) -> None:
     expect(page.locator("#sentence")).to_contain_text(text, timeout=15_000)
 
 
-def test_an_answer_is_previewed_sent_once_and_remembered_at_the_next_visit(
-    visit: Callable[[], Page], example: Example
-) -> None:
+def test_an_answer_is_previewed_sent_once_and_remembered_at_the_next_visit(visit, example):
     before = example.count()
     page, posted = visit(), []
     page.on("request", lambda each: each.method == "POST" and posted.append(each.url))
@@ -158,7 +154,7 @@ def test_an_answer_is_previewed_sent_once_and_remembered_at_the_next_visit(
     assert example.count() == before + 1
 
 
-def test_the_keyboard_alone_answers_the_survey(visit: Callable[[], Page], example: Example) -> None:
+def test_the_keyboard_alone_answers_the_survey(visit, example):
     before = example.count()
     page = visit()
     expect_sentence(page, "You have not agreed")
@@ -178,7 +174,7 @@ def test_the_keyboard_alone_answers_the_survey(visit: Callable[[], Page], exampl
     assert example.count() == before + 1
 
 
-def test_enter_in_a_field_shows_the_preview_and_does_not_agree(visit: Callable[[], Page]) -> None:
+def test_enter_in_a_field_shows_the_preview_and_does_not_agree(visit):
     page = visit()
     answer(page)
     page.get_by_label("How many hours").press("Enter")
@@ -188,7 +184,7 @@ def test_enter_in_a_field_shows_the_preview_and_does_not_agree(visit: Callable[[
 
 
 @pytest.mark.parametrize("button", ["Show what would be sent", "Yes, send"])
-def test_an_incomplete_form_neither_shows_nor_sends_anything(visit: Callable[[], Page], button: str) -> None:
+def test_an_incomplete_form_neither_shows_nor_sends_anything(visit, button):
     page = visit()
     press(page, button)
     expect(page.get_by_label("Yes", exact=True)).to_be_focused()
@@ -196,9 +192,7 @@ def test_an_incomplete_form_neither_shows_nor_sends_anything(visit: Callable[[],
     assert page.evaluate(DATABASES) == []
 
 
-def test_answers_that_are_missing_are_sent_like_any_other(
-    visit: Callable[[], Page], example: Example
-) -> None:
+def test_answers_that_are_missing_are_sent_like_any_other(visit, example):
     before = example.count()
     page = visit()
     page.get_by_label("I am not sure").check()
@@ -209,9 +203,7 @@ def test_answers_that_are_missing_are_sent_like_any_other(
     assert example.count() == before + 1
 
 
-def test_a_refusal_sends_and_stores_nothing_and_clears_the_form(
-    visit: Callable[[], Page], example: Example
-) -> None:
+def test_a_refusal_sends_and_stores_nothing_and_clears_the_form(visit, example):
     before = example.count()
     page = visit()
     answer(page)
@@ -225,7 +217,7 @@ def test_a_refusal_sends_and_stores_nothing_and_clears_the_form(
     assert example.count() == before
 
 
-def test_a_report_that_waits_can_be_withdrawn(visit: Callable[[], Page], example: Example) -> None:
+def test_a_report_that_waits_can_be_withdrawn(visit, example):
     before = example.count()
     page = visit()
     page.route("**/reports", lambda route: route.abort())
@@ -243,7 +235,7 @@ def test_a_report_that_waits_can_be_withdrawn(visit: Callable[[], Page], example
     assert example.count() == before
 
 
-def test_answers_stay_in_the_form_if_consent_cannot_be_recorded(visit: Callable[[], Page]) -> None:
+def test_answers_stay_in_the_form_if_consent_cannot_be_recorded(visit):
     page = visit()
     answer(page)
     page.evaluate(NO_STORAGE)
@@ -257,16 +249,14 @@ def test_answers_stay_in_the_form_if_consent_cannot_be_recorded(visit: Callable[
     [(GPC, "Global Privacy Control"), (NO_STORAGE, "does not let this page store anything")],
     ids=["global privacy control", "no storage"],
 )
-def test_a_browser_that_forbids_reports_gets_a_reason_in_place_of_the_form(
-    context: BrowserContext, visit: Callable[[], Page], script: str, sentence: str
-) -> None:
+def test_a_browser_that_forbids_reports_gets_a_reason_in_place_of_the_form(context, visit, script, sentence):
     context.add_init_script(script)
     page = visit()
     expect_sentence(page, sentence)
     expect(page.locator("#form")).to_be_hidden()
 
 
-def test_a_page_without_https_asks_nothing(context: BrowserContext, example: Example) -> None:
+def test_a_page_without_https_asks_nothing(context, example):
     def answer_from_the_example(route: Route) -> None:
         path = urlsplit(route.request.url).path
         route.fulfill(response=context.request.get(f"{example.page.rstrip('/')}{path}"))
@@ -297,18 +287,14 @@ def respond(status: int, reason: str) -> Callable[[Route], None]:
     ],
     ids=["no network", "an origin that a proxy refuses", "another survey", "closed"],
 )
-def test_without_a_survey_the_page_says_why(
-    context: BrowserContext, visit: Callable[[], Page], handler: Callable[[Route], None], sentence: str
-) -> None:
+def test_without_a_survey_the_page_says_why(context, visit, handler, sentence):
     context.route("**/v1/surveys/*", handler)
     page = visit()
     expect_sentence(page, sentence)
     expect(page.locator("#form")).to_be_hidden()
 
 
-def test_a_browser_that_has_answered_needs_no_collector_to_know_it(
-    context: BrowserContext, visit: Callable[[], Page]
-) -> None:
+def test_a_browser_that_has_answered_needs_no_collector_to_know_it(context, visit):
     page = visit()
     answer(page)
     press(page, "Yes, send")
@@ -320,10 +306,8 @@ def test_a_browser_that_has_answered_needs_no_collector_to_know_it(
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_every_step_is_accessible_at_every_width_and_in_both_themes(
-    browser: Browser, example: Example, theme: str, size: dict[str, int]
-) -> None:
-    with browser.new_context(viewport=size, color_scheme=theme, bypass_csp=True) as context:  # type: ignore[arg-type]
+def test_every_step_is_accessible_at_every_width_and_in_both_themes(browser, example, theme, size):
+    with browser.new_context(viewport=size, color_scheme=theme, bypass_csp=True) as context:
         page = context.new_page()
         page.goto(example.page)
         answer(page)
@@ -338,7 +322,7 @@ def test_every_step_is_accessible_at_every_width_and_in_both_themes(
         assert_no_sideways_scroll(page)
 
 
-def test_the_page_has_the_documented_attributes_against_tools_that_record_visits() -> None:
+def test_the_page_has_the_documented_attributes_against_tools_that_record_visits():
     page = (FOLDER / "index.html").read_text("utf-8")
     documented = (FOLDER.parents[1] / "docs" / "embedding-web.md").read_text("utf-8")
     listed, used = (
@@ -350,7 +334,7 @@ def test_the_page_has_the_documented_attributes_against_tools_that_record_visits
     assert used == listed
 
 
-def test_the_page_may_send_to_the_collector_only(example: Example) -> None:
+def test_the_page_may_send_to_the_collector_only(example):
     with urllib.request.urlopen(example.page) as response:
         policy = response.headers["Content-Security-Policy"]
     collector = example.collector.rstrip("/")
@@ -363,13 +347,13 @@ def test_the_page_may_send_to_the_collector_only(example: Example) -> None:
             urllib.request.urlopen(f"{example.page}{path}")
 
 
-def test_every_state_has_a_sentence() -> None:
+def test_every_state_has_a_sentence():
     source = (FOLDER / "page.js").read_text("utf-8")
     sentences = source.partition("SENTENCES = {")[2].partition("};")[0]
     assert set(re.findall(r"^  (\w+):", sentences, re.MULTILINE)) == set(State)
 
 
-def test_ports_that_are_taken_are_reported_and_the_collector_ends(example: Example) -> None:
+def test_ports_that_are_taken_are_reported_and_the_collector_ends(example):
     port = urlsplit(example.page).port
     taken = subprocess.run(
         [sys.executable, str(FOLDER / "serve.py"), "--port", str(port), "--collector-port", "0"],
@@ -382,7 +366,7 @@ def test_ports_that_are_taken_are_reported_and_the_collector_ends(example: Examp
     assert f"the page's port {port} cannot be used" in taken.stderr
 
 
-def test_ctrl_c_stops_the_page_and_the_collector(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_page_and_the_collector(tmp_path):
     with started(TMPDIR=str(tmp_path)) as example:
         assert list(tmp_path.iterdir())
         example.process.send_signal(signal.SIGINT)
@@ -394,7 +378,7 @@ def test_ctrl_c_stops_the_page_and_the_collector(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_preview_of_former_answers_is_hidden(visit: Callable[[], Page]) -> None:
+def test_a_preview_of_former_answers_is_hidden(visit):
     page = visit()
     answer(page)
     press(page, "Show what would be sent")
@@ -404,7 +388,7 @@ def test_a_preview_of_former_answers_is_hidden(visit: Callable[[], Page]) -> Non
     assert page.locator("#bytes").text_content() == ""
 
 
-def test_a_collectors_port_in_use_names_the_option() -> None:
+def test_a_collectors_port_in_use_names_the_option():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, str(FOLDER / "serve.py"), "--port", "0", "--collector-port", str(port)]

@@ -1,7 +1,5 @@
 """The wheel of docs/running.md contains all that the packages need; its commands run from it alone."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import os
@@ -59,7 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel):
     files = {
         path.relative_to(ROOT).as_posix()
         for package in MAY_IMPORT
@@ -71,20 +69,19 @@ def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel: Path)
     for needed in (
         "ldp_aggregator/stores/lua/record.lua",
         "ldp_aggregator/collector/dashboard/static/index.html",
-        "ldp_aggregator/collector/dashboard/static/vendor/chart.umd.min.js",
         "ldp_design/authoring/example.toml",
         "ldp_design/dossier/templates/dossier.css",
         "ldp_design/dossier/templates/dossier.html",
         "ldp_design/dossier/texts/summary.md",
         "ldp_design/sizing/texts/margins.md",
         "ldp_aggregator/results/page/templates/page.html",
-        "ldp_aggregator/results/page/templates/style.css",
+        "ldp_aggregator/render/style.css",
         *(f"{package}/py.typed" for package in MAY_IMPORT),
     ):
         assert needed in contained
 
 
-def test_the_wheel_declares_the_commands_and_the_extras(wheel: Path) -> None:
+def test_the_wheel_declares_the_commands_and_the_extras(wheel):
     with ZipFile(wheel) as archive:
         [scripts] = [name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt")]
         declared = configparser.ConfigParser()
@@ -95,7 +92,7 @@ def test_the_wheel_declares_the_commands_and_the_extras(wheel: Path) -> None:
     assert extras == set(PROJECT["optional-dependencies"])
 
 
-def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
+def test_every_command_of_the_wheel_runs_from_it(installed):
     environment = inherited_environment() | {"PYTHONPATH": str(installed)}
     command = [sys.executable, "-P", "-c", RUN_EVERY_COMMAND, str(installed / "bin"), *PROJECT["scripts"]]
     run = subprocess.run(command, env=environment, cwd=installed, capture_output=True, text=True, check=False)
@@ -108,7 +105,7 @@ def test_every_command_of_the_wheel_runs_from_it(installed: Path) -> None:
     assert Path(os.path.realpath(printed["page"])).is_relative_to(os.path.realpath(installed))
 
 
-def test_the_documentation_installs_from_no_index() -> None:
+def test_the_documentation_installs_from_no_index():
     """A first install names a folder or a file; `ldp-bayes[extra]` only adds to what is installed."""
     pages = [(ROOT / page).read_text("utf-8") for page in ("README.md", "docs/running.md")]
     lines = [

@@ -1,7 +1,5 @@
 """The check of words: what it reports, and what it permits."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path
@@ -27,9 +25,7 @@ def page(tmp_path: Path) -> Path:
     return tmp_path / "page.md"
 
 
-def test_a_listed_word_is_reported_with_file_line_and_replacement(
-    checker: ModuleType, page: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_listed_word_is_reported_with_file_line_and_replacement(checker, page, capsys):
     page.write_text("The first line is fine.\nThe verdict is in.\n", "utf-8")
     assert checker.main([str(page)]) == 1
     message = f"{page}:2: do not write 'verdict'; write: validation result, outcome\n"
@@ -39,9 +35,7 @@ def test_a_listed_word_is_reported_with_file_line_and_replacement(
 @pytest.mark.parametrize(
     "text", ["Told twice", "the one he_told", "test_told_again()", "'told'", "it was told."]
 )
-def test_capitals_underscores_and_punctuation_do_not_hide_a_word(
-    checker: ModuleType, page: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_capitals_underscores_and_punctuation_do_not_hide_a_word(checker, page, capsys, text):
     page.write_text(text, "utf-8")
     assert checker.main([str(page)]) == 1
     assert "observed" in capsys.readouterr().out
@@ -57,14 +51,12 @@ def test_capitals_underscores_and_punctuation_do_not_hide_a_word(
         "`verdicts` is now `validation_result`",
     ],
 )
-def test_names_parts_of_words_and_old_names_are_permitted(
-    checker: ModuleType, page: Path, capsys: pytest.CaptureFixture[str], text: str
-) -> None:
+def test_names_parts_of_words_and_old_names_are_permitted(checker, page, capsys, text):
     page.write_text(text, "utf-8")
     assert (checker.main([str(page)]), capsys.readouterr().out) == (0, "")
 
 
-def test_data_files_are_not_checked(checker: ModuleType, tmp_path: Path) -> None:
+def test_data_files_are_not_checked(checker, tmp_path):
     data = tmp_path / "data.json"
     data.write_text('{"said": "she told her"}', "utf-8")
     assert checker.main([str(data)]) == 0

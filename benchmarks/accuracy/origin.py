@@ -14,7 +14,7 @@ SOURCES = (
     "ldp_design/rounds/*.py",
     "ldp_design/authoring/projection_inputs.py",
     "ldp_aggregator/simulated_population.py",
-    "ldp_design/simulation/labelled_table.py",
+    "ldp_design/simulation/rows.py",
     "ldp_design/simulation/trial.py",
     "ldp_design/simulation/variants.py",
     "benchmarks/accuracy/plain.py",

@@ -17,7 +17,7 @@ from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.learner import train
 from ldp_aggregator.central.promise import ADD_REMOVE, Promise
-from ldp_design.simulation.labelled_table import split_rows
+from ldp_design.simulation.rows import split_rows
 
 MIN_EPSILON = Fraction(1, 10**5)
 """The smallest epsilon at which ours runs; below it stands for a smaller one of a paper."""

@@ -32,6 +32,21 @@ def read_survey(text: str) -> Survey:
     ------
     SurveyError
         With `field` and `line`. If several entries are wrong, the message and `problems` have all of them.
+
+    Examples
+    --------
+    >>> survey = read_survey('''
+    ... [survey]
+    ... id = "tea"
+    ... epsilon = 2
+    ... [label]
+    ... name = "smoker"
+    ... values = ["yes", "no"]
+    ... [features.tea]
+    ... values = ["never", "daily"]
+    ... ''')
+    >>> [question.name for question in survey.compile().questions]
+    ['tea']
     """
     return _read_kinds(text, {LOCAL})
 

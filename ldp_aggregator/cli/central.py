@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -27,10 +26,12 @@ from ldp_aggregator.central.ledger_file import (
     train_once,
 )
 from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
+from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.findings.curator import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
@@ -42,23 +43,6 @@ _REPEATED = (
     "These are the rows of an earlier training in another order or form, so its model is written again, and "
     "nothing more is spent."
 )
-_AMOUNT = re.compile(r"\+?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,3})?", re.ASCII)
-
-
-def _amount_parser(low: Fraction, high: Fraction) -> Callable[..., Fraction | None]:
-    """Return the callback of an option that reads a decimal as an exact fraction: 0.5 and .5 are one half."""
-
-    def parse(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Fraction | None:
-        if text is None:
-            return None
-        amount = Fraction(text) if _AMOUNT.fullmatch(text) else None
-        if amount is None or not low <= amount <= high:
-            raise click.BadParameter(f"{text!r} is not a number from {float(low):g} to {float(high):g}")
-        return amount
-
-    return parse
-
-
 _name_option = click.option(
     "--name", help="Your name for the rows, which names the ledger; by default the file's name."
 )
@@ -78,14 +62,14 @@ def main() -> None:
 @click.argument("rows", type=INPUT_FILE)
 @click.option(
     "--epsilon",
-    callback=_amount_parser(MIN_ROW_EPSILON, Fraction(MAX_EPSILON)),
+    callback=amount_parser(MIN_ROW_EPSILON, Fraction(MAX_EPSILON)),
     metavar="NUMBER",
     required=True,
     help="What this training spends, for example 1.",
 )
 @click.option(
     "--delta",
-    callback=_amount_parser(Fraction(0), Fraction(1, 1000)),
+    callback=amount_parser(Fraction(0), Fraction(1, 1000)),
     metavar="NUMBER",
     default="0",
     show_default=True,
@@ -111,13 +95,13 @@ def main() -> None:
 @click.option("--person", metavar="COLUMN", help="The column that names each row's person, to check that.")
 @click.option(
     "--cap",
-    callback=_amount_parser(MIN_ROW_EPSILON, Fraction(10_000)),
+    callback=amount_parser(MIN_ROW_EPSILON, Fraction(10_000)),
     metavar="TOTAL",
     help="The total epsilon that may be spent on these rows. By default it stays; at first it is --epsilon.",
 )
 @click.option(
     "--cap-delta",
-    callback=_amount_parser(Fraction(0), Fraction(1, 1000)),
+    callback=amount_parser(Fraction(0), Fraction(1, 1000)),
     metavar="TOTAL",
     help="The total delta that may be spent on these rows. By default it stays; at first it is --delta, and "
     "at least 1e-9 for the tails of linear models.",
@@ -207,7 +191,7 @@ def status(rows: Path, name: str | None) -> None:
     table = [["date (UTC)", "learner", "epsilon", "delta", "finished"]]
     for entry in ledger.entries:
         learner = json.loads(entry.model)["learner"] if entry.model else "unknown"
-        amounts = (f"{float(amount):g}" for amount in (entry.request.epsilon, entry.request.delta))
+        amounts = map(format_amount, (entry.request.epsilon, entry.request.delta))
         table.append([entry.date, learner, *amounts, "yes" if entry.model else "no"])
     click.echo(f"{path}: adjacency {ledger.adjacency}, rows per person at most {ledger.rows_per_person}")
     click.echo("\n".join([_format_spent(ledger), "", *format_table(table, "<<>><")]))
@@ -235,5 +219,5 @@ def _print_private_errors() -> Iterator[None]:
 
 def _format_spent(ledger: Ledger) -> str:
     amounts = (ledger.spent, ledger.cap, ledger.spent_delta, ledger.delta_cap)
-    epsilon, cap, delta, delta_cap = (f"{float(amount):g}" for amount in amounts)
+    epsilon, cap, delta, delta_cap = map(format_amount, amounts)
     return f"epsilon {epsilon} of {cap} and delta {delta} of {delta_cap} are spent"

@@ -35,6 +35,8 @@ def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
     require_no_input(output, [model, rows])
     with print_errors():
         classifier = load_model(model)
+        for notice in classifier.notices:
+            click.echo(f"warning: {notice}", err=True)
         columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)
         probabilities = classifier.predict_proba(columns)
         best = probabilities.argmax(axis=1).tolist()

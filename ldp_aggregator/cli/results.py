@@ -38,7 +38,7 @@ def main(file: Path, other: Path | None, output: Path, independent: bool) -> Non
         page = render_page(
             read_results(file), read_results(other) if other else None, independent=independent
         )
-        write_atomically(output, page)
+        write_atomically(output, page, public=True)
     except (LdpError, OSError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"wrote {output}")

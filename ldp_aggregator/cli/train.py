@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from encoders.errors import Reason
-from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.prediction_check import find_useless_model
-from ldp_aggregator.cli.training_summary import format_privacy, format_rejection_counts, format_summary
-from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file, format_unlabelled
+from ldp_aggregator.cli.training_summary import format_rejection_counts, format_summary
+from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
 from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import load_model, save_model
-from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
+from ldp_aggregator.models.usefulness import find_useless
+from ldp_aggregator.privacy_statement import AuditResult, read_audit, state_privacy
+from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
@@ -137,7 +137,7 @@ def main(
             save_model(output, snapshot, estimates, audit, classifier)
             _write_further(onnx_file, csv_file, output, estimates)
         finally:  # the summary is printed even if a file cannot be written
-            _print_summary(snapshot, estimates, audit, classifier)
+            click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 
@@ -154,24 +154,26 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, e
 
         save_onnx(onnx_file, load_model(model))
     if csv_file:
-        write_atomically(csv_file, dump_table(build_table(estimates.as_dict())).encode())
+        write_atomically(csv_file, dump_table(build_table(estimates)).encode())
 
 
-def _print_summary(
+def _collect_results(
     snapshot: AnySnapshot,
     estimates: Estimates,
-    audit: dict[str, Any] | None,
+    audit: AuditResult | None,
     classifier: UnlabelledClassifier | None,
-) -> None:
-    click.echo(format_summary(estimates, snapshot, classifier.compared if classifier else None))
-    if classifier:
-        click.echo(f"\n{format_unlabelled(classifier)}")
+) -> SurveyResults:
     compared = classifier.compared_snapshot if classifier else None
     silos = estimates.silos.snapshot if estimates.silos else None
-    statement = build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos)
-    click.echo(f"\n{format_privacy(statement)}")
-    if warning := find_useless_model(estimates, classifier):
-        click.echo("\n".join(["", *wrap_text(f"useless model: {warning}.")]))
+    fitted = (classifier.prior, classifier.conditionals) if classifier and classifier.kept else None
+    return SurveyResults(
+        plan=snapshot.plan,
+        estimates=estimates,
+        privacy=state_privacy(snapshot, audit, estimates.validation_snapshot, compared, silos),
+        unlabelled=classifier.summary if classifier else None,
+        useless=find_useless(estimates, fitted),
+        compared=classifier.compared if classifier else None,
+    )
 
 
 def _join_paths(paths: Iterable[Path | None]) -> str:

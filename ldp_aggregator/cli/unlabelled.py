@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from encoders.explain.text import wrap_text
 from ldp_aggregator.estimation import Estimates, EstimationError
-from ldp_aggregator.results.unlabelled_text import describe_unlabelled, state_privacy
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
@@ -55,16 +53,9 @@ def fit_to_file(
     classifier = fit_unlabelled(
         snapshot, estimates, columns, public=public, second_validation=second_validation
     )
-    if contradicting := classifier.description["contradicting"]:
+    if contradicting := classifier.summary.contradicting:
         warn(
             f"{path}: the rows contradict the reports in {', '.join(contradicting)}; they were weighted to "
             "agree with the reports"
         )
     return classifier
-
-
-def format_unlabelled(classifier: UnlabelledClassifier) -> str:
-    """Return what the summary states about the classifier and the privacy of the rows."""
-    description = classifier.description
-    sentences = [*describe_unlabelled(description), state_privacy(description)]
-    return "\n".join(["rows without labels", *(line for each in sentences for line in wrap_text(each, "  "))])

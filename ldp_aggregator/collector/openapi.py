@@ -51,6 +51,23 @@ def _list(items: Any) -> dict[str, Any]:
 
 _COUNTS = {"type": "object", "additionalProperties": _COUNT}
 _TEXTS_BY_KEY = {"type": "object", "additionalProperties": {"type": "string"}}
+_TEXTS = _object(
+    about=_TEXTS_BY_KEY,
+    format={"const": 1},
+    languages=_list({"type": "string"}),
+    texts={"type": "object", "additionalProperties": {"type": "object"}},
+)
+_SNAPSHOT = _object(
+    format={"type": "string"},
+    version={"type": "integer"},
+    plan={"type": "object"},
+    totals={
+        "type": "object",
+        "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"})),
+    },
+    rejections=_COUNTS,
+)
+_SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
 _ESTIMATE_PROPERTIES = {
     "label": {"type": "object"},
     "features": _list({"type": "object"}),
@@ -114,36 +131,14 @@ _PAGES = {
     "collector.openapi": _Page({"type": "object"}, etag=True),
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
     "collector.plan": _Page({"type": "object"}, (*_SURVEY_REASONS, *_PHASE_REASONS), etag=True),
-    "collector.texts": _Page(
-        _object(
-            about=_TEXTS_BY_KEY,
-            format={"const": 1},
-            languages=_list({"type": "string"}),
-            texts={"type": "object", "additionalProperties": {"type": "object"}},
-        ),
-        (*_SURVEY_REASONS, *_PHASE_REASONS, Reason.NO_TEXTS),
-        etag=True,
-    ),
+    "collector.texts": _Page(_TEXTS, (*_SURVEY_REASONS, *_PHASE_REASONS, Reason.NO_TEXTS), etag=True),
     "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
     "collector.reports": _Page(
         _REPORT_OUTCOMES,
         (*_SURVEY_REASONS, *_BODY_REASONS, *_REPORT_REASONS, *_PHASE_REASONS),
         gateway=True,
     ),
-    "collector.snapshot": _Page(
-        _object(
-            format={"type": "string"},
-            version={"type": "integer"},
-            plan={"type": "object"},
-            totals={
-                "type": "object",
-                "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"})),
-            },
-            rejections=_COUNTS,
-        ),
-        _TOTALS_REASONS,
-        operator=True,
-    ),
+    "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, operator=True),
     "collector.estimates": _Page(
         _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_ESTIMATE_PROPERTIES),
         _TOTALS_REASONS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
@@ -138,9 +140,9 @@ def openapi() -> Response:
 def snapshot(survey: str) -> Response:
     """Send a snapshot of the counters; training needs nothing else."""
     require_operator(service())
-    return Response(
-        take_snapshot(service().store, _plan(survey).id).to_json(), content_type="application/json"
-    )
+    plan = _plan(survey)  # with its texts, which the store does not have
+    taken = replace(take_snapshot(service().store, plan.id), plan=plan)  # type: ignore[arg-type]
+    return Response(taken.to_json(), content_type="application/json")
 
 
 @pages.get("/v1/surveys/<survey>/estimates")
@@ -148,9 +150,11 @@ def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors."""
     require_operator(service())
     from ldp_aggregator.estimation import estimate_snapshot  # late: requests of devices do not need it
+    from ldp_aggregator.findings.features import find_warnings
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
-    return jsonify(estimate_snapshot(snapshot, poisoning=isinstance(snapshot, Snapshot)).as_dict())
+    found = estimate_snapshot(snapshot, poisoning=isinstance(snapshot, Snapshot))
+    return jsonify(found.as_dict() | {"warnings": list(map(str, find_warnings(found)))})
 
 
 @pages.get("/v1/surveys/<survey>/estimates.csv")
@@ -161,7 +165,7 @@ def estimates_table(survey: str) -> Response:
     from ldp_aggregator.results.table import build_table, dump_table
 
     snapshot = take_snapshot(service().store, _plan(survey).id)
-    text = dump_table(build_table(estimate_snapshot(snapshot).as_dict()))
+    text = dump_table(build_table(estimate_snapshot(snapshot)))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from ldp_aggregator.arrays import FloatArray
+from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
@@ -16,7 +17,15 @@ from ldp_aggregator.estimation.estimators import (
 )
 from ldp_aggregator.estimation.feature_descriptions import describe_features
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, to_json_list
+from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
+from ldp_aggregator.estimation.json_form import (
+    read_count,
+    read_probabilities,
+    read_text,
+    read_texts,
+    reading,
+    to_json_list,
+)
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
@@ -29,6 +38,8 @@ from ldp_aggregator.estimation.validation_result import (
     mask_unselected_features,
 )
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ class Estimates:
     def used_features(self) -> frozenset[int]:
         """Indices of the features that the classifier uses: all, or those that a validation round selects."""
         result = self.validation.validation_result if self.validation else None
-        return result.selected_features if result else frozenset(range(len(self.features)))
+        return result.find_selected(self.features) if result else frozenset(range(len(self.features)))
 
     @property
     def validation_snapshot(self) -> Snapshot | None:
@@ -75,18 +86,20 @@ class Estimates:
         return result.snapshot if result else None
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings that a reader must know before using the estimates, one sentence each."""
-        return tuple(_find_warnings(self))
+    def people(self) -> int:
+        """Number of reports of people, or of silos' rows, or their sum if both are pooled."""
+        if self.silos is None:
+            return self.reports
+        return max(round(self.silos.rows), 0) + (self.silos.people or 0)
+
+    @property
+    def non_uniform(self) -> BoolArray:
+        """For which classes the share differs significantly from 1/k. Shape (k,)."""
+        return detect_non_uniform_classes(self.raw_prior)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all estimates for JSON; unknown and infinite values become None."""
-        optional = {
-            "validation_result": self.validation_result,
-            "validation": self.validation,
-            "silos": self.silos,
-        }
-        return {name: part.as_dict() for name, part in optional.items() if part} | {
+        return {
             "survey": self.survey,
             "plan_digest": self.plan_digest,
             "estimator": self.estimator,
@@ -96,13 +109,61 @@ class Estimates:
                 "values": list(self.classes),
                 "n": self.label_n,
                 "prior": self.raw_prior.as_dict(),
-                "non_uniform": detect_non_uniform_classes(self.raw_prior).tolist(),
+                "non_uniform": self.non_uniform.tolist(),
                 "smoothed": to_json_list(self.prior),
             },
             "features": [feature.as_dict() for feature in self.features],
             "poisoning": self.poisoning.as_dict() if self.poisoning else None,
-            "warnings": list(self.warnings),
+            "validation_result": self.validation_result.as_dict() if self.validation_result else None,
+            "validation": self.validation.as_dict() if self.validation else None,
+            "silos": self.silos.as_dict() if self.silos else None,
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Estimates:
+        """Return the estimates that :meth:`as_dict` wrote; counters of further rounds and silos are None.
+
+        Raises
+        ------
+        ValueError
+            If an entry is missing or of a wrong type, shape or size; the message names it.
+        """
+        with reading("label"):
+            label = document["label"]
+            classes, label_n = read_texts(label["values"]), label["n"]
+            k = len(classes)
+            raw_prior = IntervalEstimate.from_dict(label["prior"], (k,))
+            prior = read_probabilities(label["smoothed"], (k,), read_text(label["name"]))
+        features = []
+        for index, entry in enumerate(document["features"]):
+            with reading(f"features.{index}"):
+                kind = NumberResult if entry["kind"] == NumberResult.kind else FeatureResult
+                features.append(kind.from_dict(entry, k))
+        texts = {}
+        for name in ("survey", "plan_digest", "estimator"):
+            with reading(name):
+                texts[name] = read_text(document[name])
+        with reading("reports"):
+            reports = read_count(document["reports"])
+
+        def read(name: str, parse: Callable[[Any], _Part]) -> _Part | None:
+            with reading(name):
+                return None if document[name] is None else parse(document[name])
+
+        return cls(
+            **texts,
+            label=label["name"],
+            classes=classes,
+            label_n=None if label_n is None else read_count(label_n),
+            reports=reports,
+            raw_prior=raw_prior,
+            prior=prior,
+            features=tuple(features),
+            poisoning=read("poisoning", PoisoningSummary.from_dict),
+            validation_result=read("validation_result", ValidationResult.from_dict),
+            validation=read("validation", cls.from_dict),
+            silos=read("silos", lambda entry: SiloSummary.from_dict(entry, k)),
+        )
 
 
 def estimate_snapshot(
@@ -149,7 +210,7 @@ def estimate_snapshot(
     # 4. If there was a validation round: features that it does not select become uninformative.
     validated = _estimate_validation(snapshot, validation, poisoning)
     if validated:
-        conditionals = mask_unselected_features(conditionals, prior.smoothed, validated.validation_result)
+        conditionals = mask_unselected_features(conditionals, prior.smoothed, _find_selected(plan, validated))
 
     # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
@@ -174,6 +235,11 @@ def estimate_snapshot(
         validation=validated,
         silos=SiloSummary.from_estimates(own, raw),
     )
+
+
+def _find_selected(plan: Plan | SiloPlan, validated: Estimates) -> frozenset[int]:
+    assert validated.validation_result is not None
+    return validated.validation_result.find_selected(plan.features)
 
 
 def _estimate_validation(
@@ -236,9 +302,8 @@ def estimate_parameters(
     conditionals = stages.estimate_conditionals(raw, prior)
     if validation:
         check_same_survey(snapshot, validation)
-        conditionals = mask_unselected_features(
-            conditionals, prior, ValidationResult.from_snapshot(validation)
-        )
+        selected = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
+        conditionals = mask_unselected_features(conditionals, prior, selected)
     return NaiveBayesParameters(prior, conditionals)
 
 
@@ -246,24 +311,3 @@ def _find_estimator(name: str) -> Estimator:
     if name not in ESTIMATORS:
         raise EstimationError(f"estimator {name!r} is not one of {', '.join(ESTIMATORS)}")
     return ESTIMATORS[name]
-
-
-def _find_warnings(estimates: Estimates) -> Iterator[str]:
-    silos = estimates.silos
-    if estimates.reports == 0:
-        sent = "reports" if silos is None or silos.people is not None else "messages"
-        yield f"there are no {sent} yet, so the estimates contain no information"
-        return
-    if silos and silos.warning:
-        yield silos.warning
-    for feature in estimates.features:
-        if feature.warning:
-            yield f"{feature.name}: {feature.warning}"
-    if estimates.poisoning:
-        for check in estimates.poisoning.questions:
-            if check.warning:
-                yield f"{check.question}: {check.warning}"
-    if estimates.validation:
-        yield from (f"{estimates.validation.survey}: {each}" for each in estimates.validation.warnings)
-    if not math.isfinite(float(estimates.raw_prior.stderr.max())):
-        yield f"{estimates.label}: no reports estimate its prior"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,10 +16,17 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
     estimate_joint_intervals,
+)
+from ldp_aggregator.estimation.json_form import (
+    read_flags,
+    read_probabilities,
+    read_text,
+    read_texts,
+    require,
     to_json_list,
 )
+from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import Relevance, estimate_table_relevance
-from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 
 @dataclass(frozen=True)
@@ -86,19 +94,9 @@ class FeatureResult:
         return float(np.sqrt(np.mean(self.frequencies.stderr**2)))
 
     @property
-    def warning(self) -> str | None:
-        """A warning for readers; None if there is nothing to warn of."""
-        if self.mechanism is None:
-            return "the survey does not ask about it, so it cannot inform a prediction"
-        if self.n == 0:
-            return "no reports"
-        average = 1.0 / self.smoothed.size
-        if self.noise <= average:
-            return None
-        return (
-            f"mostly noise: with {self.n} {name_counted(self.mechanism)} the standard error of a frequency "
-            f"is {self.noise:.2g}, and an average frequency is {average:.2g}"
-        )
+    def typical(self) -> float:
+        """The average frequency; an estimate with a larger `noise` is mostly noise."""
+        return 1.0 / self.smoothed.size
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
@@ -116,3 +114,23 @@ class FeatureResult:
             "distinguishable_entries": self.distinguishable_entries.tolist(),
             "smoothed": to_json_list(self.smoothed),
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the result for k classes that :meth:`as_dict` wrote."""
+        name, kind, values = read_text(entry["name"]), entry["kind"], read_texts(entry["values"])
+        require(kind in (CategoricalFeature.kind, BinnedFeature.kind), "kind: is unknown")
+        question, shape = QuestionSummary.from_dict(entry), (len(values), k)
+        return cls(
+            name=name,
+            kind=kind,
+            values=values,
+            mechanism=question.mechanism,
+            n=question.n,
+            asked_with=read_texts(entry["asked_with"]),
+            frequencies=IntervalEstimate.from_dict(entry["frequencies"], shape),
+            conditionals=IntervalEstimate.from_dict(entry["conditionals"], shape),
+            distinguishable_entries=read_flags(entry["distinguishable_entries"], shape[:1]),
+            relevance=Relevance.from_dict(entry["relevance"]),
+            smoothed=read_probabilities(entry["smoothed"], shape, name),
+        )

@@ -9,6 +9,7 @@ at once, 19 times in 20, however they depend on each other (Bonferroni).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -18,6 +19,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.json_form import read_array, reading, require, to_json_list
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054
@@ -82,18 +84,27 @@ class IntervalEstimate:
             },
         }
 
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], shape: tuple[int, ...]) -> IntervalEstimate:
+        """Return the estimates that :meth:`as_dict` wrote; raise ValueError if they have another shape."""
+
+        def read(part: Mapping[str, Any], key: str, unknown: float) -> FloatArray:
+            with reading(key):
+                return read_array(part[key], shape, unknown)
+
+        value, stderr = read(entry, "value", math.nan), read(entry, "stderr", math.inf)
+        single, simultaneous = (
+            [read(part, end, math.nan) for end in ("low", "high")] for part in (entry, entry["simultaneous"])
+        )
+        for ends in (single, simultaneous):
+            require(bool(np.isfinite(ends).all()), "low and high: need numbers")
+        return cls(value, stderr, *single, *simultaneous)
+
 
 @lru_cache(maxsize=256)
 def simultaneous_z(intervals: int) -> float:
     """Return the half-width, in standard errors, of this many simultaneous 95% intervals."""
     return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
-
-
-def to_json_list(array: FloatArray) -> Any:
-    """Return an array as nested lists, a scalar as a number; infinite and NaN values become None."""
-    plain = np.asarray(array).astype(object)
-    plain[~np.isfinite(array)] = None
-    return plain.tolist()
 
 
 # -- intervals of frequencies and of ratios -------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,13 +11,13 @@ import numpy as np
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.json_form import read_number, read_text, require
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
-from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 
 
 @dataclass(frozen=True)
@@ -81,32 +82,15 @@ class NumberResult:
         return any(self.distinguishable_entries.values())
 
     @property
-    def spread(self) -> float:
-        """Typical standard deviation within a class, for the classifier; at most a quarter of the range."""
-        return min(float(np.sqrt(self.smoothed.variance.mean())), 0.5) * self.width
+    def typical(self) -> float:
+        """Typical standard deviation within a class, for the classifier; at most a quarter of the range.
 
-    @property
-    def warning(self) -> str | None:
-        """A warning for readers; None if there is nothing to warn of."""
-        questions = {"mean": self.mean_question, "square": self.square_question}
-        if all(each.mechanism is None for each in questions.values()):
-            return "the survey does not ask about it, so it cannot inform a prediction"
-        counted = name_counted(self.mean_question.mechanism)
-        if self.mean_question.n and counted != "reports":
-            questions = {}  # a table of counts measures means and squares
-        empty = [name for name, each in questions.items() if each.n == 0]
-        if empty:
-            return "no reports" if len(empty) == len(questions) else f"no reports of its {empty[0]}"
-        if self.noise <= self.spread:
-            return None
-        return (
-            f"mostly noise: with {self.mean_question.n} {counted} the standard error of a label's mean is "
-            f"{self.noise:.2g}, and the standard deviation among people of one label is {self.spread:.2g}"
-        )
+        An estimate with a larger `noise` is mostly noise.
+        """
+        return min(float(np.sqrt(self.smoothed.variance.mean())), 0.5) * self.width
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
-        smoothed = self.smoothed
         return {
             "name": self.name,
             "kind": self.kind,
@@ -120,12 +104,38 @@ class NumberResult:
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "distinguishable_entries": dict(self.distinguishable_entries),
-            "smoothed": {
-                "mean": to_json_list(smoothed.mean),
-                "variance": to_json_list(smoothed.variance),
-                "missing": None if smoothed.missing is None else to_json_list(smoothed.missing),
-            },
+            "smoothed": self.smoothed.as_dict(),
+            "width": self.width,
+            "noise": self.noise,
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the result for k classes that :meth:`as_dict` wrote."""
+        require(entry["kind"] == cls.kind, "kind: is unknown")
+        mean, square = (QuestionSummary.from_dict(entry[key]) for key in ("mean_question", "square_question"))
+        statistics = {
+            key: IntervalEstimate.from_dict(entry[key], (k,))
+            for key in ("means", "squares", "variances", "deviations")
+        }
+        missing = entry["missing"]
+        marks = entry["distinguishable_entries"]
+        are_marks = {"means", "variances"} <= set(marks) <= {"means", "variances", "missing"}
+        require(are_marks and all(type(each) is bool for each in marks.values()), "needs marks of moments")
+        width, noise = (read_number(entry[key], math.inf) for key in ("width", "noise"))
+        require(0 < width < math.inf, "width: needs a number above 0")
+        return cls(
+            name=read_text(entry["name"]),
+            mean_question=mean,
+            square_question=square,
+            **statistics,
+            missing=None if missing is None else IntervalEstimate.from_dict(missing, (k,)),
+            distinguishable_entries=marks,
+            relevance=Relevance.from_dict(entry["relevance"]),
+            smoothed=Gaussian.from_dict(entry["smoothed"], k),
+            width=width,
+            noise=noise,
+        )
 
 
 # A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.

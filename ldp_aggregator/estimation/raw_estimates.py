@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
+from ldp_aggregator.estimation.json_form import read_object
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
@@ -163,6 +164,11 @@ class QuestionSummary:
     def as_dict(self) -> dict[str, Any]:
         """Return the mechanism and the number of reports as a dict for JSON."""
         return {"mechanism": self.mechanism, "n": self.n}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> QuestionSummary:
+        """Return the summary that :meth:`as_dict` wrote."""
+        return read_object(cls, entry)
 
     def add_silos(self, silos: SiloTables) -> QuestionSummary:
         """Return the summary of this question and of a table of silos, which counts as a mean question."""

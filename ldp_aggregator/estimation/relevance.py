@@ -9,6 +9,7 @@ divided by k - 1. With two classes it is the R^2 of the label given the feature.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.posterior import Interaction
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
+from ldp_aggregator.estimation.json_form import read_number, reading, require
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_NOISE_MARGIN = 1 / 4
@@ -44,6 +46,16 @@ class Relevance:
         """Return the relevance as a dict for JSON; unknown and infinite values become None."""
         noise = self.noise if math.isfinite(self.noise) else None
         return {**self.estimate.as_dict(), "noise": noise, "maximum": self.maximum}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Relevance:
+        """Return the relevance that :meth:`as_dict` wrote."""
+        with reading("maximum"):
+            maximum = read_number(entry["maximum"])
+            require(math.isfinite(maximum), "needs a number")
+        with reading("noise"):
+            noise = read_number(entry["noise"], math.inf)
+        return cls(IntervalEstimate.from_dict(entry, ()), noise, maximum)
 
     @property
     def is_known(self) -> bool:

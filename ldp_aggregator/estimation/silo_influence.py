@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.intervals import to_json_list
-from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL, find_contradictions
+from ldp_aggregator.estimation.json_form import (
+    read_array,
+    read_count,
+    read_number,
+    read_text,
+    read_texts,
+    reading,
+    require,
+    to_json_list,
+)
+from ldp_aggregator.estimation.pooling import find_contradictions
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, weigh_tables
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
@@ -51,6 +61,17 @@ class SiloInfluence:
     def as_dict(self) -> dict[str, Any]:
         """Return the influence for JSON."""
         return {name: to_json_list(getattr(self, name)) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the influence that :meth:`as_dict` wrote; raise ValueError unless all moves are shares."""
+        moves = {}
+        for name in cls.__dataclass_fields__:
+            with reading(name):
+                moves[name] = read_array(entry[name], (k,))
+                are_shares = bool(((moves[name] >= 0) & (moves[name] <= 1)).all())
+                require(are_shares, f"needs {k} numbers from 0 to 1")
+        return cls(**moves)
 
 
 def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
@@ -109,17 +130,22 @@ def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray
 class SiloSummary:
     """What the estimates contain from silos."""
 
-    snapshot: SiloSnapshot
-    """The counters of the survey of silos."""
+    survey: str
+    plan_digest: str
+    messages: int
     rows: float
     rows_stderr: float
     """The number of rows, estimated from the noisy counts, and the standard error of the noise."""
+    rows_limit: int
+    """The largest number of rows of a silo."""
     influence: SiloInfluence | None
     """None without messages."""
     people: int | None = None
     """Number of people's reports with which the estimates are pooled; None without a survey of people."""
     contradictions: tuple[str, ...] = ()
     """The label and features in which silos and people differ significantly."""
+    snapshot: SiloSnapshot | None = field(default=None, compare=False, repr=False)
+    """The counters of the survey of silos; None if the summary was read from a file."""
 
     @classmethod
     def from_estimates(cls, own: RawEstimates, pooled: RawEstimates) -> SiloSummary | None:
@@ -138,35 +164,52 @@ class SiloSummary:
         classes, differing = silos.classes, find_contradictions(people, silos, pooled) if people else []
         label, features = silos.plan.label.name, silos.plan.features
         return cls(
-            snapshot=silos.snapshot,
-            rows=float(classes.counts.sum()) if classes else 0.0,
-            rows_stderr=math.sqrt(classes.total_variance) if classes else math.inf,
+            survey=silos.plan.id,
+            plan_digest=silos.plan.digest,
+            messages=silos.snapshot.messages,
+            rows=round(float(classes.counts.sum()), 1) if classes else 0.0,
+            rows_stderr=round(math.sqrt(classes.total_variance), 1) if classes else math.inf,
+            rows_limit=silos.plan.rows,
             influence=SiloInfluence.from_tables(silos, classes) if classes else None,
             people=people.reports if people else None,
             contradictions=tuple(label if place is None else features[place].name for place in differing),
-        )
-
-    @property
-    def warning(self) -> str | None:
-        """A warning for readers; None if there is nothing to warn of."""
-        if not self.contradictions:
-            return None
-        return (
-            f"the silos and the people contradict each other in {', '.join(self.contradictions)} (at level "
-            f"{CONTRADICTION_LEVEL:g} for all comparisons), so pooled estimates describe neither of them: "
-            "estimate the two surveys separately"
+            snapshot=silos.snapshot,
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON; unknown values become None."""
         return {
-            "survey": self.snapshot.plan.id,
-            "plan_digest": self.snapshot.plan.digest,
-            "messages": self.snapshot.messages,
-            "rows": round(self.rows, 1),
-            "rows_stderr": round(self.rows_stderr, 1) if math.isfinite(self.rows_stderr) else None,
-            "rows_limit": self.snapshot.plan.rows,
+            "survey": self.survey,
+            "plan_digest": self.plan_digest,
+            "messages": self.messages,
+            "rows": self.rows,
+            "rows_stderr": self.rows_stderr if math.isfinite(self.rows_stderr) else None,
+            "rows_limit": self.rows_limit,
             "influence": self.influence.as_dict() if self.influence else None,
             "people": self.people,
             "contradictions": list(self.contradictions),
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the summary for k classes that :meth:`as_dict` wrote."""
+        counts: dict[str, Any] = {}
+        for name in ("messages", "rows_limit"):
+            with reading(name):
+                counts[name] = read_count(entry[name])
+        with reading("influence"):
+            influence = entry["influence"] and SiloInfluence.from_dict(entry["influence"], k)
+        with reading("people"):
+            people = None if entry["people"] is None else read_count(entry["people"])
+        with reading("contradictions"):
+            contradictions = read_texts(entry["contradictions"])
+        return cls(
+            survey=read_text(entry["survey"]),
+            plan_digest=read_text(entry["plan_digest"]),
+            **counts,
+            rows=read_number(entry["rows"], 0.0),
+            rows_stderr=read_number(entry["rows_stderr"], math.inf),
+            influence=influence,
+            people=people,
+            contradictions=contradictions,
+        )

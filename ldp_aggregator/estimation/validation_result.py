@@ -8,43 +8,55 @@ of single features do not show this; a validation round does.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
 from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.json_form import read_count, read_texts, reading, require
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 SELECTION_ERROR = 0.1
 """Probability, at most, of selecting a top-k set although none is more accurate than all features."""
-_GAIN_BOUNDS = (-1.0, 1.0)
-GAIN_RANGE = 2.0
-"""Width of the interval of an unknown gain: its whole range."""
+GAIN_BOUNDS = (-1.0, 1.0)
+"""The possible range of a gain in accuracy."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
+
+
+class _Named(Protocol):
+    """A feature, or its result."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class ValidationResult:
     """The accuracy of a model and the gains of its top-k sets, estimated from a validation round."""
 
-    snapshot: Snapshot
-    """The counters of the validation round."""
+    features: tuple[str, ...]
+    """Names of the validated model's features, the most informative first."""
+    top_k: tuple[int, ...]
+    """Numbers of features of the top-k sets, ascending."""
     accuracy: IntervalEstimate
     """Shape (): the accuracy of the model with all its features."""
     gains: IntervalEstimate
     """Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features."""
+    snapshot: Snapshot | None = field(default=None, compare=False, repr=False)
+    """The counters of the validation round; None if the result was read from a file."""
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -55,14 +67,15 @@ class ValidationResult:
         gains = np.array(
             [_estimate_gain(each) for each in raw.feature_estimates if isinstance(each, Frequencies)]
         )
-        return cls(snapshot, accuracy, IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], _GAIN_BOUNDS))
-
-    @property
-    def model(self) -> Validation:
-        """The validated model."""
-        model = self.snapshot.plan.validation
+        model = snapshot.plan.validation
         assert model is not None
-        return model
+        return cls(
+            features=tuple(model.features[place].name for place in model.order),
+            top_k=tuple(model.top_k),
+            accuracy=accuracy,
+            gains=IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], GAIN_BOUNDS),
+            snapshot=snapshot,
+        )
 
     @property
     def selected(self) -> int | None:
@@ -81,10 +94,14 @@ class ValidationResult:
         return int((value >= value[best] - error[best]).argmax())
 
     @property
-    def selected_features(self) -> frozenset[int]:
-        """Indices of the features that the model keeps: all validated ones, or the selected top-k set."""
-        order = self.model.order
-        return frozenset(order if self.selected is None else order[: self.model.top_k[self.selected]])
+    def selected_features(self) -> tuple[str, ...]:
+        """Names of the features that the model keeps: all validated ones, or the selected top-k set."""
+        return self.features if self.selected is None else self.features[: self.top_k[self.selected]]
+
+    def find_selected(self, features: Iterable[_Named]) -> frozenset[int]:
+        """Return the indices of the selected features among these."""
+        names = set(self.selected_features)
+        return frozenset(index for index, each in enumerate(features) if each.name in names)
 
     @property
     def selected_accuracy(self) -> tuple[float, float]:
@@ -101,14 +118,32 @@ class ValidationResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the validation result for JSON."""
-        model = self.model
         return {
-            "features": [model.features[place].name for place in model.order],
+            "features": list(self.features),
             "accuracy": self.accuracy.as_dict(),
-            "top_k": list(model.top_k),
+            "top_k": list(self.top_k),
             "gains": self.gains.as_dict(),
-            "selected_k": None if self.selected is None else model.top_k[self.selected],
+            "selected_k": None if self.selected is None else self.top_k[self.selected],
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the validation result that :meth:`as_dict` wrote, without counters."""
+        with reading("features"):
+            features = read_texts(entry["features"])
+        with reading("top_k"):
+            top_k = tuple(map(read_count, entry["top_k"]))
+        result = cls(
+            features=features,
+            top_k=top_k,
+            accuracy=IntervalEstimate.from_dict(entry["accuracy"], ()),
+            gains=IntervalEstimate.from_dict(entry["gains"], (len(top_k),)),
+        )
+        require(
+            result.as_dict()["selected_k"] == entry["selected_k"],
+            "selected_k: does not follow from the gains",
+        )
+        return result
 
 
 def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
@@ -133,12 +168,9 @@ def find_validation_result(snapshot: AnySnapshot) -> ValidationResult | None:
 
 
 def mask_unselected_features(
-    conditionals: ClassConditionals, prior: FloatArray, result: ValidationResult | None
+    conditionals: ClassConditionals, prior: FloatArray, selected: AbstractSet[int]
 ) -> ClassConditionals:
-    """Make features uninformative that the validation result does not select."""
-    if result is None:
-        return conditionals
-    selected = result.selected_features
+    """Make features uninformative whose index a validation result did not select."""
     return tuple(
         each if place in selected else make_uninformative(each, prior)
         for place, each in enumerate(conditionals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, Context, Decimal
 
 _ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
@@ -30,3 +31,8 @@ def factor_at_most(factor: float | Decimal) -> str:
     """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
     rounded = _ROUND_UP.plus(Decimal(factor))
     return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
+
+
+def format_share(share: float) -> str:
+    """Write a bound on a share with three digits after the point, rounded up."""
+    return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"

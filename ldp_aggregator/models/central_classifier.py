@@ -19,7 +19,8 @@ from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.table_input import Columns
-from ldp_aggregator.results.central_card import CentralDescription
+from ldp_aggregator.results.card import ModelDescription
+from ldp_aggregator.results.central_card import describe_central
 from ldp_aggregator.results.data_frame import build_frame
 from ldp_aggregator.rows.encode_table import encode_table
 
@@ -44,7 +45,7 @@ class CentralClassifier(SurveyClassifier):
         The labels, sorted: booleans if the survey's are true and false, integers if all are, otherwise texts.
     plan_ : Plan
         The plan of the survey.
-    privacy_ : dict
+    privacy_ : CentralPrivacy
         The privacy statement of the model file: trust, adjacency, epsilon, delta, and those of each step.
     """
 
@@ -108,13 +109,10 @@ class CentralClassifier(SurveyClassifier):
         check_is_fitted(self, "model_")
         return build_frame(build_central_table(self._content))
 
-    def _describe(self) -> CentralDescription:
-        return CentralDescription(
-            plan=self._content.plan,
-            classes=self.classes_,
-            learner=self.learner_,
-            privacy=self.privacy_ or {},
-            selected=self.selected_,
+    def _describe(self) -> ModelDescription:
+        content = self._content
+        return describe_central(
+            content.plan, content.learner, content.privacy, self.selected_, type(self).__name__
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -23,12 +23,12 @@ from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, Class
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.model_document import ModelError
-from ldp_aggregator.results.table import COUNT, Row, build_table, make_row
+from ldp_aggregator.results.table import COUNT, EstimateRow, list_feature_rows, list_prior_rows
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 
 
-def build_central_table(content: CentralModelFile) -> list[Row]:
+def build_central_table(content: CentralModelFile) -> list[EstimateRow]:
     """Return the table of estimates of Naive Bayes: the counts of the classes, then as :func:`build_table`.
 
     Raises
@@ -41,13 +41,19 @@ def build_central_table(content: CentralModelFile) -> list[Row]:
             f"a {content.learner} model has no table of estimates: train with --learner nb for one"
         )
     model = content.model
-    if content.privacy["delta"] != "0":
+    if content.privacy.delta:
         model = replace(model, counts=tuple(replace(each, terms=math.inf) for each in model.counts))
     classes = ClassCounts.from_tables(model.counts)
-    return [*_build_count_rows(content, classes), *build_table(_estimate(content, model, classes))]
+    label, shares = content.plan.label, classes.shares
+    marks = detect_non_uniform_classes(shares)
+    return [
+        *_build_count_rows(content, classes),
+        *list_prior_rows(label.name, label.values, shares, round(classes.rows), marks),
+        *list_feature_rows(_estimate_features(content, model, classes), label.values),
+    ]
 
 
-def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[Row]:
+def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[EstimateRow]:
     """Yield the number of rows of each class. The rows are given, so noise is the only error."""
     value = classes.counts
     constant, none = np.full_like(value, classes.variance), np.zeros_like(value)
@@ -61,10 +67,10 @@ def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterat
         bounds=(0.0, math.inf),
         kurtosis=classes.fourth / classes.variance**2,
     )
-    counts = IntervalEstimate(value, np.sqrt(constant), *intervals).as_dict()
+    counts = IntervalEstimate(value, np.sqrt(constant), *intervals)
     label = content.plan.label
     for index, name in enumerate(label.values):
-        yield make_row(
+        yield EstimateRow.from_estimate(
             counts,
             (index,),
             max(float(value[index]), 0.0),
@@ -75,36 +81,23 @@ def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterat
         )
 
 
-def _estimate(content: CentralModelFile, model: Conditionals, classes: ClassCounts) -> dict[str, Any]:
-    """Return the estimates in the JSON form of a local survey, as far as :func:`build_table` reads it."""
-    shares, label = classes.shares, content.plan.label
-    mechanism = LAPLACE if content.privacy["delta"] == "0" else GAUSSIAN
-    return {
-        "estimator": "default",
-        "reports": round(classes.rows),
-        "label": {
-            "name": label.name,
-            "values": list(label.values),
-            "n": None,
-            "prior": shares.as_dict(),
-            "non_uniform": detect_non_uniform_classes(shares).tolist(),
-        },
-        "features": [
-            _estimate_feature(content.plan.features[place], table, model.tables[place], classes, mechanism)
-            for place, table in zip(model.selected, model.counts, strict=True)
-        ],
-    }
+def _estimate_features(
+    content: CentralModelFile, model: Conditionals, classes: ClassCounts
+) -> Iterator[FeatureResult | NumberResult]:
+    mechanism = GAUSSIAN if content.privacy.delta else LAPLACE
+    for place, table in zip(model.selected, model.counts, strict=True):
+        yield _estimate_feature(content.plan.features[place], table, model.tables[place], classes, mechanism)
 
 
 def _estimate_feature(
     feature: Feature, table: NoisyTable, smoothed: Any, classes: ClassCounts, mechanism: str
-) -> dict[str, Any]:
+) -> FeatureResult | NumberResult:
     if isinstance(feature, NumericFeature):
         assert isinstance(smoothed, Gaussian)
         # one table measures means and squares
         questions = QuestionSummary(mechanism, round(classes.rows)), NOT_ASKED
         moments = SoftMoments.from_table(table, classes)
-        return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior).as_dict()
+        return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior)
     frequencies = CellFrequencies.from_table(table, classes)
     result = FeatureResult.from_estimates(feature, frequencies, smoothed, classes.prior)
-    return {**result.as_dict(), "mechanism": mechanism}
+    return replace(result, mechanism=mechanism)

@@ -8,7 +8,6 @@ rows, no exact number of rows and no time.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,19 +17,19 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
-from encoders.survey.decimals import parse_amount
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
-from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, REPLACE
+from ldp_aggregator.central.privacy import CentralPrivacy
 from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.estimation.json_form import read_probabilities, reading
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
-from ldp_aggregator.models.file_content import dump_classifier, read_conditional, read_probabilities
+from ldp_aggregator.models.file_content import dump_classifier, read_conditional
 from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FORMAT,
@@ -40,11 +39,9 @@ from ldp_aggregator.models.model_document import (
     inconsistent,
     read_plan,
 )
+from ldp_aggregator.snapshot_plans import dump_plan_entry
 
-CENTRAL = "central"
-"""The trust that the privacy statement names: the curator has the rows."""
 _MAX_CELL = 1 << 62
-_MAX_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,7 @@ class CentralModelFile:
     learner: str
     """One of "nb", "linear" or "tree"."""
     model: CentralScorer
-    privacy: dict[str, Any]
-    """The privacy statement, see :func:`state_privacy`."""
+    privacy: CentralPrivacy
 
 
 def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> bytes:
@@ -91,31 +87,13 @@ def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> byt
             "format": FORMAT,
             "version": VERSION,
             "kind": ModelKind.CENTRAL,
-            "plan": json.loads(plan.json),
+            **dump_plan_entry(plan),
             "plan_digest": plan.digest,
             "learner": training.learner,
-            "privacy": state_privacy(training, public_rows),
+            "privacy": CentralPrivacy.from_training(training, public_rows).as_dict(),
             "model": _dump_learner(training.model),
         }
     )
-
-
-def state_privacy(training: Training, public_rows: bool) -> dict[str, Any]:
-    """Return the privacy statement. Amounts are exact fractions as texts; those of the steps add up."""
-    promise = training.promise
-    return {
-        "trust": CENTRAL,
-        "adjacency": promise.adjacency,
-        "rows_per_person": promise.rows_per_person,
-        "epsilon": str(promise.epsilon),
-        "delta": str(training.delta),
-        "steps": [
-            {"step": each.step, "epsilon": str(each.epsilon), "delta": str(each.delta)}
-            for each in training.spendings
-        ],
-        "expected_rows": training.expected_rows,
-        "expected_rows_from": "survey" if public_rows else "noisy count",
-    }
 
 
 def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict[str, Any]:
@@ -138,34 +116,13 @@ def read_central_content(content: dict[str, Any], name: str) -> CentralModelFile
     """Return the model in the content of a file; raise ModelError if it is damaged."""
     try:
         plan = read_plan(content)
-        privacy, learner = content["privacy"], content["learner"]
-        _check_privacy(privacy)
+        learner = content["learner"]
+        with reading("privacy"):
+            privacy = CentralPrivacy.from_dict(content["privacy"])
         model = _read_learner(learner, content["model"], plan)
         return CentralModelFile(plan, learner, model, privacy)
     except (KeyError, SurveyError, *DAMAGED_ERRORS) as error:
         raise inconsistent(name, error) from error
-
-
-def _check_privacy(privacy: Mapping[str, Any]) -> None:
-    if privacy["trust"] != CENTRAL or privacy["adjacency"] not in (ADD_REMOVE, REPLACE):
-        raise ValueError("privacy: the trust or the adjacency is unknown")
-    if not 1 <= len(privacy["steps"]) <= _MAX_STEPS:
-        raise ValueError(f"privacy: needs 1 to {_MAX_STEPS} steps")
-    for key, most in (("epsilon", MAX_EPSILON), ("delta", 1)):
-        total = parse_amount(privacy[key])
-        if total > most or sum(parse_amount(step[key]) for step in privacy["steps"]) != total:
-            raise ValueError(f"privacy: the {key} of the steps does not add up")
-    for key in ("rows_per_person", "expected_rows"):
-        if type(privacy[key]) is not int or privacy[key] < 1:
-            raise ValueError(f"privacy.{key}: needs a whole number of at least 1")
-    for text in (privacy["expected_rows_from"], *(step["step"] for step in privacy["steps"])):
-        _require_text(text)
-
-
-def _require_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("privacy: an entry is no text")
-    return value
 
 
 def _read_learner(learner: str, document: Mapping[str, Any], plan: Plan) -> CentralScorer:

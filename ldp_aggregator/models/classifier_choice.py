@@ -18,11 +18,11 @@ import numpy as np
 from encoders.survey.validation_round import NATS, Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_parameters, estimate_snapshot
+from ldp_aggregator.estimation.discriminative.summary import ChosenBy, ClassifierKind
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult
 from ldp_aggregator.models.unlabelled_fit import RowFit, fit_to_rows
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError
 from ldp_aggregator.models.validation_scores import round_conditionals, round_prior
-from ldp_aggregator.results.unlabelled_text import ANSWERS, FITTED, NAIVE_BAYES, OTHER_MODEL, REPORTS
 from ldp_aggregator.snapshot import Snapshot
 
 Classifier = tuple[FloatArray, Sequence[ClassConditional]]
@@ -41,10 +41,9 @@ class Choice:
     """The classifier: the fit, or Naive Bayes."""
     estimates: Estimates
     """The estimates that belong to it: `validation` is the round that validated it, if two rounds did."""
-    validated: str | None
-    """The classifier that this round validated: FITTED, NAIVE_BAYES or OTHER_MODEL; None without a round."""
-    chosen_by: str = REPORTS
-    """REPORTS or ANSWERS."""
+    validated: ClassifierKind | None
+    """The classifier that this round validated: None without a round."""
+    chosen_by: ChosenBy = ChosenBy.REPORTS
     compared: Estimates | None = None
     """The estimates of the round that validated the other classifier; None unless there are two rounds."""
 
@@ -84,44 +83,48 @@ def choose_classifier(
     _require_both(results, kinds)
     kept, chosen_by = compare_classifiers(dict(zip(kinds, results, strict=True)))
     by_kind = dict(zip(kinds, (estimates, others), strict=True))
-    fit = training.fit(by_kind[FITTED])
+    fit = training.fit(by_kind[ClassifierKind.FITTED])
     if not fit.kept:  # the features that the round selects are too few for a fit
-        kept, chosen_by = NAIVE_BAYES, REPORTS
-    if kept == NAIVE_BAYES:
-        plain = by_kind[NAIVE_BAYES]
+        kept, chosen_by = ClassifierKind.NAIVE_BAYES, ChosenBy.REPORTS
+    if kept == ClassifierKind.NAIVE_BAYES:
+        plain = by_kind[ClassifierKind.NAIVE_BAYES]
         fit = fit.keep_naive_bayes(plain.prior, tuple(each.smoothed for each in plain.features))
-    other = by_kind[FITTED if kept == NAIVE_BAYES else NAIVE_BAYES]
+    other = by_kind[
+        ClassifierKind.FITTED if kept == ClassifierKind.NAIVE_BAYES else ClassifierKind.NAIVE_BAYES
+    ]
     return Choice(
         fit=fit, estimates=by_kind[kept], validated=kept, chosen_by=chosen_by, compared=other.validation
     )
 
 
-def compare_classifiers(results: Mapping[str, ValidationResult]) -> tuple[str, str]:
-    """Return which of FITTED and NAIVE_BAYES to keep, and whether ANSWERS or REPORTS chose it.
+def compare_classifiers(
+    results: Mapping[ClassifierKind, ValidationResult],
+) -> tuple[ClassifierKind, ChosenBy]:
+    """Return which of the two classifiers to keep, and whether answers or reports chose it.
 
     The reports chose the fitted classifier. It is kept unless the accuracy of Naive Bayes is significantly
     higher, each with the features that its round selects; one-sided, with probability of error
     SELECTION_ERROR.
     """
     (fitted, fitted_error), (plain, plain_error) = (
-        results[kind].selected_accuracy for kind in (FITTED, NAIVE_BAYES)
+        results[kind].selected_accuracy for kind in (ClassifierKind.FITTED, ClassifierKind.NAIVE_BAYES)
     )
     gain, error = fitted - plain, math.hypot(fitted_error, plain_error)
     significant = abs(gain) > NormalDist().inv_cdf(1 - SELECTION_ERROR) * error
     if not significant:  # also if an accuracy is unknown
-        return FITTED, REPORTS
-    return (FITTED if gain > 0 else NAIVE_BAYES), ANSWERS
+        return ClassifierKind.FITTED, ChosenBy.REPORTS
+    return (ClassifierKind.FITTED if gain > 0 else ClassifierKind.NAIVE_BAYES), ChosenBy.ANSWERS
 
 
 def _find_result(estimates: Estimates) -> ValidationResult | None:
     return estimates.validation.validation_result if estimates.validation else None
 
 
-def _require_both(results: Sequence[ValidationResult], kinds: Sequence[str]) -> None:
+def _require_both(results: Sequence[ValidationResult], kinds: Sequence[ClassifierKind]) -> None:
     """Raise UnlabelledRowsError unless two rounds validated one classifier of each kind."""
-    names = [each.snapshot.plan.id for each in results]
+    names = [each.snapshot.plan.id for each in results if each.snapshot]
     for name, kind in zip(names, kinds, strict=True):
-        if kind == OTHER_MODEL:
+        if kind == ClassifierKind.OTHER:
             raise UnlabelledRowsError(
                 f"{name} validated a model that is neither of the two classifiers that these reports and "
                 "rows train: name the reports and rows that its model was trained on, or leave this round out"
@@ -171,15 +174,19 @@ class _TrainedClassifiers:
         conditionals = [feature.smoothed for feature in estimates.features]
         return fit_to_rows(self.snapshot, estimates.prior, conditionals, self.rows, estimates.used_features)
 
-    def find_kind(self, result: ValidationResult) -> str:
-        """Return which classifier a round validated: FITTED, NAIVE_BAYES or OTHER_MODEL."""
-        model = result.model
+    def find_kind(self, result: ValidationResult) -> ClassifierKind:
+        """Return which classifier a round validated."""
+        assert result.snapshot is not None
+        model = result.snapshot.plan.validation
+        assert model is not None
         if not _measure_distance(model, self.naive_bayes):  # saves the time of a fit
-            return NAIVE_BAYES
+            return ClassifierKind.NAIVE_BAYES
         # the order lacks features that an earlier round did not select, or that are uninformative
         feature_sets = dict.fromkeys((self.all_features, frozenset(model.order)))
         fits = [fit for features in feature_sets for fit in self._try_fit(features)]
-        return find_nearest(model, {NAIVE_BAYES: [self.naive_bayes], FITTED: fits})
+        return find_nearest(
+            model, {ClassifierKind.NAIVE_BAYES: [self.naive_bayes], ClassifierKind.FITTED: fits}
+        )
 
     def _try_fit(self, features: frozenset[int]) -> list[Classifier]:
         """Return the fit of some features; nothing if it is not kept, or if the rows do not allow it."""
@@ -190,8 +197,10 @@ class _TrainedClassifiers:
         return [(fit.prior, fit.conditionals)] if fit.kept else []
 
 
-def find_nearest(model: Validation, classifiers: Mapping[str, Sequence[Classifier]]) -> str:
-    """Return the kind of the classifier that has the scores of a validated model, or OTHER_MODEL.
+def find_nearest(
+    model: Validation, classifiers: Mapping[ClassifierKind, Sequence[Classifier]]
+) -> ClassifierKind:
+    """Return the kind of the classifier that has the scores of a validated model, or ClassifierKind.OTHER.
 
     Parameters
     ----------
@@ -205,7 +214,7 @@ def find_nearest(model: Validation, classifiers: Mapping[str, Sequence[Classifie
     }
     nearest, other = sorted(distances, key=lambda kind: distances[kind])
     limit = _SHARE * distances[other] if math.isfinite(distances[other]) else 0.0
-    return nearest if distances[nearest] <= max(_TOLERANCE, limit) else OTHER_MODEL
+    return nearest if distances[nearest] <= max(_TOLERANCE, limit) else ClassifierKind.OTHER
 
 
 def _measure_distance(model: Validation, classifier: Classifier) -> float:

@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-
-class Description(Protocol):
-    """Texts that describe a model."""
-
-    def format_line(self, name: str) -> str:
-        """Return one line, for `repr`."""
-        ...
-
-    def format_lines(self, name: str) -> str:
-        """Return a few lines, for `print`."""
-        ...
-
-    def format_html(self, name: str) -> str:
-        """Return a small HTML table, in which all texts are escaped."""
-        ...
-
-    def format_card(self) -> str:
-        """Return the model card in Markdown."""
-        ...
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.results.card import ModelDescription
 
 
 class DescribedModel(BaseEstimator):
     """A classifier that describes itself once it is fitted; before that, scikit-learn describes it."""
 
-    privacy_: dict[str, Any] | None
+    privacy_: Any
 
     def card(self) -> str:
         """Return the model card in Markdown: data, privacy, accuracy, limits, and how to cite it."""
         check_is_fitted(self)
         return self._describe().format_card()
 
+    @property
+    def notices(self) -> list[Finding]:
+        """What a user of predictions must not miss: a useless model, or fabricated reports."""
+        return []
+
     @abstractmethod
-    def _describe(self) -> Description:
+    def _describe(self) -> ModelDescription:
         """Return the description of the fitted model."""
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -50,14 +38,14 @@ class DescribedModel(BaseEstimator):
         return self._describe().format_line(type(self).__name__)
 
     def __str__(self) -> str:
-        return self._describe().format_lines(type(self).__name__) if hasattr(self, "privacy_") else repr(self)
+        return self._describe().format_lines() if hasattr(self, "privacy_") else repr(self)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         if not hasattr(self, "privacy_"):
             unfitted: str = super()._repr_html_()
             return unfitted
-        return self._describe().format_html(type(self).__name__)
+        return self._describe().format_html()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what IPython shows, instead of scikit-learn's diagram of parameters."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from encoders.survey.any_survey import read_any_plan
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.snapshot_plans import read_plan_entry
 
 FORMAT = "ldp-bayes model"
 VERSION = 1
@@ -135,7 +135,7 @@ def read_plan(content: dict[str, Any]) -> Plan:
 
 def read_model_plan(content: dict[str, Any]) -> Plan | SiloPlan:
     """Return the plan of a model file, of people or of silos; ValueError if it has another digest."""
-    plan = read_any_plan(dump_canonical_json(content["plan"]))
+    plan = read_plan_entry(content)
     if plan.digest != content["plan_digest"]:
         raise ValueError("plan_digest is not the digest of the plan")
     return plan

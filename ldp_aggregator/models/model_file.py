@@ -7,29 +7,21 @@ rows without labels has tables of its own. The checksum detects a file that was 
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import SurveyError
-from encoders.survey import Plan
+from encoders.survey import NumericFeature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.estimation import ClassConditional, Estimates
+from ldp_aggregator.estimation import ClassConditional, Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.estimation.json_form import reading, require
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import read_central_content
-from ldp_aggregator.models.file_content import (
-    check_estimates,
-    check_silos,
-    check_unlabelled,
-    dump_classifier,
-    read_classifier,
-    read_conditional,
-    read_probabilities,
-    require,
-)
+from ldp_aggregator.models.file_content import check_missing, dump_classifier, read_classifier
 from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FORMAT,
@@ -42,9 +34,11 @@ from ldp_aggregator.models.model_document import (
     read_file,
     read_model_plan,
 )
-from ldp_aggregator.models.privacy_statement import build_privacy_statement
-from ldp_aggregator.results.unlabelled_text import is_fitted, state_privacy
+from ldp_aggregator.models.usefulness import find_useless
+from ldp_aggregator.privacy_statement import AuditResult, PrivacyStatement, state_privacy
+from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
+from ldp_aggregator.snapshot_plans import dump_plan_entry
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.survey_classifier import SurveyClassifier
@@ -66,7 +60,7 @@ def save_model(
     path: str | os.PathLike[str],
     snapshot: AnySnapshot,
     estimates: Estimates,
-    audit: dict[str, Any] | None = None,
+    audit: AuditResult | None = None,
     classifier: UnlabelledClassifier | None = None,
 ) -> None:
     """Write a model file atomically.
@@ -79,8 +73,8 @@ def save_model(
         The counters that the estimates were computed from.
     estimates : Estimates
         With a classifier that two validation rounds compared, its `estimates`.
-    audit : dict, optional
-        The audit of the survey's plan, see :func:`~ldp_aggregator.models.privacy_statement.read_audit`.
+    audit : AuditResult, optional
+        The audit of the survey's plan, see :func:`~ldp_aggregator.privacy_statement.read_audit`.
     classifier : UnlabelledClassifier, optional
         The classifier that rows without labels were given for, see
         :func:`~ldp_aggregator.models.unlabelled_training.fit_unlabelled`.
@@ -96,7 +90,7 @@ def save_model(
 def dump_model(
     snapshot: AnySnapshot,
     estimates: Estimates,
-    audit: dict[str, Any] | None = None,
+    audit: AuditResult | None = None,
     classifier: UnlabelledClassifier | None = None,
 ) -> bytes:
     """Return the bytes of a model file."""
@@ -109,15 +103,14 @@ def dump_model(
         "format": FORMAT,
         "version": VERSION,
         "kind": ModelKind.SILOS if silos else ModelKind.PEOPLE,
-        "plan": json.loads(plan.json),
+        **dump_plan_entry(plan),
         "plan_digest": plan.digest,
-        "privacy": build_privacy_statement(snapshot, audit, estimates.validation_snapshot, compared, silos),
+        "privacy": state_privacy(snapshot, audit, estimates.validation_snapshot, compared, silos).as_dict(),
         "estimates": estimates.as_dict(),
     }
     if classifier:
         require(silos is None, "rows without labels do not fit estimates from silos")
-        content["privacy"]["unlabelled_rows"] = state_privacy(classifier.description)
-        content["unlabelled"] = classifier.description
+        content["unlabelled"] = classifier.summary.as_dict()
         if classifier.kept:
             content["kind"] = ModelKind.UNLABELLED
             content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
@@ -142,20 +135,39 @@ class Model:
     """The content of a model file."""
 
     plan: Plan | SiloPlan
-    prior: FloatArray
-    """P(label), smoothed: Naive Bayes uses it. Shape (k,)."""
-    conditionals: tuple[ClassConditional, ...]
-    """P(value | label) of each feature of the plan, smoothed: Naive Bayes uses them. Tuple of (A_i, k)
-    arrays and Gaussians."""
+    estimates: Estimates
+    privacy: PrivacyStatement
     classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
-    """What the classifier uses: the above, or weights that were fitted to rows without labels."""
-    estimates: dict[str, Any]
-    """Everything estimated, see :meth:`Estimates.as_dict`."""
-    privacy: dict[str, Any]
-    """The privacy statement."""
-    unlabelled: dict[str, Any] | None = None
-    """What rows without labels did to the classifier, see :class:`UnlabelledClassifier`; None without
-    rows."""
+    """What the classifier uses: the smoothed estimates, or weights that were fitted to unlabelled rows."""
+    unlabelled: UnlabelledSummary | None = None
+    """None without unlabelled rows."""
+
+    @property
+    def prior(self) -> FloatArray:
+        """P(label), smoothed. Shape (k,)."""
+        return self.estimates.prior
+
+    @property
+    def conditionals(self) -> tuple[ClassConditional, ...]:
+        """P(value | label) of each feature, smoothed: (A_i, k) arrays and Gaussians."""
+        return tuple(each.smoothed for each in self.estimates.features)
+
+    @property
+    def reports(self) -> int:
+        """Number of reports that the model was trained on."""
+        return self.estimates.reports
+
+    @property
+    def results(self) -> SurveyResults:
+        """What pages and cards show of the model."""
+        classifier = self.classifier if self.unlabelled and self.unlabelled.is_fitted else None
+        return SurveyResults(
+            plan=self.plan,
+            estimates=self.estimates,
+            privacy=self.privacy,
+            unlabelled=self.unlabelled,
+            useless=find_useless(self.estimates, classifier),
+        )
 
     @property
     def people_plan(self) -> Plan:
@@ -172,11 +184,6 @@ class Model:
             )
         return self.plan
 
-    @property
-    def reports(self) -> int:
-        """Number of reports that the model was trained on."""
-        return int(self.estimates["reports"])
-
 
 def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
     """Read a model file of ldp-train or ldp-central into a fitted classifier.
@@ -190,6 +197,13 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
     ModelError
         If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
         version.
+
+    Examples
+    --------
+    >>> load_model("absent.json")
+    Traceback (most recent call last):
+    ...
+    ldp_aggregator.models.model_document.ModelError: absent.json: cannot be read: No such file or directory
     """
     # these load scikit-learn
     from ldp_aggregator.models.central_classifier import CentralClassifier
@@ -236,34 +250,40 @@ def _read_model(content: dict[str, Any], name: str) -> Model:
 
 def _read_content(content: dict[str, Any]) -> Model:
     plan = read_model_plan(content)
-    k = len(plan.label.values)
-    estimates = content["estimates"]
-    check_estimates(estimates)
-    prior = read_probabilities(estimates["label"]["smoothed"], (k,), plan.label.name)
-    if len(estimates["features"]) != len(plan.features):
-        raise ValueError("the number of features is not that of the plan")
-    conditionals = tuple(
-        read_conditional(entry["smoothed"], feature, k)
-        for feature, entry in zip(plan.features, estimates["features"], strict=True)
-    )
-    privacy = content["privacy"]
-    require(isinstance(privacy, dict), "privacy: needs an object")
-    classifier, unlabelled = (prior, conditionals), content.get("unlabelled")
-    if unlabelled is not None:
-        check_unlabelled(unlabelled)
+    with reading("estimates"):
+        estimates = Estimates.from_dict(content["estimates"])
+        _check_same_plan(estimates, plan)
+    with reading("privacy"):
+        privacy = PrivacyStatement.from_dict(content["privacy"])
+    with reading("unlabelled"):
+        entry = content.get("unlabelled")
+        unlabelled = None if entry is None else UnlabelledSummary.from_dict(entry)
     if content["kind"] == ModelKind.SILOS:
-        check_silos(estimates["silos"], privacy, k)
+        require(bool(privacy.silos and estimates.silos), "kind: needs estimates and a statement of silos")
     else:
         require(isinstance(plan, Plan), "kind: a plan of silos needs the kind silos")
+        require(privacy.people is not None, "privacy: needs a statement about reports")
+    smoothed = tuple(each.smoothed for each in estimates.features)
+    classifier: tuple[FloatArray, tuple[ClassConditional, ...]] = (estimates.prior, smoothed)
     if content["kind"] == ModelKind.UNLABELLED:
-        require(is_fitted(unlabelled), "kind: needs a classifier that was fitted to rows without labels")
-        classifier = read_classifier(content["classifier"], plan.features, k)
+        is_fitted = unlabelled is not None and unlabelled.is_fitted
+        require(is_fitted, "kind: needs a classifier that was fitted to unlabelled rows")
+        classifier = read_classifier(content["classifier"], plan.features, len(plan.label.values))
     return Model(
-        plan=plan,
-        prior=prior,
-        conditionals=conditionals,
-        classifier=classifier,
-        estimates=estimates,
-        privacy=privacy,
-        unlabelled=unlabelled,
+        plan=plan, estimates=estimates, privacy=privacy, classifier=classifier, unlabelled=unlabelled
     )
+
+
+def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
+    """Raise ValueError unless the estimates are of the label and the features of a plan."""
+    is_same_label = (estimates.label, estimates.classes) == (plan.label.name, tuple(plan.label.values))
+    require(is_same_label, "label: is not that of the plan")
+    require(len(estimates.features) == len(plan.features), "the number of features is not that of the plan")
+    for feature, result in zip(plan.features, estimates.features, strict=True):
+        with reading(feature.name):
+            require((result.name, result.kind) == (feature.name, feature.kind), "is not that of the plan")
+            if isinstance(result, NumberResult) and isinstance(feature, NumericFeature):
+                check_missing(result.smoothed, feature)
+                require(result.width == feature.width, "width: is not that of the plan")
+            elif isinstance(result, FeatureResult) and not isinstance(feature, NumericFeature):
+                require(list(result.values) == list(feature.texts), "values: are not those of the plan")

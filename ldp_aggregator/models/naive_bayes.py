@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,8 +18,10 @@ from encoders.survey import Plan, Survey
 from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import ClassConditional, estimate_snapshot
+from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_snapshot
+from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.models.class_labels import to_typed_labels
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import choose_plan
@@ -31,9 +34,12 @@ from ldp_aggregator.models.unknown_values import (
     check_handling,
     replace_unknown_values,
 )
-from ldp_aggregator.results.card import ModelDescription
+from ldp_aggregator.models.usefulness import find_useless
+from ldp_aggregator.privacy_statement import PrivacyStatement, state_privacy
+from ldp_aggregator.results.card import ModelDescription, describe_model
 from ldp_aggregator.results.data_frame import build_frame
-from ldp_aggregator.results.silo_text import find_silo_statement
+from ldp_aggregator.results.sections import find_notices
+from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
@@ -89,12 +95,19 @@ class NaiveBayes(SurveyClassifier):
         The plan of the survey.
     log_probabilities_ : LogProbabilities
         The logarithms whose sums are the scores; labels as in `classes_`.
-    estimates_ : dict
-        All estimates with their errors, see :meth:`Estimates.as_dict`.
-    privacy_ : dict or None
-        The privacy statement of the model file; None after `fit`, whose reports are simulated.
-    unlabelled_ : dict or None
-        What rows without labels did to the classifier, see docs/unlabelled-rows.md; None without such rows.
+    estimates_ : Estimates
+        All estimates with their errors; `estimates_.as_dict()` returns them for JSON.
+    privacy_ : PrivacyStatement
+        The privacy statement; after `fit` it states that the reports are simulated.
+    unlabelled_ : UnlabelledSummary or None
+        What unlabelled rows did to the classifier, see docs/unlabelled-rows.md; None without them.
+
+    Examples
+    --------
+    >>> rows = [{"tea": "daily"}, {"tea": "never"}] * 1000
+    >>> model = NaiveBayes(epsilon=2, random_state=0).fit(rows, ["smoker", "other"] * 1000)
+    >>> model.predict([{"tea": "daily"}])
+    array(['smoker'], dtype='<U6')
     """
 
     def __init__(
@@ -124,9 +137,9 @@ class NaiveBayes(SurveyClassifier):
         plan: Plan | SiloPlan,
         prior: FloatArray,
         conditionals: Sequence[ClassConditional],
-        estimates: dict[str, Any],
-        privacy: dict[str, Any] | None = None,
-        unlabelled: dict[str, Any] | None = None,
+        estimates: Estimates,
+        privacy: PrivacyStatement,
+        unlabelled: UnlabelledSummary | None = None,
     ) -> Self:
         """Return a fitted classifier from the content of a model file.
 
@@ -136,13 +149,13 @@ class NaiveBayes(SurveyClassifier):
         prior : (k,) array
         conditionals : sequence of (A_i, k) arrays and Gaussians
             P(value | label), or weights fitted to rows without labels, one per feature of the plan.
-        estimates, privacy, unlabelled : dict
+        estimates, privacy, unlabelled : Estimates, PrivacyStatement, UnlabelledSummary
             Stored as the attributes `estimates_`, `privacy_` and `unlabelled_`.
         """
-        model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates["estimator"])
+        model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
         model._set_plan(plan)
         model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
-        model.estimates_, model.privacy_, model.unlabelled_ = estimates, privacy or {}, unlabelled
+        model.estimates_, model.privacy_, model.unlabelled_ = estimates, privacy, unlabelled
         return model
 
     def _set_probabilities(
@@ -153,6 +166,7 @@ class NaiveBayes(SurveyClassifier):
         labels: NDArray[Any],
     ) -> None:
         self.plan_ = plan
+        self._classifier = prior, tuple(conditionals)
         order = self._set_labels(labels)
         self.log_probabilities_ = LogProbabilities.from_probabilities(
             prior[order], [reorder_labels(each, order) for each in conditionals]
@@ -200,9 +214,10 @@ class NaiveBayes(SurveyClassifier):
             from ldp_aggregator.models.unlabelled_training import fit_unlabelled
 
             fitted = fit_unlabelled(snapshot, estimates, unlabelled)
-            prior, conditionals, self.unlabelled_ = fitted.prior, fitted.conditionals, fitted.description
+            prior, conditionals, self.unlabelled_ = fitted.prior, fitted.conditionals, fitted.summary
         self._set_probabilities(plan, prior, conditionals, classes)
-        self.estimates_, self.privacy_ = estimates.as_dict(), None
+        self.estimates_ = estimates
+        self.privacy_ = state_privacy(replace(snapshot, simulated=True))
         return self
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
@@ -249,18 +264,28 @@ class NaiveBayes(SurveyClassifier):
         check_is_fitted(self)
         return build_frame(build_table(self.estimates_))
 
-    def _describe(self) -> ModelDescription:
-        privacy = self.privacy_ or {}
-        audit = privacy.get("audit")
-        return ModelDescription(
+    @property
+    def results_(self) -> SurveyResults:
+        """What pages and cards show of the model."""
+        unlabelled = self.unlabelled_
+        classifier = None
+        if unlabelled and unlabelled.is_fitted:
+            classifier = self._classifier
+        return SurveyResults(
             plan=self.plan_,
-            classes=self.classes_,
             estimates=self.estimates_,
-            audit_passed=bool(audit.get("passed")) if isinstance(audit, dict) else None,
-            simulated=self.privacy_ is None or bool(privacy.get("simulated")),
-            silos=find_silo_statement(privacy),
-            unlabelled=self.unlabelled_,
+            privacy=self.privacy_,
+            unlabelled=unlabelled,
+            useless=find_useless(self.estimates_, classifier),
         )
+
+    @property
+    def notices(self) -> list[Finding]:
+        """What a user of predictions must not miss: a useless model, or fabricated reports."""
+        return find_notices(self.results_)
+
+    def _describe(self) -> ModelDescription:
+        return describe_model(self.results_, self.classes_, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

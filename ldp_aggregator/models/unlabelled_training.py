@@ -10,9 +10,13 @@ from typing import Any
 from encoders.survey import Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Estimates
+from ldp_aggregator.estimation.discriminative.summary import (
+    ClassifierKind,
+    MeasuredAccuracy,
+    UnlabelledSummary,
+)
 from ldp_aggregator.models.classifier_choice import Choice, choose_classifier
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unlabelled_rows
-from ldp_aggregator.results.unlabelled_text import FITTED, NAIVE_BAYES
 from ldp_aggregator.snapshot import Snapshot
 
 
@@ -27,10 +31,8 @@ class UnlabelledClassifier:
     Gaussians."""
     kept: bool
     """Whether this is the classifier fitted to the rows; otherwise it is Naive Bayes."""
-    description: dict[str, Any]
-    """What the model file contains about the rows, for people, see
-    :func:`ldp_aggregator.results.unlabelled_text.describe_unlabelled`. It has neither the exact number
-    of the rows nor a digest."""
+    summary: UnlabelledSummary
+    """What the model file contains about the rows."""
     estimates: Estimates
     """The estimates to save with this classifier. If two validation rounds compared classifiers, their
     `validation` is the round that validated this one."""
@@ -96,19 +98,19 @@ def fit_unlabelled(
         kept=fit.kept,
         estimates=choice.estimates,
         compared=choice.compared,
-        description={
-            "classifier": FITTED if fit.kept else NAIVE_BAYES,
-            "chosen_by": choice.chosen_by,
-            "association": round(fit.association, 2),
-            "confidence": round(fit.confidence, 3),
-            "rows": round_to_one_digit(len(read.codes)),
-            "declared_public": public,
-            "fitted": _name(plan, fit.fitted),
-            "absent": _name(plan, sorted(set(range(len(plan.features))) - read.present)),
-            "contradicting": _name(plan, fit.contradicting),
-            "validated": choice.validated,
-            "compared": _describe_comparison(choice) if choice.compared else None,
-        },
+        summary=UnlabelledSummary(
+            classifier=ClassifierKind.FITTED if fit.kept else ClassifierKind.NAIVE_BAYES,
+            chosen_by=choice.chosen_by,
+            association=round(fit.association, 2),
+            confidence=round(fit.confidence, 3),
+            rows=round_to_one_digit(len(read.codes)),
+            declared_public=public,
+            fitted=_name(plan, fit.fitted),
+            absent=_name(plan, sorted(set(range(len(plan.features))) - read.present)),
+            contradicting=_name(plan, fit.contradicting),
+            validated=choice.validated,
+            compared=_measure(choice) if choice.compared else None,
+        ),
     )
 
 
@@ -117,25 +119,26 @@ def round_to_one_digit(count: int) -> int:
     return int(float(f"{count:.0e}"))
 
 
-def _name(plan: Plan, places: Sequence[int]) -> list[str]:
-    return [plan.features[place].name for place in places]
+def _name(plan: Plan, places: Sequence[int]) -> tuple[str, ...]:
+    return tuple(plan.features[place].name for place in places)
 
 
-def _describe_comparison(choice: Choice) -> dict[str, Any]:
+def _measure(choice: Choice) -> dict[ClassifierKind, MeasuredAccuracy]:
     """Return what two validation rounds measured, by classifier."""
-    kept, other = choice.estimates.validation, choice.compared
-    other_kind = NAIVE_BAYES if choice.validated == FITTED else FITTED
+    other = next(
+        each for each in (ClassifierKind.FITTED, ClassifierKind.NAIVE_BAYES) if each != choice.validated
+    )
+    assert choice.validated is not None
     measured = {}
-    for kind, estimates in ((choice.validated, kept), (other_kind, other)):
-        assert kind is not None
+    for kind, estimates in ((choice.validated, choice.estimates.validation), (other, choice.compared)):
         assert estimates is not None
         assert estimates.validation_result is not None
         value, stderr = estimates.validation_result.selected_accuracy
         known = math.isfinite(value) and math.isfinite(stderr)
-        measured[kind] = {
-            "survey": estimates.survey,
-            "reports": estimates.reports,
-            "accuracy": value if known else None,
-            "stderr": stderr if known else None,
-        }
+        measured[kind] = MeasuredAccuracy(
+            survey=estimates.survey,
+            reports=estimates.reports,
+            accuracy=value if known else None,
+            stderr=stderr if known else None,
+        )
     return measured

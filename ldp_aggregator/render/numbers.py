@@ -1,13 +1,12 @@
-"""Formats shares, numbers with an uncertainty, and their intervals for the results page."""
+"""Formats shares, numbers with an uncertainty, and their intervals for pages."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 UNKNOWN = "unknown"
-"""Shown where the reports do not exclude any value."""
+"""Shown where an interval covers nearly all values."""
 _MAX_DECIMALS = 6
 _MAX_WHOLE = 1e15
 
@@ -38,18 +37,11 @@ def choose_number_format(uncertainty: float | None) -> Format:
     return lambda number: f"{round(number, digits) + 0.0:,.{max(digits, 0)}f}"
 
 
-def format_interval(low: float | None, high: float | None, write: Format) -> str:
+def format_interval(ends: tuple[float, float] | None, write: Format) -> str:
     """Return "0.1 to 0.2"; `UNKNOWN` without an interval."""
-    return UNKNOWN if low is None or high is None else f"{write(low)} to {write(high)}"
+    return UNKNOWN if ends is None else f"{write(ends[0])} to {write(ends[1])}"
 
 
 def format_plain(number: float) -> str:
     """Return a number of an axis or a range: whole numbers with all digits, others with six."""
     return f"{number:,.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:,.6g}"
-
-
-def is_known(row: Mapping[str, Any], bounds: tuple[float, float]) -> bool:
-    """Return whether a row's single interval excludes any possible value."""
-    if row["estimate"] is None or row["low"] is None or row["high"] is None:
-        return False
-    return bool(row["low"] > bounds[0] or row["high"] < bounds[1])

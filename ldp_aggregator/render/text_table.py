@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,3 +16,4 @@ class PlainTable:
     rows: Sequence[Sequence[str]]
     numeric: Collection[int] = frozenset()
     """The columns with numbers, which are aligned to the right."""
+    kind: ClassVar[str] = "table"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from encoders.extras import needs_extra
-from ldp_aggregator.results.table import COLUMNS, Row
+from ldp_aggregator.results.table import COLUMNS, EstimateRow, list_records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "simultaneous_high", "raw")
 
 
-def build_frame(rows: Sequence[Row]) -> pd.DataFrame:
+def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
     """Return the table as a DataFrame, one row per row.
 
     Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
@@ -27,6 +27,6 @@ def build_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """
     with needs_extra("pandas", "to_frame"):
         import pandas as pd
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = pd.DataFrame(list_records(rows), columns=list(COLUMNS))
     types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
     return frame.astype(types)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from encoders.survey import NumericFeature
+from ldp_aggregator.estimation import IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, simultaneous_z
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING
 
 VARIANCE = "variance"
-
-Json = Mapping[str, Any]
 
 
 class EstimateName(NamedTuple):
@@ -34,8 +32,8 @@ class Cell(NamedTuple):
 
     value: float | None
     stderr: float | None
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     z: float
     is_informative: bool
     bounds: Bounds
@@ -47,8 +45,6 @@ class Cell(NamedTuple):
         """
         assert self.value is not None
         assert self.stderr is not None
-        assert self.low is not None
-        assert self.high is not None
         growth = (z / self.z) ** 2
         below, above = (
             z * self.stderr + growth * max(distance - self.z * self.stderr, 0.0)
@@ -60,48 +56,53 @@ class Cell(NamedTuple):
 def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
     """Return the raw estimates of a survey by quantity."""
     estimates = results.estimates
-    label, classes = estimates["label"], estimates["label"]["values"]
-    prior, z = (label["name"], CLASS_PRIOR), simultaneous_z(len(classes))
-    cells = dict(_cells(label["prior"], prior, [""], classes, PROBABILITY, z))
-    for feature, entry in zip(results.plan.features, estimates["features"], strict=True):
-        if isinstance(feature, NumericFeature):
-            width = feature.width
-            parts = (
-                (MEAN, "means", feature.bounds),
-                (VARIANCE, "variances", (0.0, width**2)),
-                (MISSING, "missing", PROBABILITY),
-            )
-            estimated = [part for part in parts if entry[part[1]] is not None]
-            z = simultaneous_z(len(estimated) * len(classes))
-            for statistic, key, bounds in estimated:
-                cells |= _cells(entry[key], (feature.name, statistic), [""], classes, bounds, z)
+    classes = estimates.classes
+    prior, z = (estimates.label, CLASS_PRIOR), simultaneous_z(len(classes))
+    cells = dict(_cells(estimates.raw_prior, prior, [""], classes, PROBABILITY, z))
+    for feature, result in zip(results.plan.features, estimates.features, strict=True):
+        if isinstance(result, NumberResult):
+            assert isinstance(feature, NumericFeature)
+            parts = [
+                (MEAN, result.means, feature.bounds),
+                (VARIANCE, result.variances, (0.0, feature.width**2)),
+            ]
+            parts += [(MISSING, result.missing, PROBABILITY)] if result.missing else []
+            z = simultaneous_z(len(parts) * len(classes))
+            for statistic, estimate, bounds in parts:
+                cells |= _cells(estimate, (feature.name, statistic), [""], classes, bounds, z)
         else:
+            values, z = result.values, simultaneous_z(len(result.values) * len(classes))
             name = (feature.name, CONDITIONAL)
-            values, z = entry["values"], simultaneous_z(len(entry["values"]) * len(classes))
-            cells |= _cells(entry["conditionals"], name, values, classes, PROBABILITY, z)
+            cells |= _cells(result.conditionals, name, values, classes, PROBABILITY, z)
     return cells
 
 
 def _cells(
-    estimate: Json, name: tuple[str, str], values: list[str], classes: list[str], bounds: Bounds, z: float
+    estimate: IntervalEstimate,
+    name: tuple[str, str],
+    values: Sequence[str],
+    classes: Sequence[str],
+    bounds: Bounds,
+    z: float,
 ) -> Iterator[tuple[EstimateName, Cell]]:
     """Yield the cells of an estimate of shape (values, classes) or (classes,)."""
     shape = (len(values), len(classes))
-    simultaneous = estimate["simultaneous"]
-    parts = (estimate["value"], estimate["stderr"], simultaneous["low"], simultaneous["high"])
-    value, stderr, low, high = (np.array(each, dtype=object).reshape(shape) for each in parts)
+    parts = (estimate.value, estimate.stderr, estimate.simultaneous_low, estimate.simultaneous_high)
+    value, stderr, low, high = (each.reshape(shape).tolist() for each in parts)
     for row, value_name in enumerate(values):
         for column, class_name in enumerate(classes):
-            place = row, column
-            is_known = low[place] is not None and high[place] is not None
-            is_informative = is_known and (low[place] > bounds[0] or high[place] < bounds[1])
+            ends = low[row][column], high[row][column]
             cell = Cell(
-                value=value[place],
-                stderr=stderr[place],
-                low=low[place],
-                high=high[place],
+                value=_known(value[row][column]),
+                stderr=_known(stderr[row][column]),
+                low=ends[0],
+                high=ends[1],
                 z=z,
-                is_informative=is_informative,
+                is_informative=ends[0] > bounds[0] or ends[1] < bounds[1],
                 bounds=bounds,
             )
             yield EstimateName(*name, value_name, class_name), cell
+
+
+def _known(number: float) -> float | None:
+    return number if math.isfinite(number) else None

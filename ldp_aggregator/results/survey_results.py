@@ -1,13 +1,15 @@
-"""What the pages and comparisons of results are made from: plan, estimates and privacy statement."""
+"""What pages, cards and summaries of results are made from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.findings.model import Useless
+from ldp_aggregator.privacy_statement import PrivacyStatement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +17,28 @@ class SurveyResults:
     """The results of one survey."""
 
     plan: Plan | SiloPlan
-    estimates: Mapping[str, Any]
-    """The JSON form, see :meth:`Estimates.as_dict`."""
-    privacy: Mapping[str, Any] = field(default_factory=dict)
-    """The privacy statement, see :func:`build_privacy_statement`; empty if the file has none."""
-    unlabelled: Mapping[str, Any] | None = None
-    """What rows without labels did to the classifier; None without such rows."""
+    estimates: Estimates
+    privacy: PrivacyStatement = field(default_factory=PrivacyStatement)
+    unlabelled: UnlabelledSummary | None = None
+    """None without unlabelled rows."""
+    useless: Useless | None = None
+    """Why the model supports no prediction but the most frequent class; None if it does, or without a
+    model."""
+    compared: Estimates | None = None
+    """The estimates of the validation round of a classifier that was not kept."""
+
+    @property
+    def is_validation(self) -> bool:
+        """Whether the survey is a validation round, which has no classes and features to show."""
+        return self.estimates.validation_result is not None
+
+    @property
+    def has_people(self) -> bool:
+        """Whether people reported, not silos alone."""
+        return not isinstance(self.plan, SiloPlan)
+
+    @property
+    def used_features(self) -> list[str]:
+        """The names of the features that the classifier uses, in the order of the survey."""
+        names = [feature.name for feature in self.plan.features]
+        return [names[index] for index in sorted(self.estimates.used_features)]

@@ -10,7 +10,7 @@ from encoders.errors import SignatureError
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import signature_text
-from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.authoring.author_key import make_keys, public_key_of, sign
 
 
@@ -77,7 +77,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
         raise SignatureError(f"{key.name}: {error.why}") from error
     _check_replaceable(path)
     try:
-        write_atomically(path, signature_text(signature).encode("ascii"), mode=PUBLIC_MODE)
+        write_atomically(path, signature_text(signature).encode("ascii"), public=True)
     except OSError as error:
         raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
     return SignatureFile(path, plan.digest, public_key)

@@ -11,7 +11,7 @@ from encoders.survey import CategoricalFeature, Label
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
-from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.authoring.toml_edit import is_whole_number
 
 _MAX_LISTED = 6
@@ -30,8 +30,8 @@ def write_plan(plan: AnyPlan, output: Path) -> None:
     if plan.texts_digest and not plan.texts:
         raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
     if plan.texts:
-        write_atomically(texts_path(output), plan.texts.json, PUBLIC_MODE)
-    write_atomically(output, plan.json, PUBLIC_MODE)
+        write_atomically(texts_path(output), plan.texts.json, public=True)
+    write_atomically(output, plan.json, public=True)
 
 
 def describe_texts(plan: AnyPlan) -> list[str]:

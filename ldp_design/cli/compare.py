@@ -23,23 +23,16 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare
-from ldp_design.comparison.needed_trust import choose_targets, tabulate_targets
-from ldp_design.comparison.page import list_notes, render_comparison
+from ldp_design.comparison.findings import TEXTS, state_findings
+from ldp_design.comparison.page import render_comparison
 from ldp_design.comparison.people import NoiseLevels, compute_noise_levels
-from ldp_design.comparison.recommendation import recommend
 from ldp_design.comparison.result import TrustComparison
-from ldp_design.comparison.statements import (
-    UNCOVERED,
-    Statements,
-    describe_cost,
-    describe_setting,
-    describe_target,
-)
-from ldp_design.comparison.tables import explain_targets, list_accuracies
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
 
 
@@ -121,12 +114,12 @@ def main(
             comparison = compare(experiment, progress.advance)
         levels = _find_levels(experiment, comparison)
         if as_json:
-            click.echo(UNCOVERED, err=True)
+            click.echo(TEXTS.find("comparison.uncovered"), err=True)
             click.echo(json.dumps(comparison.as_dict()))
         else:
-            click.echo("\n".join(_format(comparison, levels, target)))
+            click.echo("\n".join(format_comparison(comparison, levels, target)))
         if output:
-            write_atomically(output, render_comparison(comparison, levels, target))
+            write_atomically(output, render_comparison(comparison, levels, target), public=True)
             click.echo(f"wrote {output}: the same with a picture", err=as_json)
 
 
@@ -138,40 +131,41 @@ def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLe
     return compute_noise_levels(experiment.survey, experiment.epsilons, baseline, comparison.training_rows)
 
 
-def _format(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> Iterator[str]:
-    yield UNCOVERED
-    yield ""
-    yield from wrap_text(f"{comparison.plan.id}: {describe_setting(comparison)}")
-    yield ""
-    yield from wrap_text(recommend(comparison, target))
+def format_comparison(
+    comparison: TrustComparison, levels: NoiseLevels | None, target: float | None
+) -> Iterator[str]:
+    """Yield the lines of a comparison for a terminal; arguments as of the page."""
+    found = state_findings(comparison, levels, target, "+-")
+    yield str(found.uncovered)
+    yield from _format_paragraph(f"{comparison.plan.id}: {found.setting}")
+    yield from _format_paragraph(" ".join(map(str, found.recommendation)))
     if target:
-        yield from _format_statements(describe_target(comparison, target))
-    elif comparison.ranked:
-        yield from _format_targets(comparison)
-    if cost := describe_cost(comparison, levels):
-        yield from _format_statements(cost)
-    head, rows = list_accuracies(comparison)
-    yield from ["", "Accuracy in %, +- half of its 95% interval", ""]
-    yield from format_table([head, *rows], "<<<" + ">" * (len(head) - 3))
-    for note in list_notes(comparison):
-        yield ""
-        yield from wrap_text(note)
+        yield from _format_list(found.wanted)
+    elif found.targets:
+        yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
+        yield from _format_table(found.targets, ">" + "<" * len(comparison.epsilons))
+        yield from _format_paragraph(str(found.targets_legend))
+    if found.cost:
+        yield from _format_list(found.cost)
+    yield from ["", found.accuracies.caption, ""]
+    yield from _format_table(found.accuracies, "<<<" + ">" * len(comparison.epsilons))
+    for note in found.notes:
+        yield from _format_paragraph(str(note))
 
 
-def _format_statements(statements: Statements) -> Iterator[str]:
-    yield from ["", f"{statements.heading}:"]
-    for sentence in statements.sentences:
-        yield from textwrap.wrap(
-            sentence, 100, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
-        )
-
-
-def _format_targets(comparison: TrustComparison) -> Iterator[str]:
-    targets: Sequence[float] = choose_targets(comparison.majority.high, comparison.ceiling.value)
-    if not targets:
-        return
-    head = ["accuracy", *(f"eps {epsilon:g}" for epsilon in comparison.epsilons)]
-    yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
-    yield from format_table([head, *tabulate_targets(comparison, targets)], ">" + "<" * (len(head) - 1))
+def _format_paragraph(text: str) -> Iterator[str]:
     yield ""
-    yield from wrap_text(explain_targets(comparison))
+    yield from wrap_text(text)
+
+
+def _format_table(table: PlainTable, alignment: str) -> list[str]:
+    return format_table([table.head, *table.rows], alignment)
+
+
+def _format_list(findings: Sequence[Finding]) -> Iterator[str]:
+    heading, *others = findings
+    yield from ["", f"{heading}:"]
+    for each in others:
+        yield from textwrap.wrap(
+            str(each), 100, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ldp_aggregator.atomic_file import PUBLIC_MODE, write_atomically
+from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.rows.csv_rows import read_text_columns
@@ -48,7 +48,7 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
         click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
         return
     try:
-        write_atomically(output, text.encode(), PUBLIC_MODE)
+        write_atomically(output, text.encode(), public=True)
     except OSError as error:
         raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
     click.echo(f"wrote {output}\nnext: edit it, then ldp-survey check {shlex.quote(str(output))}")

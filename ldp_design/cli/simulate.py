@@ -28,7 +28,7 @@ from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
-from ldp_design.simulation.row_reports import make_row_reports
+from ldp_design.simulation.reports import make_row_reports
 from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.variants import (
     AS_AUTHORED,

@@ -21,13 +21,11 @@ from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_design.comparison.experiment import Experiment, ask_as_written, make_promise
-from ldp_design.comparison.random_labels import RandomisedResponse, fit_logistic
+from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic
 from ldp_design.comparison.result import Curve, TrustComparison
 from ldp_design.comparison.trusts import LABELS, NONE, Trust
-from ldp_design.comparison.unprotected import LEARNERS
-from ldp_design.simulation.cell_seed import seed_cell
-from ldp_design.simulation.silos import simulate_silos
-from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial
+from ldp_design.simulation.reports import simulate_silos
+from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial, seed_cell
 
 
 def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> TrustComparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,16 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over splits with its 95% interval."""
+    """A mean over splits with its 95% interval; the mean of an accuracy is written 91.0% (90.2 to 91.8)."""
 
     value: float
     stderr: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        low, high = (100 * min(max(end, 0.0), 1.0) for end in (self.low, self.high))
+        return f"{100 * self.value:.1f}% ({low:.1f} to {high:.1f})"
 
 
 def average(values: FloatArray, test_share: float) -> Mean:
@@ -49,8 +53,29 @@ class Crossing:
     low: float
     high: float
     """The ends of the 95% interval."""
+    tested: tuple[float, float]
+    """The smallest and the largest tested epsilon."""
     is_repeated: bool = False
     """Whether the curve is at or above the level at a smaller tested epsilon too, and below it in between."""
+
+    def __str__(self) -> str:
+        smallest, largest = self.tested
+        return self.write(lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}", "or less")
+
+    def write(self, write: Callable[[float], str], or_less: str) -> str:
+        """Return what belongs to the epsilon, with its interval: 1.4 (1.1 to more than 5).
+
+        `write` gets 0 and infinity too, for which it writes what belongs to the smallest and largest epsilon.
+        """
+
+        def bound(epsilon: float) -> str:
+            if epsilon == 0:
+                return f"{write(epsilon)} {or_less}"
+            return f"more than {write(epsilon)}" if math.isinf(epsilon) else write(epsilon)
+
+        value, low, high = map(bound, (self.value, self.low, self.high))
+        is_open = self.low == self.high and self.low in (0, math.inf)
+        return value if is_open else f"{value} ({low} to {high})"
 
 
 def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share: float) -> Crossing:
@@ -77,6 +102,7 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
         value=_cross(epsilons, values),
         low=_cross(epsilons, [mean.high for mean in means]),
         high=_cross(epsilons, [mean.low for mean in means]),
+        tested=(epsilons[0], epsilons[-1]),
         is_repeated=any(is_above[: last_below + 1]),
     )
 

@@ -20,10 +20,9 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.promise import REPLACE, Promise
 from ldp_aggregator.simulated_population import parse_epsilon
-from ldp_design.comparison.random_labels import place_rows
+from ldp_design.comparison.learners import LEARNERS, place_rows
 from ldp_design.comparison.trusts import LABELS, NONE, Trust, TrustComparisonError
-from ldp_design.comparison.unprotected import LEARNERS
-from ldp_design.simulation.labelled_table import LabelledTable, read_labelled_table, split_rows
+from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats
 from ldp_design.simulation.variants import Variant
 

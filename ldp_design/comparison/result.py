@@ -1,4 +1,7 @@
-"""The result of a comparison: the accuracy of each split, and what follows from all of them."""
+"""The result of a comparison: the accuracy of each split, and the weakest trust model for an accuracy.
+
+A trust model is weaker than another if people must trust fewer others.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import LOCAL
 from ldp_aggregator.arrays import FloatArray
-from ldp_design.comparison.curves import Mean, average
+from ldp_design.comparison.curves import Crossing, Mean, average, find_crossing
 from ldp_design.comparison.trusts import NONE, Trust
 
 
@@ -23,6 +26,28 @@ class Curve:
     """The learner at each epsilon; it follows from public numbers."""
     accuracies: FloatArray
     """Shape (epsilons, splits)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A trust model with its accuracy at one epsilon."""
+
+    trust: Trust
+    epsilon: float
+    accuracy: Mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeededTrust:
+    """The weakest trust model that reaches an accuracy at one epsilon."""
+
+    epsilon: float
+    reaches: Candidate | None
+    """The weakest compared trust model whose whole 95% interval is at or above the accuracy."""
+    may_reach: tuple[Candidate, ...]
+    """Weaker trust models whose interval contains the accuracy."""
+    best: Candidate
+    """The compared trust model with the highest accuracy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +84,10 @@ class TrustComparison:
         """Return the mean of one number per split, with an interval that allows for overlapping splits."""
         return average(values, self.test_share)
 
+    def find_crossing(self, differences: FloatArray) -> Crossing:
+        """Return from which epsilon on differences of accuracies, (epsilons, splits), are at least zero."""
+        return find_crossing(self.epsilons, differences, self.test_share)
+
     @cached_property
     def best_learner(self) -> str:
         """The learner without protection that has the best mean accuracy."""
@@ -87,6 +116,26 @@ class TrustComparison:
     def local(self) -> Curve | None:
         """The curve of the local survey."""
         return self.find(LOCAL)
+
+    def find_needed_trusts(self, target: float) -> list[NeededTrust]:
+        """Return the weakest trust model that an accuracy needs, at each epsilon; empty if none is ranked."""
+        found = []
+        for place, epsilon in enumerate(self.epsilons if self.ranked else []):
+            candidates = [
+                Candidate(trust=curve.trust, epsilon=epsilon, accuracy=self.average(curve.accuracies[place]))
+                for curve in self.ranked
+            ]
+            sure = [place for place, each in enumerate(candidates) if each.accuracy.low >= target]
+            first = sure[0] if sure else len(candidates)
+            found.append(
+                NeededTrust(
+                    epsilon=epsilon,
+                    reaches=candidates[first] if sure else None,
+                    may_reach=tuple(each for each in candidates[:first] if each.accuracy.high >= target),
+                    best=max(candidates, key=lambda each: each.accuracy.value),
+                )
+            )
+        return found
 
     def list_rows(self) -> Iterator[dict[str, Any]]:
         """Yield one object for each trust model and epsilon; without protection, one for each learner."""

@@ -53,17 +53,6 @@ class Trust:
         """A key that sorts ranked trust models, the weakest first: there the fewest see the fewest rows."""
         return _RANKS[self.kind], -self.silos
 
-    @property
-    def meaning(self) -> str:
-        """Who sees which rows, in words."""
-        return {
-            NONE: "everybody sees all rows",
-            CENTRAL: "one curator sees all rows",
-            LABELS: "only labels are protected",
-            SILO: f"each of {self.silos:,} organisations sees its own rows",
-            LOCAL: "nobody sees any row",
-        }[self.kind]
-
 
 def parse_trust(text: str) -> Trust:
     """Return the trust model that a text names: none, central, central:LEARNER, labels, silo:N or local.

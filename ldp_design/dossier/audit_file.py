@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.survey import Plan
-from ldp_aggregator.models.privacy_statement import read_audit_document
+from ldp_aggregator.privacy_statement import read_audit_document
 
 _DATED = ("date", "audited_at", "client", "version")
 """Entries that an audit may have about its date and the version of the client."""
@@ -42,9 +42,9 @@ def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
     checked, document = read_audit_document(path, plan)
     return AuditSummary(
         name=displayable_name(path),
-        passed=checked["passed"],
-        bound=checked["bound"],
-        trials=checked["trials"],
+        passed=checked.passed,
+        bound=checked.bound,
+        trials=checked.trials,
         faults=_list_texts(document.get("faults")),
         notes=_list_texts(document.get("notes")),
         dated=tuple((key, str(document[key])) for key in _DATED if key in document),

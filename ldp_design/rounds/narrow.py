@@ -17,7 +17,7 @@ import numpy as np
 from encoders.mechanisms import NumericMechanism
 from encoders.survey import Plan, Question, Survey
 from encoders.survey.plan_checks import MAX_WEIGHT
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.snapshot import Snapshot
 
@@ -61,7 +61,12 @@ def compute_round_ends(people: int, rounds: int) -> list[int]:
 def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None = None) -> Survey:
     """Return the next round's survey, given the reports of all rounds so far; see :func:`narrow_survey`."""
     estimates = estimate_snapshot(snapshot, validation=validation)
-    relevances = [
+    return narrow_survey(survey, list_relevances(estimates), find_validated_features(estimates, survey))
+
+
+def list_relevances(estimates: Estimates) -> list[FeatureRelevance]:
+    """Return what each feature explains of the label, for the classifier."""
+    return [
         FeatureRelevance(
             explained=compute_relevance(feature.smoothed, estimates.prior),
             stderr=float(feature.relevance.estimate.stderr),
@@ -69,21 +74,20 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
         )
         for feature in estimates.features
     ]
-    result = estimates.validation.validation_result if estimates.validation else None
-    if result is None:
-        return narrow_survey(survey, relevances)
-    selected = find_validated_features(survey, result.selected_features, result.selected is not None)
-    return narrow_survey(survey, relevances, selected)
 
 
-def find_validated_features(survey: Survey, features: frozenset[int], is_subset: bool) -> frozenset[int]:
+def find_validated_features(estimates: Estimates, survey: Survey) -> frozenset[int]:
     """Return the validated model's features if the next round should ask only about these, else no features.
 
-    This is so if the validation selected a subset of the model's features (`is_subset`), or if the survey
-    asks about features that the model does not have.
+    This is so if the validation selected a subset of the model's features, or if the survey asks about
+    features that the model does not have.
     """
+    result = estimates.validation.validation_result if estimates.validation else None
+    if result is None:
+        return frozenset()
+    features = result.find_selected(estimates.features)
     asked = {index for index, weight in enumerate(survey.weights[1:]) if weight}
-    return features if is_subset or asked - features else frozenset()
+    return features if result.selected is not None or asked - features else frozenset()
 
 
 def narrow_survey(

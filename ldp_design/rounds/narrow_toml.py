@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
 from encoders.text_table import format_table
-from ldp_aggregator.estimation.relevance import compute_relevance, format_relevance
 from ldp_aggregator.models.model_file import Model
 from ldp_design.authoring.toml_edit import (
     add_suffix,
@@ -27,6 +28,7 @@ from ldp_design.rounds.narrow import (
     MAX_MEDIAN_STDERR,
     FeatureRelevance,
     find_validated_features,
+    list_relevances,
     median_stderr,
     narrow_survey,
 )
@@ -111,7 +113,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
             f"unchanged survey of the latest round"
         )
     # Decide which features the round asks about.
-    relevances, validated = _read_relevances(model), _read_validated_features(model, survey)
+    relevances, validated = list_relevances(model.estimates), find_validated_features(model.estimates, survey)
     if validated and not any(survey.weights[index + 1] for index in validated):
         raise NarrowError(_NOTHING_VALIDATED_ASKED)
     narrowed = narrow_survey(survey, relevances, validated)
@@ -134,29 +136,6 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     check_edit(changed, document)
     read_survey(changed).compile()
     return f"{_format_comments(survey, narrowed, model, relevances, validated, source)}\n{changed}"
-
-
-def _read_relevances(model: Model) -> list[FeatureRelevance]:
-    entries = [feature["relevance"] for feature in model.estimates["features"]]
-    return [
-        FeatureRelevance(
-            explained=compute_relevance(conditional, model.prior),
-            stderr=math.inf if entry["stderr"] is None else entry["stderr"],
-            noise=math.inf if entry["noise"] is None else entry["noise"],
-        )
-        for conditional, entry in zip(model.conditionals, entries, strict=True)
-    ]
-
-
-def _read_validated_features(model: Model, survey: Survey) -> frozenset[int]:
-    """Return the features that the validation of a model selected; see :func:`find_validated_features`."""
-    validation = model.estimates.get("validation")
-    if not validation:
-        return frozenset()
-    result = validation["validation_result"]
-    names = result["features"][: result["selected_k"]]
-    features = frozenset(index for index, each in enumerate(model.plan.features) if each.name in names)
-    return find_validated_features(survey, features, result["selected_k"] is not None)
 
 
 def _explain_nothing_to_do(survey: Survey, relevances: Sequence[FeatureRelevance]) -> str:
@@ -183,7 +162,7 @@ def _format_comments(
 ) -> str:
     asked = [index for index, weight in enumerate(survey.weights[1:]) if weight]
     kept = [index for index, weight in enumerate(narrowed.weights[1:]) if weight]
-    validation = model.estimates.get("validation")
+    validation = model.estimates.validation
     total = sum(relevances[index].explained for index in asked)
     words = {
         "old": quote(survey.id),
@@ -194,7 +173,7 @@ def _format_comments(
         "label": quote(survey.label.name),
         "reports": f"{model.reports:,}",
         "source": quote(source),
-        "validators": f"{validation['reports']:,}" if validation else "no",
+        "validators": f"{validation.reports:,}" if validation else "no",
     }
     paragraphs = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else [])]
     if validated:
@@ -212,14 +191,13 @@ def _relevance_rows(
     model: Model, relevances: Sequence[FeatureRelevance] | None, asked: list[int], kept: list[int]
 ) -> list[list[str]]:
     """Return a table of the raw relevances; without a validation, of the model's relevances too."""
-    entries = [feature["relevance"] for feature in model.estimates["features"]]
-    raw = [-math.inf if each["value"] is None else float(each["value"]) for each in entries]
+    entries = [feature.relevance for feature in model.estimates.features]
+    raw = [float(np.nan_to_num(each.estimate.value, nan=-math.inf)) for each in entries]
     explained = [each.explained for each in relevances] if relevances else raw
     total = sum(explained[index] for index in asked)
     rows = [["", "explains", "share", "raw", ""] if relevances else ["", "explains", ""]]
     for index in sorted(asked, key=lambda index: -explained[index]):
-        entry = entries[index]
-        cells = [format_relevance(entry["value"], entry["low"], entry["high"], entry["maximum"])]
+        cells = [str(entries[index])]
         if relevances:
             cells = [f"{explained[index]:.2f}", f"{explained[index] / total:.0%}", *cells]
         rows.append([model.plan.features[index].name, *cells, "" if index in kept else "left out"])

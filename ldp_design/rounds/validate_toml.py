@@ -14,7 +14,6 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.results.unlabelled_text import is_fitted
 from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,
@@ -94,7 +93,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         why = "was not trained on this survey: give the unchanged survey that its reports answer"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.people_plan, *model.classifier))
-    suffix = _FITTED_SUFFIX if is_fitted(model.unlabelled) else _SUFFIX
+    suffix = _FITTED_SUFFIX if model.unlabelled and model.unlabelled.is_fitted else _SUFFIX
     entry = further_round_entry(survey, add_suffix(survey.id, suffix))
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
@@ -140,8 +139,8 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
     }
     tokens = [TOKENS_NOTE] if survey.enrolment == TOKEN else []
     rows = model.unlabelled
-    warning = [_UNLABELLED] if is_fitted(rows) and rows and not rows["declared_public"] else []
-    comparison = [_COMPARISON] if is_fitted(rows) else []
+    warning = [_UNLABELLED] if rows and rows.is_fitted and not rows.declared_public else []
+    comparison = [_COMPARISON] if rows and rows.is_fitted else []
     paragraphs = [_ORIGIN, *warning, *tokens, _QUESTION, _PRECISION, _TRAINING, *comparison]
     return format_comment(*(each.format(**words) for each in paragraphs))
 

@@ -18,9 +18,8 @@ from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.models.prediction_quality import PredictionQuality
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
-from ldp_design.simulation.cell_seed import seed_cell
-from ldp_design.simulation.labelled_table import read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial
+from ldp_design.simulation.rows import read_labelled_table, split_rows
+from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
 from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
 from reduction.class_means import LEARNED_METHOD
 

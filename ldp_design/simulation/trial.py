@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -22,7 +24,7 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_design.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
 from ldp_design.rounds.narrow import compute_round_ends, next_round
 from ldp_design.rounds.validate import VALIDATION_SHARE, ValidationError, build_validation
-from ldp_design.simulation.labelled_table import LabelledTable, RowSplit, fit_projection
+from ldp_design.simulation.rows import LabelledTable, RowSplit, fit_projection
 from ldp_design.simulation.variants import Variant, parse_projection
 from reduction.publish import Fit
 
@@ -97,6 +99,16 @@ class Trial:
         return self.rows.measure(self.model)
 
 
+def seed_cell(seed: int, repeat: int, epsilon: Decimal, *settings: object) -> np.random.SeedSequence:
+    """Return the seed of the reports and the noise of one cell in one repeat.
+
+    `settings` are what else distinguishes the cell: a trust model, or the other settings of a variant. All
+    cells of a repeat share its split and its people, so that their differences are not differences of rows.
+    """
+    text = "\n".join(map(str, (seed, repeat, epsilon.normalize(), *settings)))
+    return np.random.SeedSequence(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest()))
+
+
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
     """Simulate one variant of the survey, and train a model on its reports."""
     if variant.learned_components:
@@ -163,7 +175,9 @@ def _train_with_rows(
     from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
 
     features = frozenset(range(len(snapshot.plan.features)))
-    used = ValidationResult.from_snapshot(validation).selected_features if validation else features
+    used = features
+    if validation:
+        used = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
     estimates = estimate_parameters(snapshot, estimator, validation)
     unlabelled = UnlabelledRows(rows.codes[rows.split.unlabelled], features)
     fit = fit_to_rows(snapshot, estimates.prior, estimates.conditionals, unlabelled, used)

@@ -1,7 +1,5 @@
 """A page with the JavaScript client, served at an origin of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ Plans and rows of the vectors are changed at random, with fixed seeds. Some chan
 ratios and epsilons that follow from their tables: then only the check of the changed entry can refuse them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -21,14 +19,15 @@ from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_document import parse_plan_fields
 from tests.support.javascript import serve_adapter
-from tests.vectors import adapter
-from tests.vectors.check_port import HERE, asker
+from tools.vectors import adapter
+from tools.vectors.check_port import VECTORS, asker
 
 pytestmark = pytest.mark.slow
 
 CASES_PER_SEED = 400
 DOCUMENTS = [
-    json.loads(path.read_text("utf-8")) for path in [*sorted(HERE.glob("good-*.json")), HERE / "tokens.json"]
+    json.loads(path.read_text("utf-8"))
+    for path in [*sorted(VECTORS.glob("good-*.json")), VECTORS / "tokens.json"]
 ]
 PLAN_VALUES = [
     *(None, True, False, 0, 1, 2, -1, 3, 1 << 53, [], {}, [0], ["a"]),
@@ -46,7 +45,7 @@ ROW_VALUES = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(seed: int) -> None:
+def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(seed):
     rnd = random.Random(seed)
     outcomes: Counter[str] = Counter()
     with serve_adapter() as url:

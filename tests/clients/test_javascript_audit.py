@@ -1,7 +1,5 @@
 """The audit of the JavaScript client: what its messages and requests reveal; `make audit` measures more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,7 +7,7 @@ import pytest
 
 from benchmarks.buggy_clients import SURVEY, compile_survey
 from benchmarks.javascript_client import JavascriptClient
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from ldp_audit import audit
 from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.people import focus_plan, make_people
@@ -35,15 +33,13 @@ def device() -> Iterator[JavascriptClient]:
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_the_javascript_client_passes(device: JavascriptClient, plan: Plan) -> None:
+def test_the_javascript_client_passes(device, plan):
     result = audit(plan, 1000, device, alpha=ALPHA, copies=4, requests=10)
     assert result.faults == []
     assert all(check.passed for check in result.checks)
 
 
-def test_messages_with_a_greater_epsilon_are_measured_as_such(
-    device: JavascriptClient,
-) -> None:
+def test_messages_with_a_greater_epsilon_are_measured_as_such(device):
     text = SURVEY.replace("epsilon = 1", "epsilon = 4").format(frequency="DE", numeric="sign")
     plan = read_survey(text).compile()
     for question in plan.questions:
@@ -52,7 +48,7 @@ def test_messages_with_a_greater_epsilon_are_measured_as_such(
         assert measure_leak(question.name, messages, ALPHA).leak.epsilon_lower_bound > 1
 
 
-def test_whole_requests_hold_the_report_and_no_cookie_or_referrer(device: JavascriptClient) -> None:
+def test_whole_requests_hold_the_report_and_no_cookie_or_referrer(device):
     plans = compile_survey(), replace(compile_survey(), id="second", family="second")
     requests = device.send(plans, *PERSON)
     for plan, request in zip(plans, requests, strict=True):

@@ -1,7 +1,5 @@
 """The JavaScript client in a real browser, on a page of another origin than the collector."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
-from tests.support.endurance.client import browser_kills
 from tests.support.servers import wait_for
 from tests.support.web_client import REPORT, START, Site, call, open_client, serve_site
+from tools.endurance.client import browser_kills
 
 pytestmark = pytest.mark.slow
 
@@ -44,9 +42,7 @@ def visit(context: BrowserContext, origin: str, site: Site) -> Callable[..., Pag
     return go
 
 
-def test_a_report_from_a_page_of_another_origin_is_counted_once(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_report_from_a_page_of_another_origin_is_counted_once(visit, site):
     page = visit()
     requests = []
     page.on("request", lambda request: requests.append(request))
@@ -68,7 +64,7 @@ def test_a_report_from_a_page_of_another_origin_is_counted_once(
     assert {each.method for each in requests} == {"GET", "POST"}
 
 
-def test_a_page_shows_a_preview_before_consent(visit: Callable[..., Page], site: Site) -> None:
+def test_a_page_shows_a_preview_before_consent(visit, site):
     page = visit()
     text = page.evaluate("async () => String(await client.preview({ age: 'young', hours: 7 }, 'yes'))")
     assert "What would be sent" in text
@@ -76,7 +72,7 @@ def test_a_page_shows_a_preview_before_consent(visit: Callable[..., Page], site:
     assert site.bodies == []
 
 
-def test_a_report_is_drawn_and_stored_in_one_strict_transaction(visit: Callable[..., Page]) -> None:
+def test_a_report_is_drawn_and_stored_in_one_strict_transaction(visit):
     page = visit(spread=HOUR)
     call(page, "grant")
     page.evaluate("""() => {
@@ -98,7 +94,7 @@ def test_a_report_is_drawn_and_stored_in_one_strict_transaction(visit: Callable[
     assert all(each.endswith("bytes") for each in done[written + 1 : written + 4])
 
 
-def test_eight_tabs_at_once_make_one_report(visit: Callable[..., Page], site: Site) -> None:
+def test_eight_tabs_at_once_make_one_report(visit, site):
     tabs = [visit() for _ in range(8)]
     call(tabs[0], "grant")
     start = time.time() * 1000 + 1000
@@ -116,9 +112,7 @@ def test_eight_tabs_at_once_make_one_report(visit: Callable[..., Page], site: Si
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_two_people_in_one_browser_share_neither_consent_nor_answers(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_two_people_in_one_browser_share_neither_consent_nor_answers(visit, site):
     ann, ben = visit(person="ann"), visit(person="ben")
     assert call(ann, "grant")["state"] == "ready"
     assert call(ben, "status")["reason"] == "no-consent"
@@ -129,7 +123,7 @@ def test_two_people_in_one_browser_share_neither_consent_nor_answers(
     assert len(set(site.bodies)) == site.count() == 2
 
 
-def test_nothing_is_stored_before_consent(visit: Callable[..., Page]) -> None:
+def test_nothing_is_stored_before_consent(visit):
     page = visit()
     call(page, "status")
     page.evaluate(REPORT)
@@ -140,9 +134,7 @@ def test_nothing_is_stored_before_consent(visit: Callable[..., Page]) -> None:
     assert page.evaluate(names) == ["ldp-bayes"]
 
 
-def test_a_reload_while_the_report_is_sent_sends_the_same_bytes(
-    visit: Callable[..., Page], site: Site, origin: str
-) -> None:
+def test_a_reload_while_the_report_is_sent_sends_the_same_bytes(visit, site, origin):
     page = visit()
     call(page, "grant")
     site.proxy.delay = 1.5
@@ -154,9 +146,7 @@ def test_a_reload_while_the_report_is_sent_sends_the_same_bytes(
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_the_end_of_the_page_sends_a_report_that_was_not_tried(
-    visit: Callable[..., Page], site: Site, origin: str
-) -> None:
+def test_the_end_of_the_page_sends_a_report_that_was_not_tried(visit, site, origin):
     page = visit(spread=HOUR)
     call(page, "grant")
     page.evaluate(REPORT)
@@ -168,9 +158,7 @@ def test_the_end_of_the_page_sends_a_report_that_was_not_tried(
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_a_withdrawn_report_is_not_sent_at_the_end_of_another_tab(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_withdrawn_report_is_not_sent_at_the_end_of_another_tab(visit, site):
     page, other = visit(spread=HOUR), visit(spread=HOUR)
     call(page, "grant")
     page.evaluate(REPORT)
@@ -182,7 +170,7 @@ def test_a_withdrawn_report_is_not_sent_at_the_end_of_another_tab(
     assert site.bodies == []
 
 
-def test_another_tab_sends_the_report_when_the_first_one_ends(visit: Callable[..., Page], site: Site) -> None:
+def test_another_tab_sends_the_report_when_the_first_one_ends(visit, site):
     first = visit()
     call(first, "grant")
     first.route("**/reports", lambda route: route.abort())
@@ -198,7 +186,7 @@ def test_another_tab_sends_the_report_when_the_first_one_ends(visit: Callable[..
 
 
 @pytest.mark.parametrize("sending", ["the tab that reported", "the other tab"])
-def test_every_tab_learns_the_outcome_once(visit: Callable[..., Page], site: Site, sending: str) -> None:
+def test_every_tab_learns_the_outcome_once(visit, site, sending):
     reporting, other, stranger = visit(spread=HOUR), visit(spread=HOUR), visit(spread=HOUR, person="ben")
     call(reporting, "grant")
     reporting.evaluate(REPORT)
@@ -216,9 +204,7 @@ def test_every_tab_learns_the_outcome_once(visit: Callable[..., Page], site: Sit
     assert len(site.bodies) == site.count() == 1
 
 
-def test_a_page_without_a_channel_to_other_tabs_reports(
-    context: BrowserContext, origin: str, site: Site
-) -> None:
+def test_a_page_without_a_channel_to_other_tabs_reports(context, origin, site):
     context.add_init_script("globalThis.BroadcastChannel = class { constructor() { throw new Error() } }")
     page = context.new_page()
     open_client(page, origin, site)
@@ -249,9 +235,7 @@ HTML = "<!doctype html><p>Please accept our terms."
     ],
     ids=["html with 200", "html with 502", "429", "503"],
 )
-def test_the_same_bytes_are_sent_until_the_collector_has_answered(
-    visit: Callable[..., Page], site: Site, reason: str, handler: Callable[[Route], None]
-) -> None:
+def test_the_same_bytes_are_sent_until_the_collector_has_answered(visit, site, reason, handler):
     page = visit()
     posted = []
 
@@ -271,9 +255,7 @@ def test_the_same_bytes_are_sent_until_the_collector_has_answered(
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_without_a_network_the_report_waits(
-    visit: Callable[..., Page], context: BrowserContext, site: Site
-) -> None:
+def test_without_a_network_the_report_waits(visit, context, site):
     page = visit()
     call(page, "grant")
     context.set_offline(True)
@@ -285,9 +267,7 @@ def test_without_a_network_the_report_waits(
 
 
 @pytest.mark.parametrize("fault", ["captive portal", "redirect", "cut response", "lost response", "garbage"])
-def test_a_faulty_network_neither_loses_nor_repeats_a_report(
-    visit: Callable[..., Page], site: Site, fault: str
-) -> None:
+def test_a_faulty_network_neither_loses_nor_repeats_a_report(visit, site, fault):
     page = visit()
     call(page, "grant")
     with site.proxy.failing(fault):
@@ -297,7 +277,7 @@ def test_a_faulty_network_neither_loses_nor_repeats_a_report(
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_global_privacy_control_stops_the_client(context: BrowserContext, origin: str, site: Site) -> None:
+def test_global_privacy_control_stops_the_client(context, origin, site):
     context.add_init_script("Object.defineProperty(navigator, 'globalPrivacyControl', { value: true })")
     page = context.new_page()
     open_client(page, origin, site)
@@ -315,9 +295,7 @@ MISSING = "Object.defineProperty(globalThis, 'indexedDB', { value: undefined })"
 
 
 @pytest.mark.parametrize("script", [FORBIDDEN, MISSING], ids=["forbidden", "missing"])
-def test_without_a_database_nothing_is_drawn(
-    context: BrowserContext, origin: str, site: Site, script: str
-) -> None:
+def test_without_a_database_nothing_is_drawn(context, origin, site, script):
     context.add_init_script(script)
     page = context.new_page()
     open_client(page, origin, site)
@@ -327,9 +305,7 @@ def test_without_a_database_nothing_is_drawn(
     assert site.bodies == []
 
 
-def test_consent_is_not_recorded_beyond_the_quota(
-    visit: Callable[..., Page], context: BrowserContext, origin: str
-) -> None:
+def test_consent_is_not_recorded_beyond_the_quota(visit, context, origin):
     page = visit()
     session = context.new_cdp_session(page)
     session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1})
@@ -337,9 +313,7 @@ def test_consent_is_not_recorded_beyond_the_quota(
     assert (receipt["state"], receipt["reason"]) == ("unavailable", "journal-unavailable")
 
 
-def test_a_report_that_the_storage_does_not_take_is_not_sent_and_can_be_made_later(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_report_that_the_storage_does_not_take_is_not_sent_and_can_be_made_later(visit, site):
     page = visit()
     call(page, "grant")
     page.evaluate("""() => {
@@ -379,9 +353,7 @@ FILL = """async () => {
 }"""
 
 
-def test_a_report_beyond_the_quota_is_not_sent_and_can_be_made_later(
-    visit: Callable[..., Page], context: BrowserContext, origin: str, site: Site
-) -> None:
+def test_a_report_beyond_the_quota_is_not_sent_and_can_be_made_later(visit, context, origin, site):
     page = visit()
     session = context.new_cdp_session(page)
     session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 500_000})
@@ -405,9 +377,7 @@ HOLD_DATABASE = """() => new Promise((resolve) => {
 NO_BYTES = "() => { crypto.getRandomValues = () => { throw new Error('bytes were drawn') } }"
 
 
-def test_a_frame_without_an_origin_of_its_own_has_no_storage_and_draws_nothing(
-    context: BrowserContext, origin: str, site: Site
-) -> None:
+def test_a_frame_without_an_origin_of_its_own_has_no_storage_and_draws_nothing(context, origin, site):
     page = context.new_page()
     page.goto(f"{origin}/tests/client.html")
     page.set_content(f'<iframe sandbox="allow-scripts" src="{origin}/tests/client.html"></iframe>')
@@ -422,9 +392,7 @@ def test_a_frame_without_an_origin_of_its_own_has_no_storage_and_draws_nothing(
     assert site.bodies == []
 
 
-def test_a_database_of_another_version_is_unavailable_and_stays_as_it_is(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_database_of_another_version_is_unavailable_and_stays_as_it_is(visit, site):
     page = visit(spread=HOUR)
     call(page, "grant")
     page.evaluate("""() => new Promise((resolve) => {
@@ -439,9 +407,7 @@ def test_a_database_of_another_version_is_unavailable_and_stays_as_it_is(
     assert site.bodies == []
 
 
-def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afterwards(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afterwards(visit, site):
     page, other = visit(spread=HOUR), visit(spread=HOUR)
     call(page, "grant")
     other.evaluate(HOLD_DATABASE)
@@ -457,9 +423,7 @@ def test_calls_wait_while_another_tab_blocks_a_deletion_and_find_no_consent_afte
     assert site.bodies == []
 
 
-def test_a_database_that_stays_blocked_ends_calls_with_a_receipt_and_is_not_changed_later(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_database_that_stays_blocked_ends_calls_with_a_receipt_and_is_not_changed_later(visit, site):
     page, other = visit(spread=HOUR), visit(spread=HOUR)
     call(page, "grant")
     other.evaluate(HOLD_DATABASE)
@@ -479,9 +443,7 @@ def test_a_database_that_stays_blocked_ends_calls_with_a_receipt_and_is_not_chan
     assert site.bodies == []
 
 
-def test_tabs_without_web_locks_make_and_count_one_report(
-    context: BrowserContext, visit: Callable[..., Page], site: Site
-) -> None:
+def test_tabs_without_web_locks_make_and_count_one_report(context, visit, site):
     context.add_init_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
     tabs = [visit() for _ in range(3)]
     assert tabs[0].evaluate("navigator.locks === undefined")
@@ -491,9 +453,7 @@ def test_tabs_without_web_locks_make_and_count_one_report(
     assert len(set(site.bodies)) == site.count() == 1
 
 
-def test_without_web_locks_the_next_visit_sends_the_report_by_itself(
-    context: BrowserContext, visit: Callable[..., Page], site: Site
-) -> None:
+def test_without_web_locks_the_next_visit_sends_the_report_by_itself(context, visit, site):
     context.add_init_script("Object.defineProperty(navigator, 'locks', { value: undefined })")
     page = visit()
     call(page, "grant")
@@ -507,9 +467,7 @@ def test_without_web_locks_the_next_visit_sends_the_report_by_itself(
     assert len(set(site.bodies)) == 1
 
 
-def test_html_in_place_of_the_plan_is_refused_and_nothing_is_stored(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_html_in_place_of_the_plan_is_refused_and_nothing_is_stored(visit, site):
     page = visit()
     page.route("**/sleep", respond(200, "text/html", HTML))
     receipt = call(page, "grant")
@@ -526,7 +484,7 @@ DELETE = """(resolve, reject) => {
 }"""
 
 
-def test_a_deleted_database_is_a_person_who_has_not_agreed(visit: Callable[..., Page], site: Site) -> None:
+def test_a_deleted_database_is_a_person_who_has_not_agreed(visit, site):
     page = visit(spread=HOUR)
     call(page, "grant")
     page.evaluate(f"() => new Promise({DELETE})")
@@ -534,9 +492,7 @@ def test_a_deleted_database_is_a_person_who_has_not_agreed(visit: Callable[..., 
     assert site.bodies == []
 
 
-def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(
-    visit: Callable[..., Page], site: Site
-) -> None:
+def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(visit, site):
     page = visit()
     states = page.evaluate(f"""async () => {{
         const states = [];
@@ -553,9 +509,7 @@ def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(
     assert states[-1] == "no_consent"
 
 
-def test_ten_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_ten_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(browser, tmp_path):
     seen = browser_kills.kills(browser.browser_type, tmp_path, KILLS)
     assert seen.kinds.total() >= KILLS
     assert min(seen.kinds[kind] for kind in browser_kills.KINDS) > 0

@@ -1,7 +1,5 @@
 """The core of the JavaScript client in Node: vectors, its own tests, types, size and package."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -17,9 +15,9 @@ import pytest
 from encoders import __version__
 from encoders.survey import read_survey
 from tests.support.javascript import FOLDER, find_node, require_packages, run_node, serve_adapter
+from tools.vectors import check_port
 
 ROOT = FOLDER.parents[1]
-CHECK_PORT = ROOT / "tests" / "vectors" / "check_port.py"
 MAX_CORE_BYTES, MAX_CORE_KIBIBYTES, MAX_CLIENT_BYTES = 8000, 8, 14_500
 """With gzip: minified with terser, and with esbuild alone, which minifies less."""
 MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
@@ -70,7 +68,7 @@ export const members: Record<keyof Client, true> = {
 PYTHON_REASONS = {"rehearsal", "journal-damaged", "not-configured"}
 
 
-def test_the_package_has_the_version_of_the_project_and_no_dependencies() -> None:
+def test_the_package_has_the_version_of_the_project_and_no_dependencies():
     locked = json.loads((FOLDER / "package-lock.json").read_text("utf-8"))
     assert PACKAGE["version"] == locked["version"] == locked["packages"][""]["version"] == __version__
     assert "dependencies" not in PACKAGE
@@ -78,7 +76,7 @@ def test_the_package_has_the_version_of_the_project_and_no_dependencies() -> Non
     assert (FOLDER / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def test_modules_and_their_lines_are_short() -> None:
+def test_modules_and_their_lines_are_short():
     modules = [path for folder in ("src", "tests", "benchmarks") for path in FOLDER.glob(f"{folder}/**/*.js")]
     assert len(modules) > 30
     for path in modules:
@@ -87,7 +85,7 @@ def test_modules_and_their_lines_are_short() -> None:
         assert max(map(len, lines)) <= MAX_LINE, path
 
 
-def test_a_layer_imports_only_the_layers_below_it() -> None:
+def test_a_layer_imports_only_the_layers_below_it():
     source = FOLDER / "src"
     broken = []
     for path in source.glob("**/*.js"):
@@ -110,18 +108,17 @@ def layer_of(module: Path) -> int:
 
 
 @pytest.mark.slow
-def test_the_core_agrees_with_every_vector() -> None:
+def test_the_core_agrees_with_every_vector():
     with serve_adapter() as url:
-        run = subprocess.run(
-            [sys.executable, "-I", "-S", CHECK_PORT, url], capture_output=True, text=True, timeout=300
-        )
+        command = [sys.executable, "-I", "-S", check_port.__file__, url]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "agrees with every vector" in run.stdout
     assert "skipped" not in run.stdout
 
 
 @pytest.mark.slow
-def test_the_own_tests_of_the_core_pass() -> None:
+def test_the_own_tests_of_the_core_pass():
     files = sorted(str(path) for path in FOLDER.glob("tests/unit/*.test.js"))
     assert len(files) > 1
     printed = run_node("--test", "--test-reporter=tap", *files)
@@ -130,7 +127,7 @@ def test_the_own_tests_of_the_core_pass() -> None:
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
+def test_the_examples_of_the_readme_run(tmp_path):
     survey = """
         [survey]
         id = "sleep"
@@ -157,7 +154,7 @@ def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_types_are_correct_and_declared(tmp_path: Path) -> None:
+def test_types_are_correct_and_declared(tmp_path):
     require_packages()
     run_node("node_modules/typescript/bin/tsc", "-p", ".", "--outDir", str(tmp_path))
     for entry in PACKAGE["exports"].values():
@@ -181,7 +178,7 @@ def documented_reasons() -> list[str]:
 
 
 @pytest.mark.slow
-def test_core_and_client_are_small() -> None:
+def test_core_and_client_are_small():
     require_packages()
     sizes = json.loads(run_node("tests/size.js"))
     assert sizes["./core"]["terser"] <= MAX_CORE_BYTES
@@ -190,7 +187,7 @@ def test_core_and_client_are_small() -> None:
 
 
 @pytest.mark.slow
-def test_documented_sizes_are_what_the_documented_commands_print(tmp_path: Path) -> None:
+def test_documented_sizes_are_what_the_documented_commands_print(tmp_path):
     require_packages()
     sizes = json.loads(run_node("tests/size.js"))
     client, core, preview, fakes = (
@@ -213,7 +210,7 @@ def test_documented_sizes_are_what_the_documented_commands_print(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_typical_plan_is_read_and_answered_quickly() -> None:
+def test_a_typical_plan_is_read_and_answered_quickly():
     *_, line = run_node("benchmarks/core.js", "benchmarks/typical.json").splitlines()
     *_, read, report = map(float, line.split()[1:])
     assert read <= MAX_READ_MILLISECONDS
@@ -221,7 +218,7 @@ def test_a_typical_plan_is_read_and_answered_quickly() -> None:
 
 
 @pytest.mark.slow
-def test_the_source_distribution_of_the_project_has_no_packages_for_development(tmp_path: Path) -> None:
+def test_the_source_distribution_of_the_project_has_no_packages_for_development(tmp_path):
     sdist = pytest.importorskip("hatchling.builders.sdist")
     [built] = sdist.SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with tarfile.open(built) as archive:
@@ -231,7 +228,7 @@ def test_the_source_distribution_of_the_project_has_no_packages_for_development(
 
 
 @pytest.mark.slow
-def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path: Path) -> None:
+def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path):
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("needs npm")
@@ -251,7 +248,7 @@ def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path: Path) -
     (project / "package.json").write_text('{"private": true, "type": "module"}')
     tarball = tmp_path / description["filename"]
     subprocess.run([npm, "install", str(tarball), *options], cwd=project, capture_output=True, check=True)
-    vectors = json.loads((CHECK_PORT.parent / "good-de.json").read_text("utf-8"))
+    vectors = json.loads((check_port.VECTORS / "good-de.json").read_text("utf-8"))
     (project / "plan.json").write_text(vectors["plan"], "utf-8")
     case = vectors["cases"][0]
     (project / "report.js").write_text(

@@ -1,7 +1,5 @@
 """The JavaScript in the documentation runs: in a page with a plan of README's survey, or in Node."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -69,7 +67,7 @@ def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[
         return logged, methods, page.url
 
 
-def test_the_quick_start_prints_what_its_comments_show(browser: Browser, origin: str, plan: bytes) -> None:
+def test_the_quick_start_prints_what_its_comments_show(browser, origin, plan):
     start = blocks_of(WEB, "js")[0]
     logged, methods, _ = run_in_page(browser, origin, plan, start)
     assert [logged[0], logged[2]] == re.findall(
@@ -79,21 +77,21 @@ def test_the_quick_start_prints_what_its_comments_show(browser: Browser, origin:
     assert methods == ["GET", "POST"]
 
 
-def test_the_example_of_the_readme_sends_one_report(browser: Browser, origin: str, plan: bytes) -> None:
+def test_the_example_of_the_readme_sends_one_report(browser, origin, plan):
     [example] = blocks_of(ROOT / "README.md", "js")
     logged, methods, _ = run_in_page(browser, origin, plan, example)
     assert logged == ["queued"]
     assert methods == ["GET", "POST"]
 
 
-def test_an_invitation_is_taken_out_of_the_address(browser: Browser, origin: str, plan: bytes) -> None:
+def test_an_invitation_is_taken_out_of_the_address(browser, origin, plan):
     invitation = blocks_of(WEB, "js")[1]
     logged, _, address = run_in_page(browser, origin, plan, f"{invitation}\nconsole.log(token);")
     assert logged == ["a-misspelt-token"]
     assert address.endswith("/tests/client.html")
 
 
-def test_the_example_of_a_test_passes_in_node(plan: bytes, tmp_path: Path) -> None:
+def test_the_example_of_a_test_passes_in_node(plan, tmp_path):
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "ldp-bayes").symlink_to(FOLDER, target_is_directory=True)
     (tmp_path / "plan.json").write_bytes(plan)
@@ -101,5 +99,5 @@ def test_the_example_of_a_test_passes_in_node(plan: bytes, tmp_path: Path) -> No
     assert "# pass 1" in run_node("--test", "--test-reporter=tap", "page.test.mjs", folder=tmp_path)
 
 
-def test_every_block_of_the_page_is_run() -> None:
+def test_every_block_of_the_page_is_run():
     assert len(blocks_of(WEB, "js")) == 3

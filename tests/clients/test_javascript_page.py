@@ -1,16 +1,13 @@
 """The core of the JavaScript client in a page of a real browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.vectors.check_port import cases_of, outcome_of, vector_files
+from tools.vectors.check_port import cases_of, outcome_of, vector_files
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +33,7 @@ def page(browser: Browser, origin: str) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("file", vector_files(), ids=lambda file: file.stem)
-def test_the_core_in_a_page_agrees_with_every_vector(page: Page, file: Path) -> None:
+def test_the_core_in_a_page_agrees_with_every_vector(page, file):
     cases = list(cases_of(json.loads(file.read_text("utf-8"))))
     answers = page.evaluate(
         "texts => JSON.stringify(texts.map((text) => answer(JSON.parse(text))))",
@@ -47,7 +44,7 @@ def test_the_core_in_a_page_agrees_with_every_vector(page: Page, file: Path) -> 
     assert [each for each in outcomes if each] == []
 
 
-def test_a_page_makes_reports_with_the_random_bytes_of_the_browser(page: Page) -> None:
+def test_a_page_makes_reports_with_the_random_bytes_of_the_browser(page):
     document = json.loads(vector_files()[0].read_text("utf-8"))
     case = document["cases"][0]
     make = """([text, row, label]) => {
@@ -60,7 +57,7 @@ def test_a_page_makes_reports_with_the_random_bytes_of_the_browser(page: Page) -
     assert case["report"][8:72] == digest
 
 
-def test_a_page_without_random_bytes_makes_no_report(browser: Browser, origin: str) -> None:
+def test_a_page_without_random_bytes_makes_no_report(browser, origin):
     document = json.loads(vector_files()[0].read_text("utf-8"))
     case = document["cases"][0]
     make = """([text, row, label]) => {

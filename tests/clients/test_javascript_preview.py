@@ -1,7 +1,5 @@
 """Previews of the JavaScript client state what the Python client computes."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -20,13 +18,13 @@ from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, read_survey
 from tests.support.javascript import run_node
-from tests.vectors import common
-from tests.vectors.adapter import value_of
-from tests.vectors.check_port import HERE
+from tools.vectors import common
+from tools.vectors.adapter import value_of
+from tools.vectors.check_port import VECTORS
 
 pytestmark = pytest.mark.slow
 
-FILES = [*sorted(HERE.glob("good-*.json")), HERE / "tokens.json"]
+FILES = [*sorted(VECTORS.glob("good-*.json")), VECTORS / "tokens.json"]
 MAX_LISTED = 16
 
 
@@ -59,7 +57,7 @@ def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_preview_states_what_the_python_client_computes(file: Path) -> None:
+def test_a_preview_states_what_the_python_client_computes(file):
     compare_previews(file)
 
 
@@ -79,7 +77,7 @@ range = [0, 0.001]
 """
 
 
-def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path: Path) -> None:
+def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path):
     # 100000.5 is halfway between two texts of six digits; the square of an eighth of its range, of four
     plan = read_survey(NUMBERS).compile()
     sizes = [

@@ -3,8 +3,6 @@
 The draws follow from a fixed seed. Over seeds, a scene fails with a probability of about 1e-7.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -34,10 +32,10 @@ def simulate(scene: str) -> list[Sent]:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_times_do_not_link_the_two_reports_of_a_browser(scene: str) -> None:
+def test_times_do_not_link_the_two_reports_of_a_browser(scene):
     found = linked(simulate(scene))
     assert not is_linked(found), found
 
 
-def test_reports_that_the_page_flushes_at_one_time_are_linked() -> None:
+def test_reports_that_the_page_flushes_at_one_time_are_linked():
     assert is_linked(linked(simulate("flush after an outage")))

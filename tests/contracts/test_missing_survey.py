@@ -1,10 +1,8 @@
 """The contract of every store: no report is counted if the store has lost the survey."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from ldp_aggregator.stores import MemoryStore, Store, StoreError, StoreFailure, 
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.support.batches import batch, is_ready, record
-from tests.support.servers import ClusterNode, LocalRedis
+from tests.support.servers import LocalRedis
 
 SURVEY, COUNTER, OTHER = "sleep-2026", "0123456789abcdef", "fedcba9876543210"
 ONE = np.array([1], np.int64)
@@ -49,7 +47,7 @@ def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
         server.stop()
 
 
-def test_a_survey_that_was_never_published_is_refused_if_it_is_required() -> None:
+def test_a_survey_that_was_never_published_is_refused_if_it_is_required():
     store = MemoryStore()
     store.require_survey(SURVEY)
     assert refuses(store) == StoreFailure.SURVEY_MISSING
@@ -58,7 +56,7 @@ def test_a_survey_that_was_never_published_is_refused_if_it_is_required() -> Non
 
 
 @pytest.mark.slow
-def test_an_emptied_redis_counts_no_report_until_its_data_are_back(local_redis: LocalRedis) -> None:
+def test_an_emptied_redis_counts_no_report_until_its_data_are_back(local_redis):
     store = published(open_store(local_redis.url))
     with redis.Redis(unix_socket_path=str(local_redis.path)) as client:
         saved = {key: client.dump(key) for key in client.keys("ldp:*")}
@@ -76,9 +74,7 @@ def test_an_emptied_redis_counts_no_report_until_its_data_are_back(local_redis: 
 
 
 @pytest.mark.slow
-def test_an_emptied_server_of_a_cluster_refuses_only_its_questions(
-    cluster_nodes: Sequence[ClusterNode],
-) -> None:
+def test_an_emptied_server_of_a_cluster_refuses_only_its_questions(cluster_nodes):
     store = open_store(cluster_nodes[0].url)
     counters = [f"{number:016x}" for number in range(30)]
     store.publish(SURVEY, b"{}", counters)
@@ -100,7 +96,7 @@ def test_an_emptied_server_of_a_cluster_refuses_only_its_questions(
 
 
 @pytest.mark.slow
-def test_another_survey_in_the_same_group_commit_is_counted(local_redis: LocalRedis) -> None:
+def test_another_survey_in_the_same_group_commit_is_counted(local_redis):
     store = published(open_store(local_redis.url))
     store.require_survey("lost", [COUNTER])
     group = GroupCommit(store)
@@ -125,7 +121,7 @@ def sqlite_store(path: Path) -> Iterator[Store]:
     store.close()
 
 
-def test_a_moved_file_is_missing_until_it_is_back(sqlite_store: Store, path: Path) -> None:
+def test_a_moved_file_is_missing_until_it_is_back(sqlite_store, path):
     path.rename(path.with_name("moved.db"))
     assert refuses(sqlite_store) == StoreFailure.FILE_MISSING
     assert not is_ready(sqlite_store)
@@ -134,9 +130,7 @@ def test_a_moved_file_is_missing_until_it_is_back(sqlite_store: Store, path: Pat
     assert record(sqlite_store, SURVEY, COUNTER, ids(2), ONE) == {}
 
 
-def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(
-    sqlite_store: Store, path: Path
-) -> None:
+def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(sqlite_store, path):
     backup = path.with_name("backup.db")
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(backup)) as target:
         source.backup(target)
@@ -156,12 +150,12 @@ def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(
 
 @pytest.mark.slow
 def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written(
-    sqlite_store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    sqlite_store, path, monkeypatch
+):
     from ldp_aggregator.stores import sqlite
 
     def delete_after(*arguments: object, original: object = sqlite.require_published) -> None:
-        original(*arguments)  # type: ignore[operator]
+        original(*arguments)
         os.unlink(path)
 
     monkeypatch.setattr(sqlite, "require_published", delete_after)
@@ -169,9 +163,7 @@ def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written
 
 
 @pytest.mark.slow
-def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(
-    sqlite_store: Store, path: Path
-) -> None:
+def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(sqlite_store, path):
     path.unlink()
     path.with_name("empty.db").touch()
     path.with_name("empty.db").rename(path)
@@ -182,7 +174,7 @@ def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(
         assert not is_ready(restarted)
 
 
-def test_a_missing_file_is_created_only_on_request(path: Path) -> None:
+def test_a_missing_file_is_created_only_on_request(path):
     with pytest.raises(StoreError, match="does not exist") as caught:
         open_store(f"sqlite:///{path}", create=False)
     assert caught.value.reason == StoreFailure.FILE_MISSING
@@ -191,12 +183,12 @@ def test_a_missing_file_is_created_only_on_request(path: Path) -> None:
     open_store(f"sqlite:///{path}", create=False).close()
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(StoreError, match=r"the folder .*nofolder does not exist"):
         open_store(f"sqlite:///{tmp_path}/nofolder/store.db")
 
 
-def test_a_file_that_is_not_a_database_is_damaged(path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_damaged(path):
     path.write_bytes(b"no database at all, but long enough to look at" * 30)
     with pytest.raises(StoreError) as caught:
         open_store(f"sqlite:///{path}")

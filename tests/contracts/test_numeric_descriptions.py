@@ -1,30 +1,22 @@
 """Every mechanism for numbers: the description for the person states the exact probabilities."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms import (
-    NumericDomain,
-)
+from encoders.mechanisms import NumericDomain
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import WORD
 from tests.support import reference
+from tests.support.mechanism_checks import percentages
 from tests.support.numeric_mechanisms import MISSING, enumerated, every_moment, made, number
-
-
-def percentages(words: str) -> list[float]:
-    """Return the probabilities that a text states, as fractions."""
-    return [float(text) / 100 for text in re.findall(r"([\d.]+)%", words)]
 
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
-def test_description_of_a_coin_states_its_exact_distribution(name: str, low: int) -> None:
+def test_description_of_a_coin_states_its_exact_distribution(name, low):
     mechanism = made(name, NumericDomain(2, (True,), low))
     payloads, _ = enumerated(mechanism)
     for value, own in [(number(0.3, low), 1), (2 * MISSING + 1, 3)]:
@@ -41,7 +33,7 @@ def test_description_of_a_coin_states_its_exact_distribution(name: str, low: int
 
 
 @every_moment
-def test_description_of_sign_states_the_rounding_and_the_oracle(low: int) -> None:
+def test_description_of_sign_states_the_rounding_and_the_oracle(low):
     mechanism = made("sign", NumericDomain(2, (True,), low))
     assert isinstance(mechanism, Sign)
     oracle = mechanism.oracle.describe_output(0)
@@ -55,10 +47,10 @@ def test_description_of_sign_states_the_rounding_and_the_oracle(low: int) -> Non
 
 
 @every_moment
-def test_description_of_laplace_states_the_slot_and_the_exact_noise(low: int) -> None:
+def test_description_of_laplace_states_the_slot_and_the_exact_noise(low):
     for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:
         mechanism = made(name, NumericDomain(2, missing, low))
-        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        steps = int(mechanism.parameters["steps"])
         noise = reference.slot_laws(mechanism.parameters, 0)[0]
         value = number(0.3, low)
         words = mechanism.describe_output((value, 2 * MISSING) if mechanism.multivariate else value)
@@ -74,9 +66,9 @@ def test_description_of_laplace_states_the_slot_and_the_exact_noise(low: int) ->
 
 
 @every_moment
-def test_description_of_piecewise_states_its_tables(low: int) -> None:
+def test_description_of_piecewise_states_its_tables(low):
     mechanism = made("piecewise", NumericDomain(2, (True,), low))
-    near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))  # type: ignore[call-overload]
+    near, reach = (int(mechanism.parameters[key]) for key in ("near", "reach"))
     words, line = mechanism.describe_output(number(0.3, low)), 129 + 2 * reach
     assert percentages(words) == pytest.approx([near / WORD], abs=6e-4)
     assert words.startswith(f"one of {4 * line} points, {line} for each of 4 places")

@@ -1,7 +1,5 @@
 """Every mechanism for numbers: unbiased moments with the stated covariance."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal
@@ -83,9 +81,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
-def test_moments_are_unbiased_with_the_stated_covariance(
-    name: str, form: NumericDomain, epsilon: str
-) -> None:
+def test_moments_are_unbiased_with_the_stated_covariance(name, form, epsilon):
     """12,000 people, each an estimate: a z-test for every mean, variance and covariance of the three."""
     mechanism, m = made(name, form, epsilon), 12_000
     values, truths = population(form, m, 17)
@@ -117,9 +113,7 @@ def test_moments_are_unbiased_with_the_stated_covariance(
 
 
 @pytest.mark.parametrize(("name", "form", "epsilon"), CASES)
-def test_estimates_of_different_classes_have_the_stated_covariance(
-    name: str, form: NumericDomain, epsilon: str
-) -> None:
+def test_estimates_of_different_classes_have_the_stated_covariance(name, form, epsilon):
     """12,000 people, each an estimate: a z-test for every pair of moments of two classes."""
     mechanism, m = made(name, form, epsilon), 12_000
     values, truths = population(form, m, 29)
@@ -141,7 +135,7 @@ def test_estimates_of_different_classes_have_the_stated_covariance(
 @every_moment
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("oracle", ["DE", "SUE", "OUE"])
-def test_class_offsets_of_sign_agree_with_its_oracle_exactly(oracle: str, missing: bool, low: int) -> None:
+def test_class_offsets_of_sign_agree_with_its_oracle_exactly(oracle, missing, low):
     form, k = NumericDomain(3, (missing,), low), 3
     answers = (2 + missing) * k
     parameters = ORACLES[oracle].design(answers, Decimal("1.5")).parameters
@@ -159,7 +153,7 @@ def test_class_offsets_of_sign_agree_with_its_oracle_exactly(oracle: str, missin
 
 @every_moment
 @pytest.mark.parametrize("missing", [False, True])
-def test_class_offsets_of_piecewise_make_the_shares_add_up_without_noise(missing: bool, low: int) -> None:
+def test_class_offsets_of_piecewise_make_the_shares_add_up_without_noise(missing, low):
     # Every report is on exactly one line, so the estimates of P(class) add up to a constant.
     mechanism = made("piecewise", NumericDomain(3, (missing,), low), "2")
     _, (truth,) = population(mechanism.domain, 1, 1)
@@ -171,7 +165,7 @@ def test_class_offsets_of_piecewise_make_the_shares_add_up_without_noise(missing
 
 @every_name
 @every_moment
-def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: int) -> None:
+def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name, low):
     for form in (NumericDomain(3, (True,), low), NumericDomain(2, (False,), low)):
         mechanism = made(name, form, "2")
         _, (truth,) = population(form, 1, 1)
@@ -184,10 +178,10 @@ def test_the_variance_of_a_slot_is_the_first_of_the_covariances(name: str, low: 
 
 
 @pytest.mark.parametrize("epsilon", ["1", "8", "12", "16"])
-def test_clamping_biases_the_mean_of_a_slot_by_little(epsilon: str) -> None:
+def test_clamping_biases_the_mean_of_a_slot_by_little(epsilon):
     # Only the ends are debiased exactly. What the middle is off by grows as the noise's tail is cut off.
     mechanism = made("sampled-laplace", NumericDomain(2), epsilon)
-    steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+    steps = int(mechanism.parameters["steps"])
     laws = reference.slot_laws(mechanism.parameters, -steps)
     means = {x: sum(y * int(chance * WORD) for y, chance in law.items()) for x, law in laws.items()}
     off = max(abs(mean / means[steps] - x / steps) for x, mean in means.items())

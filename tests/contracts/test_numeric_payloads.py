@@ -1,17 +1,12 @@
 """Every mechanism for numbers: which payloads are accepted, and what each adds to the counters."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 import pytest
 
 from encoders.errors import Reason, ReportError
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism
 from encoders.randomness import FastStream
 from tests.support import reference
 from tests.support.numeric_mechanisms import (
@@ -21,6 +16,7 @@ from tests.support.numeric_mechanisms import (
     every_payload,
     forms,
     made,
+    perturb_all,
     perturbed,
     values_of,
 )
@@ -28,17 +24,15 @@ from tests.support.numeric_mechanisms import (
 
 @every_name
 @every_moment
-def test_every_payload_of_a_device_passes_the_check(name: str, low: int) -> None:
+def test_every_payload_of_a_device_passes_the_check(name, low):
     for form, epsilon in itertools.product(forms(name, low, (2, 3, 8, 64, 65)), ("0.1", "8")):
         mechanism = made(name, form, epsilon)
-        values = values_of(form, 4, 6)[:40]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        for payload in mechanism.perturb_many(given, FastStream(3)):
+        for payload in perturb_all(mechanism, values_of(form, 4, 6)[:40], FastStream(3)):
             mechanism.check(payload.tobytes())
 
 
 @every_name
-def test_a_payload_of_another_length_is_refused(name: str) -> None:
+def test_a_payload_of_another_length_is_refused(name):
     for form in forms(name, -1, (2, 8, 130)):
         mechanism = made(name, form)
         payload = perturbed(mechanism, values_of(form, 1, 1)[0], bytes(mechanism.random_bytes))
@@ -60,16 +54,14 @@ def test_a_payload_of_another_length_is_refused(name: str) -> None:
         ("sign", NumericDomain(3, (True,)), "0.5", 512),
     ],
 )
-def test_payload_passes_the_check_if_and_only_if_some_value_can_give_it(
-    name: str, form: NumericDomain, epsilon: str, count: int
-) -> None:
+def test_payload_passes_the_check_if_and_only_if_some_value_can_give_it(name, form, epsilon, count):
     assert sum(1 for _ in every_payload(made(name, form, epsilon))) == count
 
 
-def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
+def test_a_piecewise_cell_beyond_the_last_line_is_refused():
     for form in (NumericDomain(2), NumericDomain(3, (True,), 0)):
         mechanism = made("piecewise", form)
-        cells = form.slots * (129 + 2 * int(mechanism.parameters["reach"]))  # type: ignore[call-overload]
+        cells = form.slots * (129 + 2 * int(mechanism.parameters["reach"]))
         mechanism.check((cells - 1).to_bytes(2, "little"))
         for cell in (cells, 0xFFFF):
             with pytest.raises(ReportError, match="no piecewise device sends this"):
@@ -78,9 +70,9 @@ def test_a_piecewise_cell_beyond_the_last_line_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
-def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) -> None:
+def test_a_slot_one_step_beyond_the_clamp_is_refused(name, epsilon):
     mechanism = made(name, NumericDomain(2, (True,)), epsilon)
-    size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
+    size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])
     for slot, sign in itertools.product(range(4), (-1, 1)):
         vector = np.zeros(4, "<i2")
         vector[slot] = sign * size
@@ -92,13 +84,11 @@ def test_a_slot_one_step_beyond_the_clamp_is_refused(name: str, epsilon: str) ->
 
 @every_name
 @every_moment
-def test_many_payloads_are_checked_like_each(name: str, low: int) -> None:
+def test_many_payloads_are_checked_like_each(name, low):
     rng = np.random.default_rng(1)
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
-        values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        sent = mechanism.perturb_many(given, FastStream(5))
+        sent = perturb_all(mechanism, values_of(form, 4, 8)[:120], FastStream(5))
         changed = sent.copy()
         rows = np.arange(len(sent))
         changed[rows, rng.integers(0, sent.shape[1], len(sent))] = rng.integers(0, 256, len(sent))
@@ -117,12 +107,10 @@ def accepted(mechanism: NumericMechanism, payload: np.ndarray) -> bool:
 
 @every_name
 @every_moment
-def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> None:
+def test_a_tally_is_the_sum_of_what_each_payload_adds(name, low):
     for form in forms(name, low, (2, 3, 10, 70)):
         mechanism = made(name, form)
-        values = values_of(form, 4, 8)[:120]
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        payloads = mechanism.perturb_many(given, FastStream(5))
+        payloads = perturb_all(mechanism, values_of(form, 4, 8)[:120], FastStream(5))
         slow = [
             reference.contribution_of_numbers(
                 name, mechanism.parameters, form.labels, form.missing, payload.tobytes()
@@ -137,11 +125,10 @@ def test_a_tally_is_the_sum_of_what_each_payload_adds(name: str, low: int) -> No
 
 @every_name
 @every_moment
-def test_a_contribution_is_the_tally_of_one_payload(name: str, low: int) -> None:
+def test_a_contribution_is_the_tally_of_one_payload(name, low):
     for form in forms(name, low, (2, 3, 10)):
         mechanism = made(name, form)
-        values = [each if mechanism.multivariate else each[0] for each in values_of(form, 3, 8)]
-        for payload in mechanism.perturb_many(np.array(values), FastStream(4)):
+        for payload in perturb_all(mechanism, values_of(form, 3, 8), FastStream(4)):
             added = mechanism.contribution(payload.tobytes())
             assert added == mechanism.tally(payload[None]).tolist()
             assert {type(cell) for cell in added} == {int}

@@ -1,7 +1,5 @@
 """Every mechanism for numbers: devices and populations follow the wire format and the stated likelihood."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -9,14 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
+from tests.support.mechanism_checks import CountingSource
 from tests.support.numeric_mechanisms import (
     MISSING,
     codes_of,
@@ -26,6 +22,7 @@ from tests.support.numeric_mechanisms import (
     forms,
     is_laplace,
     made,
+    perturb_all,
     perturbed,
     values_of,
 )
@@ -40,7 +37,7 @@ def by_reference(mechanism: NumericMechanism, values: tuple[int, ...], data: byt
 
 @every_name
 @every_moment
-def test_perturb_follows_the_wire_format(name: str, low: int) -> None:
+def test_perturb_follows_the_wire_format(name, low):
     for form in forms(name, low, (2, 3, 10) if is_laplace(name) else (2, 3, 10, 130)):
         mechanism = made(name, form)
         size, stream = mechanism.random_bytes, FastStream(form.labels)
@@ -51,7 +48,7 @@ def test_perturb_follows_the_wire_format(name: str, low: int) -> None:
 
 @every_name
 @every_epsilon
-def test_perturb_follows_the_wire_format_at_every_epsilon(name: str, epsilon: str) -> None:
+def test_perturb_follows_the_wire_format_at_every_epsilon(name, epsilon):
     form, stream = NumericDomain(3, (True,) * (2 if name == "laplace" else 1)), FastStream(1)
     mechanism = made(name, form, epsilon)
     for values in values_of(form, 20, 3):
@@ -61,13 +58,12 @@ def test_perturb_follows_the_wire_format_at_every_epsilon(name: str, epsilon: st
 
 @every_name
 @every_moment
-def test_a_population_is_bit_equal_to_its_devices(name: str, low: int) -> None:
+def test_a_population_is_bit_equal_to_its_devices(name, low):
     for form in forms(name, low, (2, 3, 8, 65, 130)):
         mechanism = made(name, form)
         values = values_of(form, 12, 9)[:100]
         data = FastStream(4).take(len(values) * mechanism.random_bytes)
-        given = np.array(values if mechanism.multivariate else [each[0] for each in values], dtype=np.int64)
-        payloads = mechanism.perturb_many(given, GivenBytes(data))
+        payloads = perturb_all(mechanism, values, GivenBytes(data))
         assert payloads.dtype == np.uint8
         assert payloads.shape == (len(values), mechanism.payload_bytes)
         rng = GivenBytes(data)
@@ -77,21 +73,20 @@ def test_a_population_is_bit_equal_to_its_devices(name: str, low: int) -> None:
 
 @every_name
 @every_moment
-def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name: str, low: int) -> None:
+def test_a_population_is_bit_equal_on_the_least_and_the_greatest_draws(name, low):
     form = NumericDomain(3, (True,), low)
     mechanism = made(name, form, "8")
-    values = [each[0] for each in values_of(form, 4, 2)]
-    shaped = np.array(values, dtype=np.int64).reshape((-1, 1) if mechanism.multivariate else -1)
+    values = values_of(form, 4, 2)
     for byte in (b"\x00", b"\xff"):
         data = byte * (len(values) * mechanism.random_bytes)
-        payloads = mechanism.perturb_many(shaped, GivenBytes(data))
+        payloads = perturb_all(mechanism, values, GivenBytes(data))
         rng = GivenBytes(data)
-        devices = [mechanism.perturb((value,) if mechanism.multivariate else value, rng) for value in values]
+        devices = [mechanism.perturb(each if mechanism.multivariate else each[0], rng) for each in values]
         assert payloads.tobytes() == b"".join(devices)
 
 
 @every_name
-def test_empty_population_gives_no_payloads(name: str) -> None:
+def test_empty_population_gives_no_payloads(name):
     mechanism = made(name, NumericDomain(3, (True,)))
     none = np.empty((0, 1) if mechanism.multivariate else 0, dtype=np.int64)
     payloads = mechanism.perturb_many(none, GivenBytes(b""))
@@ -100,7 +95,7 @@ def test_empty_population_gives_no_payloads(name: str) -> None:
 
 
 @every_name
-def test_a_value_may_be_a_numpy_integer(name: str) -> None:
+def test_a_value_may_be_a_numpy_integer(name):
     # Numpy's truth values add up as truths, and its integers overflow: neither may reach the arithmetic.
     form = NumericDomain(70, (True,))
     mechanism = made(name, form)
@@ -108,26 +103,15 @@ def test_a_value_may_be_a_numpy_integer(name: str) -> None:
         value = code * 70 + label
         for seed in range(5):
             data = FastStream(seed).take(mechanism.random_bytes)
-            of_numpy = perturbed(mechanism, (np.int64(value),), data)  # type: ignore[arg-type]
+            of_numpy = perturbed(mechanism, (np.int64(value),), data)
             assert of_numpy == perturbed(mechanism, (value,), data)
-
-
-class Counting:
-    """Returns bytes of a stream and counts them."""
-
-    def __init__(self) -> None:
-        self.stream, self.taken = FastStream(1), 0
-
-    def take(self, count: int) -> bytes:
-        self.taken += count
-        return self.stream.take(count)
 
 
 @every_name
 @every_moment
-def test_lengths_depend_on_nothing_but_the_form(name: str, low: int) -> None:
+def test_lengths_depend_on_nothing_but_the_form(name, low):
     for form in forms(name, low, (2, 3, 64, 65)):
-        mechanism, rng = made(name, form), Counting()
+        mechanism, rng = made(name, form), CountingSource()
         for values in values_of(form, 0, 1)[:24]:
             rng.taken = 0
             payload = mechanism.perturb(values if mechanism.multivariate else values[0], rng)
@@ -153,7 +137,7 @@ def coin_of(mechanism: NumericMechanism, code: int) -> int:
 
 @pytest.mark.parametrize("name", ["onebit", "sign-vector"])
 @every_moment
-def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name: str, low: int) -> None:
+def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name, low):
     mechanism = made(name, NumericDomain(2, (True,), low))
     for code in codes_of(False, low, 20, 2):
         turn = coin_of(mechanism, code)
@@ -161,12 +145,12 @@ def test_coin_changes_exactly_at_the_threshold_of_its_likelihood(name: str, low:
             data = bytes(mechanism.random_bytes - 8) + draw.to_bytes(8, "little")
             assert perturbed(mechanism, (code * 2,), data)[0] & 1 == bit
     assert coin_of(mechanism, GRID) == WORD // 2
-    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])  # type: ignore[call-overload]
+    assert coin_of(mechanism, 2 * GRID) == WORD - int(mechanism.parameters["q"])
 
 
 @every_name
 @every_moment
-def test_frequencies_of_reports_agree_with_their_likelihood(name: str, low: int) -> None:
+def test_frequencies_of_reports_agree_with_their_likelihood(name, low):
     """Chi-square of 15,000 reports, for four values; each is beyond its bound by chance once in 1e7."""
     form, n = NumericDomain(2, (True,), low), 15_000
     mechanism = made(name, form, "2")
@@ -177,7 +161,7 @@ def test_frequencies_of_reports_agree_with_their_likelihood(name: str, low: int)
         if is_laplace(name):  # the own slot's law; the others are at their first output, whatever it is
             slot = number % 2 + 2 * (code == MISSING)
             seen = payloads.view("<i2")[:, slot].astype(np.int64)
-            size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])  # type: ignore[arg-type,call-overload]
+            size = len(mechanism.parameters["weights"]) - 1 - int(mechanism.parameters["steps"])
             outputs = np.arange(-size, size + 1)
             counts = np.bincount(seen + size, minlength=len(outputs))
             vectors = np.zeros((len(outputs), form.slots), "<i2")

@@ -1,7 +1,5 @@
 """Every mechanism for numbers: the exact privacy ratio is at most e^epsilon, and nearly that."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal
@@ -12,11 +10,7 @@ import pytest
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError
-from encoders.mechanisms import (
-    NumericDomain,
-    NumericMechanism,
-    load_numeric,
-)
+from encoders.mechanisms import NumericDomain, NumericMechanism, load_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import FastStream
@@ -54,9 +48,7 @@ SPENT = {
 @every_name
 @every_epsilon
 @every_moment
-def test_the_exact_ratio_is_at_most_e_to_the_epsilon_and_nearly_that(
-    name: str, epsilon: str, low: int
-) -> None:
+def test_the_exact_ratio_is_at_most_e_to_the_epsilon_and_nearly_that(name, epsilon, low):
     bound = reference.e_to_the(Fraction(epsilon))[0]
     for form in forms(name, low):
         mechanism = made(name, form, epsilon)
@@ -79,7 +71,7 @@ def assert_exact(mechanism: NumericMechanism) -> None:
 @pytest.mark.parametrize("name", ["onebit", "sign-vector", "sign"])
 @every_epsilon
 @every_moment
-def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name: str, epsilon: str, low: int) -> None:
+def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name, epsilon, low):
     for form in [
         NumericDomain(2, (False,), low),
         NumericDomain(2, (True,), low),
@@ -96,19 +88,17 @@ def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name: str, epsilon: 
         ("sign-vector", NumericDomain(8, (False,))),
     ],
 )
-def test_the_ratio_is_the_worst_for_many_classes_too(name: str, form: NumericDomain) -> None:
+def test_the_ratio_is_the_worst_for_many_classes_too(name, form):
     assert_exact(made(name, form))
 
 
 @pytest.mark.parametrize(
     ("epsilon", "form"), [("0.5", NumericDomain(2)), ("8", NumericDomain(2, (True,), 0))]
 )
-def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
-    epsilon: str, form: NumericDomain
-) -> None:
+def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(epsilon, form):
     # A law out of 2^64 takes one addition per corner: all that any input changes is its own window.
     mechanism = made("piecewise", form, epsilon)
-    near, reach = int(mechanism.parameters["near"]), int(mechanism.parameters["reach"])  # type: ignore[call-overload]
+    near, reach = int(mechanism.parameters["near"]), int(mechanism.parameters["reach"])
     line, window = 129 + 2 * reach, 2 * reach + 1
     cells = form.slots * line
 
@@ -142,7 +132,7 @@ def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_epsilon
 @every_moment
-def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str, low: int) -> None:
+def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name, epsilon, low):
     # The slots are independent given the input: an input that moves to another slot changes two of them,
     # one that stays changes one, and of several numbers each does so on its own.
     for form in [
@@ -150,7 +140,7 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str,
         *([NumericDomain(3, (True, False), low)] if name == "laplace" else []),
     ]:
         mechanism = made(name, form, epsilon)
-        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        steps = int(mechanism.parameters["steps"])
         laws = reference.slot_laws(mechanism.parameters, low * steps)
         assert all(sum(law.values()) == 1 for law in laws.values())
         assert min(min(law.values()) for law in laws.values()) > 0
@@ -164,13 +154,13 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name: str, epsilon: str,
 
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
 @every_moment
-def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name: str, low: int) -> None:
+def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name, low):
     for form in [
         NumericDomain(2, (True,), low),
         *([NumericDomain(2, (False, True, False), low)] if name == "laplace" else []),
     ]:
         mechanism = made(name, form, "2")
-        steps = int(mechanism.parameters["steps"])  # type: ignore[call-overload]
+        steps = int(mechanism.parameters["steps"])
         laws, half = reference.slot_laws(mechanism.parameters, low * steps), GRID // steps // 2
         for values in values_of(form, 3, 5)[::3]:
             grid = [value // 2 // (2 * half) * (2 * half) * 2 + value % 2 for value in values]
@@ -189,7 +179,7 @@ def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name: str, low: i
 
 @every_name
 @every_moment
-def test_every_law_is_between_those_of_the_corners(name: str, low: int) -> None:
+def test_every_law_is_between_those_of_the_corners(name, low):
     for form in [NumericDomain(2, (True,), low), NumericDomain(3, (False,), low)]:
         mechanism, noise = made(name, form), FastStream(3)
         for values in values_of(form, 10, 1)[::7]:
@@ -200,7 +190,7 @@ def test_every_law_is_between_those_of_the_corners(name: str, low: int) -> None:
 
 
 @every_name
-def test_corners_reach_both_ends_and_the_missing_in_every_class(name: str) -> None:
+def test_corners_reach_both_ends_and_the_missing_in_every_class(name):
     for form in (NumericDomain(3, (True,)), NumericDomain(3, (True,), 0)):
         corners = [each[0] if isinstance(each, tuple) else each for each in made(name, form).corners]
         for code, label in itertools.product((GRID * (1 + form.low), 2 * GRID, MISSING), range(3)):
@@ -209,7 +199,7 @@ def test_corners_reach_both_ends_and_the_missing_in_every_class(name: str) -> No
 
 @every_name
 @every_moment
-def test_a_mechanism_is_refused_below_what_it_spends(name: str, low: int) -> None:
+def test_a_mechanism_is_refused_below_what_it_spends(name, low):
     mechanism = made(name, NumericDomain(3, (True,), low))
     mechanism.prove(Decimal(1))
     spent = realised_epsilon(mechanism.ratio)
@@ -217,27 +207,7 @@ def test_a_mechanism_is_refused_below_what_it_spends(name: str, low: int) -> Non
         mechanism.prove(spent - Decimal("1e-11"))
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "step"), [("onebit", "q", -1), ("sign-vector", "q", -1), ("piecewise", "near", 10)]
-)
-def test_tables_edited_to_spend_more_are_refused(name: str, key: str, step: int) -> None:
-    form = NumericDomain(3, (True,))
-    tables = dict(made(name, form).parameters)
-    edited = load_numeric(name, form, tables | {key: str(int(tables[key]) + step)})  # type: ignore[call-overload]
-    with pytest.raises(PrivacyError, match="spend"):
-        edited.prove(Decimal(1))
-
-
-@pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
-def test_less_noise_or_more_steps_are_refused(name: str) -> None:
-    form = NumericDomain(3, (True,))
-    tables, finer = dict(made(name, form).parameters), dict(made(name, form, "1.001").parameters)
-    for spending in (finer, tables | {"steps": str(2 * int(tables["steps"]))}):  # type: ignore[call-overload]
-        with pytest.raises(PrivacyError, match="spend"):
-            load_numeric(name, form, spending).prove(Decimal(1))
-
-
-def test_a_sign_s_oracle_is_proved() -> None:
+def test_a_sign_s_oracle_is_proved():
     edited = load_numeric("sign", NumericDomain(2), {"oracle": "DE", "keep": str(WORD // 2)})
     assert edited.ratio > 2.999
     with pytest.raises(PrivacyError, match="spend"):

@@ -1,7 +1,5 @@
 """The range of what one payload can add to sums of counters: never exceeded, and attained."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 
@@ -44,7 +42,7 @@ def payloads(mechanism: Mechanism) -> list[bytes]:
     [*ORACLES, design("SHE", 3, Decimal(1)), *NUMBERS, design_numeric("laplace", LAPLACE, Decimal(1))],
     ids=repr,
 )
-def test_contribution_range_is_the_least_and_the_most_of_all_payloads(mechanism: Mechanism) -> None:
+def test_contribution_range_is_the_least_and_the_most_of_all_payloads(mechanism):
     weights = np.random.default_rng(3).normal(size=(6, mechanism.cells))
     weights[0] = 0
     weights[0, 0] = 1
@@ -55,7 +53,7 @@ def test_contribution_range_is_the_least_and_the_most_of_all_payloads(mechanism:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_one_weight_can_represent_several_counters(name: str) -> None:
+def test_one_weight_can_represent_several_counters(name):
     oracle = design(name, 7, Decimal(1))
     weights, times = np.array([[0.5, -2.0, 9.0], [-1.0, 3.0, 9.0]]), np.array([3, 4, 0])
     few, all_of_them = (

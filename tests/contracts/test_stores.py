@@ -1,7 +1,5 @@
 """The contract of every store: atomic, exactly once, for threads and processes, durable if promised."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os
@@ -19,6 +17,7 @@ from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.support.batches import batch, record
 from tests.support.servers import redis_server, wait_for
+from tests.support.threads import in_threads
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
 
@@ -71,13 +70,13 @@ def state(store: Store) -> tuple[int, list[int]] | None:
     return (total.n, total.cells.tolist()) if total else None
 
 
-def test_new_reports_are_counted(store: Store) -> None:
+def test_new_reports_are_counted(store):
     assert record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0, 1)) == {}
     assert record(store, SURVEY, COUNTER, ids(3), vector(0, 0, 5)) == {}
     assert state(store) == (3, [1, 0, 6])
 
 
-def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> None:
+def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store):
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
     before = state(store)
     changed = {**ids(2, 3), (1).to_bytes(16, "big"): b"another!"}
@@ -87,7 +86,7 @@ def test_a_batch_with_a_known_id_changes_nothing_and_names_it(store: Store) -> N
     assert state(store) == (3, [2, 1])
 
 
-def test_recorded_ids_are_found_by_counter_and_nothing_is_recorded(store: Store) -> None:
+def test_recorded_ids_are_found_by_counter_and_nothing_is_recorded(store):
     record(store, SURVEY, COUNTER, ids(1, 2), vector(1, 0))
     record(store, SURVEY, "other", ids(3), vector(1, 0))
     wanted = batch(SURVEY, COUNTER, ids(1, 2, 3, 4), vector()).ids
@@ -98,13 +97,13 @@ def test_recorded_ids_are_found_by_counter_and_nothing_is_recorded(store: Store)
     assert record(store, SURVEY, COUNTER, ids(3, 4), vector(1, 1)) == {}
 
 
-def test_a_counter_may_have_no_cells(store: Store) -> None:
+def test_a_counter_may_have_no_cells(store):
     assert record(store, SURVEY, COUNTER, ids(1, 2), vector()) == {}
     assert record(store, SURVEY, COUNTER, ids(3), vector()) == {}
     assert state(store) == (3, [])
 
 
-def test_counters_of_surveys_and_questions_are_separate(store: Store) -> None:
+def test_counters_of_surveys_and_questions_are_separate(store):
     record(store, SURVEY, COUNTER, ids(1), vector(1))
     record(store, SURVEY, "other", ids(1), vector(2))
     record(store, "diet", COUNTER, ids(1), vector(3))
@@ -116,21 +115,21 @@ def test_counters_of_surveys_and_questions_are_separate(store: Store) -> None:
     assert store.totals("unknown") == {}
 
 
-def test_integers_are_exact_beyond_floating_point(store: Store) -> None:
+def test_integers_are_exact_beyond_floating_point(store):
     big = 2**60 + 1
     record(store, SURVEY, COUNTER, ids(1), vector(big, -big))
     record(store, SURVEY, COUNTER, ids(2), vector(2, -2))
     assert state(store) == (2, [big + 2, -big - 2])
 
 
-def test_a_long_vector_of_large_integers_of_both_signs_adds_up_exactly(store: Store) -> None:
+def test_a_long_vector_of_large_integers_of_both_signs_adds_up_exactly(store):
     cells = (-1) ** np.arange(8184) * (2**50 + np.arange(8184))  # a message of a silo, dense
     for number in (1, 2, 3):
         assert record(store, SURVEY, COUNTER, ids(number), cells * number) == {}
     assert state(store) == (3, (6 * cells).tolist())
 
 
-def test_an_overflow_is_refused_whole(store: Store) -> None:
+def test_an_overflow_is_refused_whole(store):
     record(store, SURVEY, COUNTER, ids(1), vector(0, 2**62 - 2**20))
     before = state(store)
     with pytest.raises(StoreError, match="overflow"):
@@ -139,7 +138,7 @@ def test_an_overflow_is_refused_whole(store: Store) -> None:
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_overflow_to_the_smallest_integer_is_undone_too(store: Store) -> None:
+def test_overflow_to_the_smallest_integer_is_undone_too(store):
     record(store, SURVEY, COUNTER, ids(1), vector(5, 2**62))
     with pytest.raises(StoreError, match="overflow"):
         record(store, SURVEY, COUNTER, ids(2), vector(-(2**63), 2**62))
@@ -148,7 +147,7 @@ def test_overflow_to_the_smallest_integer_is_undone_too(store: Store) -> None:
     assert state(store) == (2, [5 - 2**63, 2**62 + 1])
 
 
-def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
+def test_a_tally_of_another_length_is_refused_whole(store):
     record(store, SURVEY, COUNTER, ids(1), vector(1, 1))
     with pytest.raises(StoreError, match="cells"):
         record(store, SURVEY, COUNTER, ids(2), vector(1, 1, 1))
@@ -156,14 +155,14 @@ def test_a_tally_of_another_length_is_refused_whole(store: Store) -> None:
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_large_batch_is_recorded_in_one_step(store: Store) -> None:
+def test_large_batch_is_recorded_in_one_step(store):
     batch = ids(*range(20_000))
     assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == {}
     assert state(store) == (20_000, list(range(1024)))
     assert record(store, SURVEY, COUNTER, batch, np.arange(1024)) == batch
 
 
-def test_many_batches_are_recorded_in_one_step_each(store: Store) -> None:
+def test_many_batches_are_recorded_in_one_step_each(store):
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
     batches = [
         batch(SURVEY, COUNTER, ids(2, 3), vector(1, 1)),
@@ -179,7 +178,7 @@ def test_many_batches_are_recorded_in_one_step_each(store: Store) -> None:
     assert store.record([]) == []
 
 
-def test_an_overflow_among_many_batches_leaves_each_whole_or_undone(store: Store) -> None:
+def test_an_overflow_among_many_batches_leaves_each_whole_or_undone(store):
     record(store, SURVEY, COUNTER, ids(1), vector(2**62, 5))
     batches = [
         batch(SURVEY, "other", ids(1), vector(1)),
@@ -195,7 +194,7 @@ def test_an_overflow_among_many_batches_leaves_each_whole_or_undone(store: Store
     assert record(store, SURVEY, COUNTER, ids(2), vector(1, 1)) == {}
 
 
-def test_group_commit_counts_batches_of_several_threads(store: Store) -> None:
+def test_group_commit_counts_batches_of_several_threads(store):
     group, results = GroupCommit(store), []
 
     def bring(number: int) -> None:
@@ -203,16 +202,12 @@ def test_group_commit_counts_batches_of_several_threads(store: Store) -> None:
             each = batch(SURVEY, COUNTER, ids(20 * (number % 4) + turn), vector(1))
             results.append(group.record([each]) == [{}])
 
-    threads = [threading.Thread(target=bring, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(bring, range(8))
     assert sum(results) == 80  # each of 80 ids is new once, though two threads bring it
     assert state(store) == (80, [80])
 
 
-def test_all_reports_of_a_counter_are_read_with_their_marks(store: Store) -> None:
+def test_all_reports_of_a_counter_are_read_with_their_marks(store):
     record(store, SURVEY, COUNTER, ids(*range(25_000)), vector(1))
     record(store, SURVEY, COUNTER, ids(1 << 120), vector(1))
     record(store, SURVEY, "other", ids(7), vector(1))
@@ -225,7 +220,7 @@ def test_all_reports_of_a_counter_are_read_with_their_marks(store: Store) -> Non
     assert list(store.report_ids(SURVEY, "unknown")) == []
 
 
-def test_a_plan_is_kept_for_good(store: Store) -> None:
+def test_a_plan_is_kept_for_good(store):
     store.publish(SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
     with pytest.raises(StoreError, match="new id"):
@@ -234,7 +229,7 @@ def test_a_plan_is_kept_for_good(store: Store) -> None:
     assert store.plans() == {SURVEY: b"{}", "diet": "\u00e9".encode()}
 
 
-def test_rejections_are_counted_by_reason(store: Store) -> None:
+def test_rejections_are_counted_by_reason(store):
     store.add_rejections(SURVEY, "malformed")
     store.add_rejections(SURVEY, "malformed", 4)
     store.add_rejections(SURVEY, "wrong-plan")
@@ -242,11 +237,11 @@ def test_rejections_are_counted_by_reason(store: Store) -> None:
     assert store.rejections("diet") == {}
 
 
-def test_a_store_in_use_is_ready(store: Store) -> None:
+def test_a_store_in_use_is_ready(store):
     store.check_ready()
 
 
-def test_what_was_recorded_is_there_after_reopening(store: Store, url: str) -> None:
+def test_what_was_recorded_is_there_after_reopening(store, url):
     if isinstance(store, MemoryStore):
         pytest.skip("the memory store is not durable")
     record(store, SURVEY, COUNTER, ids(1), vector(1, 2))
@@ -262,12 +257,8 @@ def work(store: Store, numbers: range) -> None:
         record(store, SURVEY, COUNTER, ids(number), vector(1, number))
 
 
-def test_threads_count_every_report_once(store: Store) -> None:
-    threads = [threading.Thread(target=work, args=(store, range(50))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def test_threads_count_every_report_once(store):
+    in_threads(lambda numbers: work(store, numbers), [range(50)] * 4)
     assert state(store) == (50, [50, sum(range(50))])
 
 
@@ -278,7 +269,7 @@ def work_elsewhere(url: str, numbers: range) -> None:
 
 
 @pytest.mark.slow
-def test_processes_count_every_report_once(store: Store, url: str) -> None:
+def test_processes_count_every_report_once(store, url):
     if isinstance(store, MemoryStore):
         pytest.skip("memory belongs to one process")
     context = multiprocessing.get_context("spawn")
@@ -294,7 +285,7 @@ def test_processes_count_every_report_once(store: Store, url: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_store_opened_before_a_fork_serves_parent_and_child(store: Store) -> None:
+def test_a_store_opened_before_a_fork_serves_parent_and_child(store):
     if isinstance(store, MemoryStore):
         pytest.skip("memory belongs to one process")
     record(store, SURVEY, COUNTER, ids(1), vector(1))
@@ -309,12 +300,12 @@ def test_a_store_opened_before_a_fork_serves_parent_and_child(store: Store) -> N
 
 
 @pytest.mark.parametrize("bad", ["", "ldp.db", "mysql://x", "sqlite://", "sqlite:///", "redis+what://x"])
-def test_an_unknown_store_is_a_clear_error(bad: str) -> None:
+def test_an_unknown_store_is_a_clear_error(bad):
     with pytest.raises(StoreError, match="sqlite:///"):
         open_store(bad)
 
 
-def test_unreachable_store_is_a_clear_error(tmp_path: Path) -> None:
+def test_unreachable_store_is_a_clear_error(tmp_path):
     (tmp_path / "broken.db").write_bytes(b"no database at all, but long enough to look at" * 30)
     with pytest.raises(StoreError):
         open_store(f"sqlite:///{tmp_path}/broken.db")
@@ -324,7 +315,7 @@ def test_unreachable_store_is_a_clear_error(tmp_path: Path) -> None:
         open_store(f"unix://{tmp_path}/nobody.sock").check_ready()
 
 
-def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
+def test_a_window_is_kept_for_a_survey_that_is_there(store):
     with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
         store.set_schedule(SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
@@ -334,7 +325,7 @@ def test_a_window_is_kept_for_a_survey_that_is_there(store: Store) -> None:
         assert store.schedules() == {SURVEY: window}
 
 
-def test_texts_are_kept_for_a_survey_that_is_there(store: Store) -> None:
+def test_texts_are_kept_for_a_survey_that_is_there(store):
     with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
         store.set_texts(SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
@@ -380,7 +371,7 @@ def bring_together(store: Recorder, batches: Sequence[Batch]) -> list[MarksById 
     return [results[place + 1] for place in range(len(batches))]
 
 
-def test_a_group_is_one_sorted_batch_for_each_question() -> None:
+def test_a_group_is_one_sorted_batch_for_each_question():
     store = Recorder()
     brought = [batch(SURVEY, COUNTER, ids(*each), vector(1, 2)) for each in ([9, 300], [2], [7, 1])]
     assert bring_together(store, brought) == [{}, {}, {}]
@@ -390,7 +381,7 @@ def test_a_group_is_one_sorted_batch_for_each_question() -> None:
     assert state(store) == (5, [3, 6])
 
 
-def test_known_ids_of_a_group_are_returned_to_their_callers() -> None:
+def test_known_ids_of_a_group_are_returned_to_their_callers():
     store = Recorder()
     store.go_on.set()
     record(store, SURVEY, COUNTER, ids(1), vector(1, 0))
@@ -411,14 +402,14 @@ class UnreachableStore(Recorder):
         raise StoreError("gone")
 
 
-def test_an_unreachable_store_is_tried_once_for_all_waiting_requests() -> None:
+def test_an_unreachable_store_is_tried_once_for_all_waiting_requests():
     store = UnreachableStore()
     results = bring_together(store, [batch(SURVEY, COUNTER, ids(number), vector(1)) for number in range(7)])
     assert [str(error) for error in results] == ["gone"] * 7
     assert [[len(each.ids) for each in call] for call in store.calls] == [[1], [7]]
 
 
-def test_a_failed_record_keeps_no_report_in_a_reference_cycle() -> None:
+def test_a_failed_record_keeps_no_report_in_a_reference_cycle():
     store = UnreachableStore()
     store.go_on.set()
     refused = batch(SURVEY, COUNTER, ids(1), vector(1))
@@ -434,7 +425,7 @@ def test_a_failed_record_keeps_no_report_in_a_reference_cycle() -> None:
         gc.enable()
 
 
-def test_only_the_wrong_batch_of_a_group_fails(store: Store) -> None:
+def test_only_the_wrong_batch_of_a_group_fails(store):
     record(store, SURVEY, COUNTER, ids(1), vector(2**62))
     group, results = GroupCommit(store), {}
 
@@ -445,11 +436,7 @@ def test_only_the_wrong_batch_of_a_group_fails(store: Store) -> None:
         except StoreError as error:
             results[number] = error
 
-    threads = [threading.Thread(target=bring, args=(number,)) for number in range(2, 10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(bring, range(2, 10))
     assert isinstance(results.pop(2), StoreError)
     assert all(not isinstance(each, StoreError) for each in results.values())
     assert store.totals(SURVEY)["other"].n == 7

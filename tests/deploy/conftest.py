@@ -1,7 +1,5 @@
 """A survey, the shipped files, and a server that replaces the collector."""
 
-from __future__ import annotations
-
 import configparser
 import threading
 from collections.abc import Iterator
@@ -34,7 +32,7 @@ def services() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def unit() -> configparser.SectionProxy:
     parser = configparser.RawConfigParser(strict=False, delimiters="=")
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read(DEPLOY / "ldp-collector.service")
     return parser["Service"]
 

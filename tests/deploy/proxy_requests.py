@@ -1,7 +1,5 @@
 """Requests to the proxy, and what their responses must be."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

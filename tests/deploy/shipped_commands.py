@@ -1,7 +1,5 @@
 """Run the command lines of the shipped files."""
 
-from __future__ import annotations
-
 import http.client
 import subprocess
 import sys

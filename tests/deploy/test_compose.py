@@ -1,13 +1,10 @@
 """compose.yaml, redis.conf and Dockerfile: confined, durable, and its command starts a collector."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
@@ -28,7 +25,7 @@ DEPLOY = SHIPPED_NGINX.parent
 PASSWORD = "a-password-of-the-tests"
 
 
-def test_containers_are_confined_and_do_not_run_as_root(services: dict[str, Any]) -> None:
+def test_containers_are_confined_and_do_not_run_as_root(services):
     for name, service in services["services"].items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -40,7 +37,7 @@ def test_containers_are_confined_and_do_not_run_as_root(services: dict[str, Any]
     assert "\nUSER 10001:10001\n" in last
 
 
-def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services: dict[str, Any]) -> None:
+def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):
     every, networks = services["services"], services["networks"]
     assert [name for name, service in every.items() if "ports" in service] == ["proxy"]
     assert every["redis"]["networks"] == ["inside"]
@@ -54,7 +51,7 @@ def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services: dic
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 
-def test_memory_is_limited_and_a_stop_waits_for_requests(services: dict[str, Any]) -> None:
+def test_memory_is_limited_and_a_stop_waits_for_requests(services):
     every = services["services"]
     for name, service in every.items():
         assert all(re.search(r"size=\d+m", place) for place in service["tmpfs"]), (
@@ -65,9 +62,7 @@ def test_memory_is_limited_and_a_stop_waits_for_requests(services: dict[str, Any
 
 
 @pytest.mark.slow
-def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(
-    services: dict[str, Any], tmp_path: Path
-) -> None:
+def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(services, tmp_path):
     if shutil.which("redis-server") is None:
         pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
     port, conf = free_port(), tmp_path / "redis.conf"
@@ -94,9 +89,7 @@ def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(
 
 
 @pytest.mark.slow
-def test_the_command_of_compose_starts_a_collector(
-    services: dict[str, Any], survey: Path, tmp_path: Path
-) -> None:
+def test_the_command_of_compose_starts_a_collector(services, survey, tmp_path):
     service = services["services"]["collector"]
     assert service["environment"]["LDP_STORE"].startswith("redis://:${REDIS_PASSWORD")
     command = [str(survey) if word == "/surveys/survey.toml" else word for word in service["command"]]

@@ -1,7 +1,5 @@
 """nginx.conf is accepted by nginx, also as adapted to a machine without compose."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import socket
@@ -37,7 +35,7 @@ def make_certificate(folder: Path, is_rsa: bool = False) -> None:
 
 
 @pytest.mark.slow
-def test_nginx_accepts_the_file(tmp_path: Path) -> None:
+def test_nginx_accepts_the_file(tmp_path):
     make_certificate(tmp_path)
     text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
     conf = tmp_path / "nginx.conf"
@@ -48,9 +46,7 @@ def test_nginx_accepts_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose(
-    tmp_path: Path,
-) -> None:
+def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose(tmp_path):
     head = SHIPPED_NGINX.read_text().partition("\nworker_processes")[0]
     command = head[head.index("sed ") : head.index(" deploy/nginx.conf >")].replace("\\\n#", "")
     changed = subprocess.run(
@@ -83,7 +79,7 @@ def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose
 
 
 @pytest.mark.slow
-def test_every_connection_has_forward_secrecy_and_every_response_requires_https(tmp_path: Path) -> None:
+def test_every_connection_has_forward_secrecy_and_every_response_requires_https(tmp_path):
     make_certificate(tmp_path, is_rsa=True)
     port = free_port()
     text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))

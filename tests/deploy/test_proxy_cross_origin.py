@@ -1,9 +1,6 @@
 """The proxy and pages of other origins."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,7 +16,7 @@ ROW = {"age": "old", "hours": 7}
 
 
 @pytest.mark.slow
-def test_the_proxy_adds_and_removes_no_cross_origin_header(survey: Path, tmp_path: Path) -> None:
+def test_the_proxy_adds_and_removes_no_cross_origin_header(survey, tmp_path):
     report = make_report(read_survey(SLEEP).compile(), ROW, "yes")
     requests: list[tuple[str, str, bytes | None]] = [("OPTIONS", PAGE, None), ("POST", PAGE, report)]
     requests += [
@@ -41,9 +38,7 @@ def test_the_proxy_adds_and_removes_no_cross_origin_header(survey: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_documented_lines_make_the_proxy_refuse_pages_of_unknown_origins(
-    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documented_lines_make_the_proxy_refuse_pages_of_unknown_origins(survey, tmp_path, monkeypatch):
     documented = (DEPLOY.parent / "docs" / "securing.md").read_text()
     of_http, of_location = re.findall(
         r"^    (map \$http_origin .*|if \(\$foreign\) .*?)  +#", documented, re.M
@@ -72,9 +67,7 @@ def test_the_documented_lines_make_the_proxy_refuse_pages_of_unknown_origins(
 
 
 @pytest.mark.slow
-def test_errors_of_the_proxy_are_readable_from_every_origin_for_the_paths_of_devices_only(
-    tmp_path: Path,
-) -> None:
+def test_errors_of_the_proxy_are_readable_from_every_origin_for_the_paths_of_devices_only(tmp_path):
     open_paths = [f"/v1/surveys/sleep{path}" for path in ("", "?x=/", "/texts", "/signature", "/reports")]
     with front_proxy(tmp_path, free_port()) as front:
         for paths, expected in ((open_paths, READABLE), (CLOSED_PATHS, [])):

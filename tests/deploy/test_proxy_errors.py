@@ -1,13 +1,10 @@
 """Errors and refusals of the proxy: problems in the format of the collector."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re
 import socket
 from contextlib import ExitStack
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,7 +26,7 @@ H = b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 
 
 @pytest.mark.slow
-def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) -> None:
+def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path):
     with ExitStack() as stack:
         nobody = stack.enter_context(socket.socket())
         nobody.bind(("127.0.0.1", 0))  # a reserved port on which nothing listens
@@ -44,7 +41,7 @@ def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) ->
             line = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
             line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
         responses: list[ProxyResponse] = []
-        wait_for(lambda: responses.append(post_report(front, b"a body")) or responses[-1][0] == 429)  # type: ignore[func-returns-value]
+        wait_for(lambda: responses.append(post_report(front, b"a body")) or responses[-1][0] == 429)
         _, problem, headers = responses[-1]
         assert (problem["reason"], problem["retryable"]) == ("too-many-requests", True)
         assert headers["Retry-After"] == "5"
@@ -53,9 +50,7 @@ def test_errors_of_the_proxy_have_the_format_of_the_collector(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(
-    tmp_path: Path,
-) -> None:
+def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(tmp_path):
     requests = {
         b"GET /" + H + b"X: " + b"a" * 9000 + b"\r\n\r\n": 400,
         b"GET /%zz" + H + b"\r\n": 400,
@@ -79,14 +74,14 @@ def test_a_refusal_by_the_proxy_is_a_problem_that_does_not_reject_the_report(
 @pytest.mark.parametrize(
     "page", ["/livez", "/readyz", "/%72eadyz", "/v1/..%2freadyz", "/v1", "/refused", "/x"]
 )
-def test_the_proxy_blocks_pages_that_neither_devices_nor_the_operator_need(tmp_path: Path, page: str) -> None:
+def test_the_proxy_blocks_pages_that_neither_devices_nor_the_operator_need(tmp_path, page):
     with front_proxy(tmp_path, free_port()) as front:
         status, problem = refusal(front, f"GET {page}".encode() + H + b"\r\n")
         assert (status, problem["reason"]) == (404, "no-such-page")
 
 
 @pytest.mark.slow
-def test_the_pages_of_devices_and_operator_pass_the_proxy(survey: Path, tmp_path: Path) -> None:
+def test_the_pages_of_devices_and_operator_pass_the_proxy(survey, tmp_path):
     with (
         collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _),
         front_proxy(tmp_path, urlsplit(base).port or 0) as front,

@@ -1,9 +1,6 @@
 """The proxy in front of a collector: headers, rate limits and addresses."""
 
-from __future__ import annotations
-
 import socket
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,9 +17,7 @@ ROW = {"age": "old", "hours": 7}
 
 
 @pytest.mark.slow
-def test_the_proxy_removes_headers_that_identify_devices(
-    tmp_path: Path, listener: tuple[int, list[dict[str, str]]]
-) -> None:
+def test_the_proxy_removes_headers_that_identify_devices(tmp_path, listener):
     port, received = listener
     identifying = {"User-Agent": "a-phone", "Cookie": "who=me", "Referer": "a-page", "Forwarded": "for=me"}
     identifying |= {"Origin": "https://a-page.example"}
@@ -35,9 +30,7 @@ def test_the_proxy_removes_headers_that_identify_devices(
 
 
 @pytest.mark.slow
-def test_the_rate_limit_applies_to_the_client_of_the_proxy_and_no_address_is_stored(
-    survey: Path, tmp_path: Path
-) -> None:
+def test_the_rate_limit_applies_to_the_client_of_the_proxy_and_no_address_is_stored(survey, tmp_path):
     plan = read_survey(SLEEP).compile()
     options = ("--rate", "2", "--trusted-proxy", "127.0.0.1")
 

@@ -1,12 +1,8 @@
 """ldp-collector.service: confined, accepted by systemd, and its command starts a collector."""
 
-from __future__ import annotations
-
-import configparser
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +13,7 @@ DEPLOY = SHIPPED_NGINX.parent
 
 
 @pytest.mark.slow
-def test_the_command_of_the_unit_starts_a_collector(
-    unit: configparser.SectionProxy, survey: Path, tmp_path: Path
-) -> None:
+def test_the_command_of_the_unit_starts_a_collector(unit, survey, tmp_path):
     _, *command = shlex.split(unit["ExecStart"])
     command = [str(survey) if word == "/etc/ldp-collector/survey.toml" else word for word in command]
     environment = dict(each.split("=", 1) for each in shlex.split(unit["Environment"]))
@@ -36,7 +30,7 @@ def test_the_command_of_the_unit_starts_a_collector(
     assert (tmp_path / "ldp.db").exists()
 
 
-def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
+def test_the_unit_is_confined(unit):
     expected = {
         "DynamicUser": "yes",
         "StateDirectory": "ldp-collector",
@@ -52,7 +46,7 @@ def test_the_unit_is_confined(unit: configparser.SectionProxy) -> None:
 
 
 @pytest.mark.slow
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze (Debian: apt-get install systemd)")
     text = (DEPLOY / "ldp-collector.service").read_text()

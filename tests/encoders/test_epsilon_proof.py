@@ -1,7 +1,5 @@
 """The bounds of e^epsilon enclose an exact series, and the proof refuses tables that spend more."""
 
-from __future__ import annotations
-
 import decimal
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +14,7 @@ EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")
 
 
 @pytest.mark.parametrize("x", [*EPSILONS, "0", "0.25", "12.3456789"])
-def test_the_bounds_enclose_the_exponential(x: str) -> None:
+def test_the_bounds_enclose_the_exponential(x):
     low, high = exp_bounds(Decimal(x))
     below, above = e_to_the(Fraction(x))
     assert low < above
@@ -27,7 +25,7 @@ def test_the_bounds_enclose_the_exponential(x: str) -> None:
     assert 1 / above < upper
 
 
-def test_the_bounds_do_not_depend_on_the_application_s_decimal_context() -> None:
+def test_the_bounds_do_not_depend_on_the_application_s_decimal_context():
     expected = exp_bounds(Decimal("1.25"))
     exp_bounds.cache_clear()
     with decimal.localcontext() as context:
@@ -51,7 +49,7 @@ def ln_at_most(ratio: Fraction, x: Decimal) -> bool:
         Fraction(10**13),
     ],
 )
-def test_realised_epsilon_is_never_understated(ratio: Fraction) -> None:
+def test_realised_epsilon_is_never_understated(ratio):
     realised = realised_epsilon(ratio)
     assert ln_at_most(ratio, realised)
     step = Decimal((0, (1,), realised.adjusted() - 11))  # one unit of its last digit
@@ -59,7 +57,7 @@ def test_realised_epsilon_is_never_understated(ratio: Fraction) -> None:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_a_ratio_is_private_up_to_e_to_the_epsilon_and_not_beyond(epsilon: str) -> None:
+def test_a_ratio_is_private_up_to_e_to_the_epsilon_and_not_beyond(epsilon):
     below, above = e_to_the(Fraction(epsilon))
     nudge = Fraction(1, 10**30)
     require_private(below - nudge, Decimal(epsilon))

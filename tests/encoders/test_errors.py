@@ -1,11 +1,9 @@
 """Errors can be printed on a terminal, whatever they quote."""
 
-from __future__ import annotations
-
 from encoders.errors import LdpError, RowError, SurveyError
 
 
-def test_control_characters_of_a_quoted_text_are_escaped() -> None:
+def test_control_characters_of_a_quoted_text_are_escaped():
     assert str(LdpError("caf\u00e9 \x1b]0;title\x07\nline two\u202e")) == (
         "caf\u00e9 \\x1b]0;title\\x07\nline two\\u202e"
     )

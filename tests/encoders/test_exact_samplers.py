@@ -1,7 +1,5 @@
 """Exact samplers: their laws by enumeration, against closed forms, and against OpenDP."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction
@@ -21,7 +19,7 @@ ALARM = 1e-8
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 200, 256, 300, 5000])
-def test_a_draw_below_a_bound_is_uniform_over_all_bytes(bound: int) -> None:
+def test_a_draw_below_a_bound_is_uniform_over_all_bytes(bound):
     size = ((bound - 1).bit_length() + 7) // 8
     drawn: Counter[int] = Counter()
     for word in range(256**size):
@@ -40,9 +38,7 @@ def only_below(paths: Paths, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("top", "bottom"), [(0, 1), (1, 3), (1, 1), (5, 2), (7, 3)])
-def test_bernoulli_of_an_exponential_has_its_probability(
-    top: int, bottom: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bernoulli_of_an_exponential_has_its_probability(top, bottom, monkeypatch):
     paths = Paths()
     only_below(paths, monkeypatch)
     law, left = paths.law(lambda: draw_bernoulli_exp(top, bottom, SystemEntropy()), runs=10_000)
@@ -52,9 +48,7 @@ def test_bernoulli_of_an_exponential_has_its_probability(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(3, 2)])
-def test_discrete_laplace_has_the_closed_form_by_enumeration(
-    scale: Fraction, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_discrete_laplace_has_the_closed_form_by_enumeration(scale, monkeypatch):
     paths = Paths()
     only_below(paths, monkeypatch)
     monkeypatch.setattr(exact_samplers, "_draw_short_exp", paths.draw_bernoulli_exp)
@@ -69,7 +63,7 @@ def test_discrete_laplace_has_the_closed_form_by_enumeration(
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(70, 3)])
-def test_discrete_laplace_fits_the_closed_form_in_many_draws(scale: Fraction) -> None:
+def test_discrete_laplace_fits_the_closed_form_in_many_draws(scale):
     source = FastStream(7)
     assert chi_square([draw_laplace(scale, source) for _ in range(20_000)], scale) > ALARM
 
@@ -87,7 +81,7 @@ def chi_square(drawn: list[int], scale: Fraction) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(5), Fraction(42, 1)])
-def test_discrete_laplace_agrees_with_opendp(scale: Fraction) -> None:
+def test_discrete_laplace_agrees_with_opendp(scale):
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
@@ -106,7 +100,7 @@ def law_of_choice(scores: tuple[int, ...], rate: Fraction) -> dict[object, float
     return {key: float(mass) for key, mass in law.items()}
 
 
-def test_permute_and_flip_prefers_the_best_and_is_uniform_among_equals() -> None:
+def test_permute_and_flip_prefers_the_best_and_is_uniform_among_equals():
     assert law_of_choice((2, 2, 2), Fraction(1)) == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3})
     flip = math.exp(-1.0)
     expected = {0: 1 - flip / 2, 1: flip / 2}  # half of the time the second is visited first
@@ -131,23 +125,23 @@ def worst_ratio(rate: Fraction, changes: tuple[int, ...]) -> float:
 
 
 @pytest.mark.slow
-def test_permute_and_flip_realises_exactly_epsilon() -> None:
+def test_permute_and_flip_realises_exactly_epsilon():
     epsilon = Fraction(1)
     assert worst_ratio(epsilon, (0, 1)) == pytest.approx(1.0)
     assert worst_ratio(epsilon / 2, (-1, 0, 1)) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
-def test_the_rate_of_monotone_scores_is_too_high_for_others() -> None:
+def test_the_rate_of_monotone_scores_is_too_high_for_others():
     assert worst_ratio(Fraction(1), (-1, 0, 1)) > 1.5
 
 
-def test_permute_and_flip_ends_where_all_other_scores_are_far_below() -> None:
+def test_permute_and_flip_ends_where_all_other_scores_are_far_below():
     scores = [Fraction(0), Fraction(10**40, 3), Fraction(0)]
     assert permute_and_flip(scores, Fraction(1, 7), SystemEntropy()) == 1
 
 
-def test_a_curators_noise_is_unbounded() -> None:
+def test_a_curators_noise_is_unbounded():
     # a clamp would bias the noise and is not needed: larger draws are rarer, and none is cut
     drawn = sorted({abs(draw_laplace(Fraction(50), FastStream(seed))) for seed in range(3000)})
     assert drawn[-1] > 250

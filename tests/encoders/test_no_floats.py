@@ -4,8 +4,6 @@ Floating-point noise leaks the input (Mironov 2012): some outputs can be reached
 every step of every mechanism is watched while it runs, and each wire value is held against every input.
 """
 
-from __future__ import annotations
-
 import dis
 import sys
 from collections.abc import Iterator
@@ -101,7 +99,7 @@ def report(plan: Plan, row: dict[str, object], label: str) -> bytes:
 
 
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
-def test_no_float_is_stored_or_returned_after_the_draw(frequency: str, numeric: str) -> None:
+def test_no_float_is_stored_or_returned_after_the_draw(frequency, numeric):
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
     report(plan, *ROWS[0])  # loads what loads late
     watch = watched(plan)
@@ -115,7 +113,7 @@ def divides(code: CodeType) -> bool:
 
 
 @pytest.mark.parametrize(("frequency", "numeric"), WAYS)
-def test_no_step_divides_or_uses_a_float(frequency: str, numeric: str) -> None:
+def test_no_step_divides_or_uses_a_float(frequency, numeric):
     plan = read_survey(SURVEY.format(frequency=frequency, numeric=numeric)).compile()
     codes = [code for code in watched(plan).codes if code.co_name != "make_report"]
     constants = [(code.co_qualname, each) for code in codes for each in code.co_consts if has_float(each)]
@@ -129,7 +127,7 @@ def test_no_step_divides_or_uses_a_float(frequency: str, numeric: str) -> None:
     assert not divisions
 
 
-def test_float_watch_detects_a_float() -> None:
+def test_float_watch_detects_a_float():
     plan = read_survey(SURVEY.format(frequency="DE", numeric="sign")).compile()
     question = plan.questions[0]
     honest = type(question.mechanism).perturb
@@ -138,11 +136,11 @@ def test_float_watch_detects_a_float() -> None:
         noise = 0.5
         return honest(self, value, rng) if noise else b""
 
-    type(question.mechanism).perturb = perturb  # type: ignore[method-assign]
+    type(question.mechanism).perturb = perturb
     try:
         watch = watched(plan)
     finally:
-        type(question.mechanism).perturb = honest  # type: ignore[method-assign]
+        type(question.mechanism).perturb = honest
     assert any(each.endswith("perturb: noise") for each in watch.floats)
 
 
@@ -167,7 +165,7 @@ def question_of(name: str) -> Question:
 
 
 @pytest.mark.parametrize("name", ["SHE", "sampled-laplace", "laplace"])
-def test_every_wire_value_can_come_from_every_input(name: str) -> None:
+def test_every_wire_value_can_come_from_every_input(name):
     mechanism = question_of(name).mechanism
     count = 0
     for payload in wire_values(mechanism):

@@ -1,7 +1,5 @@
 """The progress of long commands, on a terminal and elsewhere."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -82,9 +80,7 @@ def work(clock: Clock, steps: int, seconds: float) -> None:
             progress.advance()
 
 
-def test_without_a_terminal_there_is_one_line_every_15_seconds(
-    clock: Clock, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_terminal_there_is_one_line_every_15_seconds(clock, capfd):
     work(clock, 40, 4)
     captured = capfd.readouterr()
     assert captured.out == ""
@@ -97,7 +93,7 @@ def test_without_a_terminal_there_is_one_line_every_15_seconds(
     assert "\r" not in captured.err
 
 
-def test_a_line_has_the_stage_and_thousands(clock: Clock, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_has_the_stage_and_thousands(clock, capfd):
     with show_progress("auditing", 20_000, "reports") as progress:
         progress.begin_stage("timing", progress.done)
         clock.seconds += 20
@@ -105,23 +101,21 @@ def test_a_line_has_the_stage_and_thousands(clock: Clock, capfd: pytest.CaptureF
     assert capfd.readouterr().err == "auditing: 10,000 of 20,000 reports, about 20 s left (timing)\n"
 
 
-def test_a_line_without_a_unit_has_the_share(clock: Clock, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_line_without_a_unit_has_the_share(clock, capfd):
     with show_progress("reading archives", 1 << 30) as progress:
         clock.seconds += 20
         progress.advance(1 << 28)
     assert capfd.readouterr().err == "reading archives: 25% done, about 1 min left\n"
 
 
-def test_before_the_first_step_no_time_is_predicted(clock: Clock, capfd: pytest.CaptureFixture[str]) -> None:
+def test_before_the_first_step_no_time_is_predicted(clock, capfd):
     with show_progress("auditing", 4, "stages") as progress:
         clock.seconds += 20
         progress.begin_stage("timing", progress.done)
     assert capfd.readouterr().err == "auditing: 0 of 4 stages (timing)\n"
 
 
-def test_short_work_shows_nothing_anywhere(
-    clock: Clock, capfd: pytest.CaptureFixture[str], terminal: Terminal
-) -> None:
+def test_short_work_shows_nothing_anywhere(clock, capfd, terminal):
     with terminal.capture():
         work(clock, 19, 0.1)
     assert terminal.read() == ""
@@ -129,7 +123,7 @@ def test_short_work_shows_nothing_anywhere(
     assert capfd.readouterr().err == ""
 
 
-def test_a_terminal_shows_a_bar_with_the_remaining_time(clock: Clock, terminal: Terminal) -> None:
+def test_a_terminal_shows_a_bar_with_the_remaining_time(clock, terminal):
     with terminal.capture(), show_progress("simulating", 100, "trials") as progress:
         for _ in range(40):
             clock.seconds += 1
@@ -143,7 +137,7 @@ def test_a_terminal_shows_a_bar_with_the_remaining_time(clock: Clock, terminal: 
     assert end.endswith("\n")
 
 
-def test_a_terminal_shows_the_stage(clock: Clock, terminal: Terminal) -> None:
+def test_a_terminal_shows_the_stage(clock, terminal):
     with terminal.capture(), show_progress("auditing", 10, "reports") as progress:
         progress.begin_stage("timing", progress.done)
         clock.seconds += 3
@@ -151,7 +145,7 @@ def test_a_terminal_shows_the_stage(clock: Clock, terminal: Terminal) -> None:
     assert re.search(r"auditing  \[#+-+\]   10%  00:00:27  timing", terminal.read())
 
 
-def test_failed_work_ends_the_bar_where_it_is(clock: Clock, terminal: Terminal) -> None:
+def test_failed_work_ends_the_bar_where_it_is(clock, terminal):
     def fail() -> None:
         with terminal.capture(), show_progress("simulating", 10, "trials") as progress:
             clock.seconds += 3
@@ -166,7 +160,7 @@ def test_failed_work_ends_the_bar_where_it_is(clock: Clock, terminal: Terminal) 
     assert shown.endswith("\n")
 
 
-def test_a_closed_stream_stops_no_work(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stream_stops_no_work(clock, monkeypatch):
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
@@ -177,9 +171,7 @@ def test_a_closed_stream_stops_no_work(clock: Clock, monkeypatch: pytest.MonkeyP
     work(clock, 10, 20)
 
 
-def test_hidden_progress_shows_nothing(
-    clock: Clock, capfd: pytest.CaptureFixture[str], terminal: Terminal
-) -> None:
+def test_hidden_progress_shows_nothing(clock, capfd, terminal):
     with terminal.capture(), hide_progress("simulating", 10, "trials") as progress:
         clock.seconds += 100
         progress.begin_stage("timing", progress.done)
@@ -198,12 +190,12 @@ def test_hidden_progress_shows_nothing(
         (9000, "about 2.5 h left"),
     ],
 )
-def test_a_remaining_time_is_rounded(seconds: float, text: str) -> None:
+def test_a_remaining_time_is_rounded(seconds, text):
     assert describe_time_left(seconds) == text
 
 
 @pytest.mark.slow
-def test_lines_need_no_click() -> None:
+def test_lines_need_no_click():
     code = (
         "import sys; import encoders.progress as p\nwith p.show_progress('a', 1): pass\nprint(*sys.modules)"
     )
@@ -213,7 +205,7 @@ def test_lines_need_no_click() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_command_prints_its_result_on_standard_output_only(tmp_path: Path, is_terminal: bool) -> None:
+def test_a_command_prints_its_result_on_standard_output_only(tmp_path, is_terminal):
     (tmp_path / "survey.toml").write_text(TEA)
     (tmp_path / "rows.csv").write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 60)
     code = (

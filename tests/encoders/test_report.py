@@ -1,7 +1,5 @@
 """The wire format is strict: one encoding per report, and a stable reason for each refusal."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
@@ -9,15 +7,7 @@ import msgpack
 import pytest
 
 from encoders.errors import Reason, ReportError
-from encoders.report import (
-    MAX_REPORT_BYTES,
-    OVERHEAD_BYTES,
-    Report,
-    iterate_reports,
-    pack,
-    split,
-    unpack,
-)
+from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES, Report, iterate_reports, pack, split, unpack
 
 DIGEST, ID = bytes(range(32)), bytes(range(100, 116))
 GOOD = Report(DIGEST, 7, ID, b"\x01\x02\x03")
@@ -34,7 +24,7 @@ def refused(call: Callable[[bytes], object], data: bytes) -> Reason:
     "question", [0, 127, 128, 255, 256, 65535, 65536, (1 << 32) - 1, 1 << 32, (1 << 64) - 1]
 )
 @pytest.mark.parametrize("length", [0, 1, 255, 256, 4000])
-def test_packed_report_unpacks_to_itself(question: int, length: int) -> None:
+def test_packed_report_unpacks_to_itself(question, length):
     report = Report(DIGEST, question, ID, bytes(length))
     data = pack(report)
     assert unpack(data) == report
@@ -42,12 +32,12 @@ def test_packed_report_unpacks_to_itself(question: int, length: int) -> None:
     assert split(data * 3) == [data] * 3
 
 
-def test_a_report_s_bytes_are_pinned() -> None:
+def test_a_report_s_bytes_are_pinned():
     expected = f"95 01 c420 {DIGEST.hex()} 07 c410 {ID.hex()} c403 010203"
     assert pack(GOOD) == bytes.fromhex(expected.replace(" ", ""))
 
 
-def test_a_report_of_exactly_the_limit_is_read_and_one_byte_more_is_not() -> None:
+def test_a_report_of_exactly_the_limit_is_read_and_one_byte_more_is_not():
     room = MAX_REPORT_BYTES - len(pack(Report(DIGEST, 0, ID, bytes(300)))) + 300
     assert len(pack(Report(DIGEST, 0, ID, bytes(room)))) == MAX_REPORT_BYTES
     unpack(pack(Report(DIGEST, 0, ID, bytes(room))))
@@ -98,7 +88,7 @@ WRONG_FIELDS = {
 
 
 @pytest.mark.parametrize("name", WRONG_FIELDS)
-def test_a_field_of_another_type_or_range_is_malformed(name: str) -> None:
+def test_a_field_of_another_type_or_range_is_malformed(name):
     assert refused(unpack, field(*WRONG_FIELDS[name])) is Reason.MALFORMED
 
 
@@ -144,11 +134,11 @@ WRONG_SHAPES = {
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_another_shape_or_spelling_is_malformed(name: str) -> None:
+def test_another_shape_or_spelling_is_malformed(name):
     assert refused(unpack, WRONG_SHAPES[name]) is Reason.MALFORMED
 
 
-def test_every_truncation_is_malformed() -> None:
+def test_every_truncation_is_malformed():
     data = pack(GOOD)
     for end in range(len(data)):
         assert refused(unpack, data[:end]) is Reason.MALFORMED
@@ -157,7 +147,7 @@ def test_every_truncation_is_malformed() -> None:
         assert refused(split, data + data[:end]) is Reason.MALFORMED
 
 
-def test_an_error_never_repeats_the_report() -> None:
+def test_an_error_never_repeats_the_report():
     secret = b"secret-payload"
     for data in (field(4, secret.decode()), field(3, secret), pack(Report(DIGEST, 1, ID, secret)) + secret):
         with pytest.raises(ReportError) as caught:
@@ -165,12 +155,12 @@ def test_an_error_never_repeats_the_report() -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_bodies_are_split_into_their_reports_in_order() -> None:
+def test_bodies_are_split_into_their_reports_in_order():
     reports = [pack(Report(DIGEST, index, ID, bytes(index * 7))) for index in range(300)]
     assert split(b"".join(reports)) == reports
 
 
-def test_splitting_does_not_check_the_reports() -> None:
+def test_splitting_does_not_check_the_reports():
     strangers = [
         field(0, 9),
         field(4, ["a", {}]),
@@ -182,7 +172,7 @@ def test_splitting_does_not_check_the_reports() -> None:
 
 
 @pytest.mark.parametrize("name", ["empty", "nil", "a number", "a map", "nested", "array 16", "six fields"])
-def test_a_body_of_something_else_is_malformed(name: str) -> None:
+def test_a_body_of_something_else_is_malformed(name):
     assert refused(split, WRONG_SHAPES[name]) is Reason.MALFORMED
     if WRONG_SHAPES[name]:
         assert refused(split, pack(GOOD) + WRONG_SHAPES[name]) is Reason.MALFORMED
@@ -191,7 +181,7 @@ def test_a_body_of_something_else_is_malformed(name: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"\x95" * 100_000, b"\x95" + b"\x91" * 100_000, b"\x95\xdf\xff\xff\xff\xff", b"\x95\xc1"]
 )
-def test_a_hostile_body_is_malformed(body: bytes) -> None:
+def test_a_hostile_body_is_malformed(body):
     assert refused(split, body) is Reason.MALFORMED
 
 
@@ -203,7 +193,7 @@ def outcome(call: Callable[[bytes], object], data: bytes) -> object:
         return error.reason
 
 
-def test_mutated_reports_are_refused_or_canonical() -> None:
+def test_mutated_reports_are_refused_or_canonical():
     # 20,000 mutations, seeded: whatever is read packs to the very same bytes again.
     rng, read = random.Random(20260), 0
     for _ in range(20_000):
@@ -240,7 +230,7 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def test_reports_are_split_only_as_far_as_they_are_read() -> None:
+def test_reports_are_split_only_as_far_as_they_are_read():
     reports = iterate_reports(pack(GOOD) * 2 + b"junk")
     assert [next(reports), next(reports)] == [pack(GOOD)] * 2
     with pytest.raises(ReportError):

@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from encoders.survey import read_survey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.predict import main as predict
-from ldp_aggregator.cli.serve import main as collector
-from ldp_aggregator.cli.train import main as train
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import open_store
-from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import some_reports
+from tests.support.commands import command
 from tests.support.surveys import SLEEP
 
 
@@ -53,6 +50,15 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
     assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
 
 
+def test_a_file_to_publish_follows_the_umask(tmp_path: Path) -> None:
+    former = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "page.html", b"", public=True)
+    finally:
+        os.umask(former)
+    assert mode_of(tmp_path / "page.html") == 0o640
+
+
 def test_an_output_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
@@ -76,8 +82,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     assert path.read_bytes() == b"old"
 
 
-def run(command: object, *words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(command, list(map(str, words)))  # type: ignore[arg-type]
+def run(*words: object) -> tuple[int, str]:
+    result = command(*words, check=False)
     return result.exit_code, result.output
 
 
@@ -86,9 +92,7 @@ def url(tmp_path: Path) -> str:
     plan, url = read_survey(SLEEP).compile(), f"sqlite:///{tmp_path}/store.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    Intake(plan, store).record_body(
-        b"".join(make_report(plan, {"age": "old", "hours": 7}, "yes") for _ in range(200))
-    )
+    Intake(plan, store).record_body(some_reports(plan, 200))
     store.close()
     return url
 
@@ -99,11 +103,11 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
     rows.write_text("age,hours\nold,7\n")
     precious.write_text("precious")
     commands = {
-        "one.json": (collector, "export", "sleep", "--store", url, "-o"),
-        "all.json": (collector, "merge", made["one.json"], "-o"),
-        "model.json": (train, url, "-o"),
-        "model.onnx": (train, url, "-o", tmp_path / "other.json", "--onnx"),
-        "out.csv": (predict, made["model.json"], rows, "-o"),
+        "one.json": ("ldp-collector", "export", "sleep", "--store", url, "-o"),
+        "all.json": ("ldp-collector", "merge", made["one.json"], "-o"),
+        "model.json": ("ldp-train", url, "-o"),
+        "model.onnx": ("ldp-train", url, "-o", tmp_path / "other.json", "--onnx"),
+        "out.csv": ("ldp-predict", made["model.json"], rows, "-o"),
     }
     for name, words in commands.items():
         if name == "model.onnx":
@@ -128,22 +132,22 @@ def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url
     store, snapshot, model = (tmp_path / name for name in ("store.db", "snap.json", "model.json"))
     rows, linked = tmp_path / "rows.csv", tmp_path / "linked.json"
     rows.write_text("age,hours\nold,7\n")
-    assert run(collector, "export", "sleep", "--store", url, "-o", snapshot)[0] == 0
-    assert run(train, url, "-o", model)[0] == 0
+    assert run("ldp-collector", "export", "sleep", "--store", url, "-o", snapshot)[0] == 0
+    assert run("ldp-train", url, "-o", model)[0] == 0
     linked.hardlink_to(snapshot)
     refused = {
         "is a SQLite database": [
-            (collector, "export", "sleep", "--store", url, "-o", store),
-            (train, url, "-o", store),
-            (train, url, "-o", f"{store}-wal"),
-            (train, snapshot, "-o", model, "--onnx", f"{store}-shm"),
+            ("ldp-collector", "export", "sleep", "--store", url, "-o", store),
+            ("ldp-train", url, "-o", store),
+            ("ldp-train", url, "-o", f"{store}-wal"),
+            ("ldp-train", snapshot, "-o", model, "--onnx", f"{store}-shm"),
         ],
         "is an input of this command": [
-            (collector, "merge", snapshot, "-o", linked),
-            (train, snapshot, "-o", snapshot),
-            (train, snapshot, "-o", tmp_path / "new.json", "--onnx", linked),
-            (predict, model, rows, "-o", model),
-            (predict, model, rows, "-o", rows),
+            ("ldp-collector", "merge", snapshot, "-o", linked),
+            ("ldp-train", snapshot, "-o", snapshot),
+            ("ldp-train", snapshot, "-o", tmp_path / "new.json", "--onnx", linked),
+            ("ldp-predict", model, rows, "-o", model),
+            ("ldp-predict", model, rows, "-o", rows),
         ],
     }
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -156,7 +160,7 @@ def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url
 
 def test_a_store_is_not_created_through_a_broken_link(tmp_path: Path) -> None:
     (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
-    assert run(collector, "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1
+    assert run("ldp-collector", "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1
     with pytest.raises(Exception, match="does not exist"):
         open_store(f"sqlite:///{tmp_path}/store.db")
     assert not (tmp_path / "elsewhere").exists()

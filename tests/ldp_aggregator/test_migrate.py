@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -14,16 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator import migrate
-from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
-from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
@@ -31,8 +24,11 @@ from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import make_client, rejected
 from tests.support.batches import batch, record
-from tests.support.endurance.collector.reports import (
+from tests.support.commands import command
+from tests.support.servers import ClusterNode, redis_server
+from tools.endurance.collector.reports import (
     SURVEY,
     Sent,
     make_reports,
@@ -40,9 +36,9 @@ from tests.support.endurance.collector.reports import (
     plan_of,
     require_equal,
 )
-from tests.support.servers import ClusterNode, redis_server
 
 PLAN = plan_of()
+INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
 HALF = Schedule(import_run="an import").to_json()
 WINDOW = Schedule(opens=5, closes=1 << 40, grace=60)
 TEXTS = b"texts, which a store does not read"
@@ -138,7 +134,7 @@ def test_extreme_integers_are_copied(tmp_path: Path) -> None:
 
 
 def test_invitations_move_too() -> None:
-    plan = plan_of(SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
+    plan = plan_of(INVITED)
     source, target, arrived = MemoryStore(), MemoryStore(), MemoryStore()
     source.publish(plan.id, plan.json)
     first, second, third = create_tokens(source, plan, 3, SystemEntropy())
@@ -218,57 +214,18 @@ def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
     source.close()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_killed_import_is_completed_by_the_next(
-    tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 20)
-    source, rng, ends = fill(open_sqlite(tmp_path / "source.db"), sent), random.Random(3), []
-    with redis_server(tmp_path) as url:
-        for _ in range(8):
-            child = os.fork()
-            if child == 0:
-                with suppress(BaseException):
-                    migrate_survey(source, open_store(url), PLAN.id)
-                    os._exit(0)
-                os._exit(1)
-            time.sleep(rng.uniform(0, 0.1))
-            os.kill(child, signal.SIGKILL)
-            ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-            if ends[-1] == 0:
-                break
-        target = open_store(url)
-        if ends[-1]:
-            migrate_survey(source, target, PLAN.id)
-        assert -signal.SIGKILL in ends
-        assert whole(target) == whole(source)
-        assert_exactly_once(target, sent)
-        target.close()
-    source.close()
-
-
 def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path: Path, sent: Sent) -> None:
     source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
     with pytest.raises(CutOff):
         migrate_survey(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
-    app = create_app(CollectorSettings(), target)
-    web = app.test_client()
+    web = make_client(target)
     body, form = make_reports(PLAN, 1, seed=8).reports[0], {"Content-Type": MEDIA_TYPE}
     response = web.post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
-    assert (response.status_code, response.json["reason"], response.json["retryable"]) == (
-        403,
-        "survey-not-open",
-        True,
-    )
-    app.extensions["ldp"].intakes[PLAN.id].flush()
+    assert (response.status_code, response.json["reason"]) == (403, "survey-not-open")
+    assert response.json["retryable"] is True
+    assert rejected(web, PLAN.id) == {"survey-not-open": 1}
     migrate_survey(source, target, PLAN.id)
-    served = (
-        create_app(CollectorSettings(), target)
-        .test_client()
-        .post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
-    )
+    served = make_client(target).post(f"/v1/surveys/{PLAN.id}/reports", data=body, headers=form)
     assert served.json == {"status": "recorded"}
     assert target.rejections(PLAN.id) == {"malformed": 3, "survey-not-open": 1}
     source.close()
@@ -438,7 +395,7 @@ def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_
     monkeypatch.setattr(migrate, "LOCK_VISIBLE_SECONDS", 0.4)
     source, target = fill(MemoryStore(), sent), MemoryStore()
     target.publish(PLAN.id, PLAN.json)
-    web = create_app(CollectorSettings(), target).test_client()
+    web = make_client(target)
     one, two = make_reports(PLAN, 2, seed=8).reports
 
     def post(body: bytes) -> int:
@@ -472,34 +429,29 @@ def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path: Path
     half.close()
     with pytest.raises(IncompleteImportError, match="is incomplete: run it again"):
         read_training_data([url])
-    for command in (
-        ["open", PLAN.id],
-        ["close", PLAN.id],
-        ["export", PLAN.id, "-o", str(tmp_path / "snapshot.json")],
-    ):
-        assert "is incomplete: run it again" in refused(*command, "--store", url)
-    plan = plan_of(SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
+    output = tmp_path / "snapshot.json"
+    for words in (("open", PLAN.id), ("close", PLAN.id), ("export", PLAN.id, "-o", output)):
+        assert "is incomplete: run it again" in refused(*words, "--store", url)
+    plan = plan_of(INVITED)
     url = f"sqlite:///{tmp_path}/invited.db"
     invited = open_store(url)
     invited.publish(plan.id, plan.json)
     invited.set_schedule(plan.id, HALF)
     invited.close()
-    assert "is incomplete: run it again" in refused(
-        "tokens", "create", plan.id, "--count", "3", "--store", url
-    )
+    words = ("tokens", "create", plan.id, "--count", 3)
+    assert "is incomplete: run it again" in refused(*words, "--store", url)
     assert count_tokens(open_store(url), plan.id) == 0
 
 
-def refused(*arguments: str) -> str:
-    result = CliRunner().invoke(main, list(arguments))
+def refused(*arguments: object) -> str:
+    result = command("ldp-collector", *arguments, check=False)
     assert result.exit_code == 1, result.output
     return result.output
 
 
 @pytest.fixture
 def source_url(tmp_path: Path, sent: Sent) -> str:
-    store = fill(open_sqlite(tmp_path / "source.db"), sent)
-    store.close()
+    fill(open_sqlite(tmp_path / "source.db"), sent).close()
     return f"sqlite:///{tmp_path}/source.db"
 
 
@@ -508,7 +460,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     target = f"sqlite:///{tmp_path}/target.db"
 
     def run(source: str, url: str) -> tuple[int, str]:
-        result = CliRunner().invoke(main, ["import", PLAN.id, "--from", source, "--store", url])
+        result = command("ldp-collector", "import", PLAN.id, "--from", source, "--store", url, check=False)
         return result.exit_code, result.output
 
     code, output = run(source_url, target)
@@ -525,7 +477,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     half = open_sqlite(tmp_path / "target.db")
     half.set_schedule(PLAN.id, HALF)
     half.close()
-    assert "arriving" in CliRunner().invoke(main, ["status", "--store", target]).output
+    assert "arriving" in command("ldp-collector", "status", "--store", target).output
     assert run(source_url, target)[0] == 0
     with redis_server(tmp_path) as url:
         open_store(url)._redis.config_set("maxmemory-policy", "allkeys-lru")  # type: ignore[attr-defined]
@@ -546,8 +498,7 @@ def test_the_source_is_not_changed(tmp_path: Path, source_url: str) -> None:
     source = tmp_path / "source.db"
     before = source.read_bytes()
     target = f"sqlite:///{tmp_path}/target.db"
-    result = CliRunner().invoke(main, ["import", PLAN.id, "--from", source_url, "--store", target])
-    assert result.exit_code == 0, result.output
+    command("ldp-collector", "import", PLAN.id, "--from", source_url, "--store", target)
     assert source.read_bytes() == before
     reading = open_store(source_url, read_only=True)
     assert whole(reading) == whole(open_store(target))

@@ -9,32 +9,20 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan, Question, read_survey
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
 from ldp_aggregator.simulated_population import draw_questions, parse_epsilon, simulate_reports
-from tests.support.surveys import VALIDATED
-
-SURVEY = """
-[survey]
-id = "population-tests"
-epsilon = 1.0
-[label]
-name = "label"
-values = ["a", "b"]
-weight = 3
-[features.x]
-values = ["1", "2", "3"]
-weight = 5
-[features.y]
-values = ["u", "v"]
-[mechanism]
-frequency = "{mechanism}"
-"""
+from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import VALIDATED, make_plan
 
 
 @pytest.fixture(params=["DE", "OUE", "SHE", "SS"])
 def plan(request: pytest.FixtureRequest) -> Plan:
-    return read_survey(SURVEY.format(mechanism=request.param)).compile()
+    return make_plan(
+        label={"values": ["a", "b"], "weight": 3},
+        features={"x": {"values": ["1", "2", "3"], "weight": 5}, "y": ["u", "v"]},
+        mechanism={"frequency": request.param},
+    )
 
 
 @pytest.mark.parametrize("text", ["1e-99999999", "1e99999999", "nan", "inf", "0", "-1", "1" * 21, "one"])
@@ -48,23 +36,26 @@ def test_questions_are_drawn_as_on_a_device(plan: Plan) -> None:
     assert draw_questions(plan, 200, many).tolist() == [plan.draw(one).index for _ in range(200)]
 
 
+def assert_total(snapshot: Snapshot, question: Question, truths: list[int], stream: FastStream) -> None:
+    """Check a question's counters against reports that devices make one by one."""
+    payloads = b"".join(question.mechanism.perturb(truth, stream) for truth in truths)
+    width = question.mechanism.payload_bytes
+    tally = question.mechanism.tally(np.frombuffer(payloads, np.uint8).reshape(-1, width))
+    assert snapshot.totals[question.key].n == len(truths)
+    assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
+
+
 def test_totals_are_those_of_the_same_users_one_by_one(plan: Plan) -> None:
     rng = np.random.default_rng(2)
-    codes, labels = (
-        np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)]),
-        rng.integers(0, 2, 300),
-    )
+    codes = np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)])
+    labels = rng.integers(0, 2, 300)
     snapshot = simulate_reports(plan, codes, labels, FastStream(3))
     stream = FastStream(3)
     drawn = [plan.draw(stream) for _ in range(300)]
     for question in plan.questions:
         users = [user for user, each in enumerate(drawn) if each.index == question.index]
         truths = [question.value(codes[user].tolist(), int(labels[user])) for user in users]
-        payloads = b"".join(question.mechanism.perturb(truth, stream) for truth in truths)
-        width = question.mechanism.payload_bytes
-        tally = question.mechanism.tally(np.frombuffer(payloads, np.uint8).reshape(-1, width))
-        assert snapshot.totals[question.key].n == len(users)
-        assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
+        assert_total(snapshot, question, truths, stream)
 
 
 def test_only_the_given_users_report(plan: Plan) -> None:
@@ -100,8 +91,4 @@ def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency
         asked = [user for user, each in zip(users, drawn, strict=True) if each.index == question.index]
         truths = [question.value(*plan.encode(rows[user], known[user])) for user in asked]
         assert set(truths) == {0, 1, 2, 3}
-        payloads = b"".join(question.mechanism.perturb(truth, stream) for truth in truths)
-        width = question.mechanism.payload_bytes
-        tally = question.mechanism.tally(np.frombuffer(payloads, np.uint8).reshape(-1, width))
-        assert snapshot.totals[question.key].n == len(asked)
-        assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
+        assert_total(snapshot, question, truths, stream)

@@ -14,6 +14,7 @@ import pytest
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, sum_snapshots
 from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.support.surveys import survey_toml
 
 
 @pytest.fixture(scope="module")
@@ -50,28 +51,17 @@ def test_snapshots_add_up(plan: Plan, snapshot: Snapshot) -> None:
     assert (both + replace(snapshot, simulated=True)).simulated
 
 
-ROUNDS = """
-[survey]
-id = "{id}"
-family = "tea"
-epsilon = 1
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-weight = {tea}
-[features.milk]
-values = ["with", "without"]
-weight = {milk}
-[features.sugar]
-values = ["none", "one", "two"]
-weight = {sugar}
-"""
+def round_toml(name: str, tea: int = 1, milk: int = 1, sugar: int = 1, **changes: object) -> str:
+    features = {
+        "tea": {"values": ["black", "green"], "weight": tea},
+        "milk": {"values": ["with", "without"], "weight": milk},
+        "sugar": {"values": ["none", "one", "two"], "weight": sugar},
+    }
+    return survey_toml(id=name, features=features, **({"family": "tea"} | changes))
 
 
 def make_round(name: str, tea: int = 1, milk: int = 1, sugar: int = 1) -> Snapshot:
-    plan = read_survey(ROUNDS.format(id=name, tea=tea, milk=milk, sugar=sugar)).compile()
+    plan = read_survey(round_toml(name, tea, milk, sugar)).compile()
     counted = {each.key: Total(3, np.ones(each.cells, dtype=np.int64)) for each in plan.questions}
     return Snapshot(plan, counted, {"malformed": 1})
 
@@ -102,11 +92,11 @@ def test_the_sum_of_equal_rounds_has_one_plan_in_any_order() -> None:
 
 def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
     first = make_round("tea")
-    text = ROUNDS.format(id="two", tea=1, milk=0, sugar=1)
+    text = round_toml("two", milk=0)
     others = [
-        text.replace('family = "tea"\n', ""),
+        round_toml("two", milk=0, family=None),
         text.replace('"without"', '"never"'),
-        text.replace("epsilon = 1", "epsilon = 2"),
+        round_toml("two", milk=0, epsilon=2),
         text.replace('"no"]', '"never"]'),
         text.replace("weight = 0", "weight = 1") + '[features.more]\nvalues = ["a", "b"]\n',
     ]

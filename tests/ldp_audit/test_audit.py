@@ -19,18 +19,9 @@ from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.render import render_text
-from tests.support.surveys import VALIDATED
+from tests.support.surveys import VALIDATED, make_plan
 
-ONE_QUESTION = """
-[survey]
-id = "one"
-epsilon = 2
-[label]
-name = "label"
-values = ["yes", "no"]
-[features.feature]
-values = ["a", "b"]
-"""
+ONE_QUESTION = {"features": {"feature": ["a", "b"]}}
 MECHANISMS = [
     ("DE", "piecewise"),
     ("SUE", "onebit"),
@@ -59,10 +50,8 @@ def test_a_validation_round_passes(epsilon: str) -> None:
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
-    assert [each.question for each in result.exact] == {
-        "1.5": ["top 1", "top 2"],
-        "4": ["top 1, top 2"],
-    }[epsilon]
+    questions = {"1.5": ["top 1", "top 2"], "4": ["top 1, top 2"]}
+    assert [each.question for each in result.exact] == questions[epsilon]
     assert max(each.unused_share for each in result.exact) < 1e-3
 
 
@@ -83,7 +72,7 @@ def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables() -> None:
 
 @pytest.mark.slow
 def test_a_plan_of_one_question_is_measured_once() -> None:
-    plan = read_survey(ONE_QUESTION).compile()
+    plan = make_plan(epsilon=2, **ONE_QUESTION)
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.passed
     assert len(result.exact) == 1
@@ -168,7 +157,7 @@ def test_a_survey_by_invitation_passes() -> None:
 
 @pytest.mark.slow
 def test_whole_requests_are_measured_and_checked() -> None:
-    plan = read_survey(ONE_QUESTION.replace("epsilon = 2", "epsilon = 1")).compile()
+    plan = make_plan(epsilon=1, **ONE_QUESTION)
     result = audit(plan, 300, alpha=1e-8, copies=4, requests=200)
     assert result.faults == []
     assert result.notes == []

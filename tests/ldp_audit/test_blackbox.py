@@ -65,11 +65,7 @@ def messages(columns: Columns, count: int, width: int = 6) -> Messages:
             "bits",
         ),
         # a noisy number in two bytes, larger for the first person
-        (
-            lambda u, v: {2: v % 256, 3: (v // 256 + 3) % 256},
-            lambda u, v: {2: v % 256, 3: v // 256},
-            "word",
-        ),
+        (lambda u, v: {2: v % 256, 3: (v // 256 + 3) % 256}, lambda u, v: {2: v % 256, 3: v // 256}, "word"),
     ],
 )
 def test_the_distinguishing_event_is_found(one: MakeColumns, other: MakeColumns, kind: str) -> None:

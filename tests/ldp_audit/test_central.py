@@ -8,36 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.buggy_curators import MUTANTS, BuggyCurator
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_audit.blackbox import ALPHA
-from ldp_audit.central import (
-    AUDITED,
-    audit_trainings,
-    make_neighbours,
-)
-from ldp_audit.cli import main
+from ldp_audit.central import AUDITED, audit_trainings, make_neighbours
 from ldp_audit.outcomes import measure_leak
 from tests.support.central_surveys import survey_text
+from tests.support.commands import command
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "audited"
-epsilon = 1.0
-[label]
-name = "y"
-values = ["no", "yes"]
-[features.a]
-values = ["x", "y"]
-[features.b]
-values = ["x", "y"]
-[features.c]
-range = [0, 10]
-"""
+SURVEY = survey_toml(
+    id="audited", label=["no", "yes"], features={"a": ["x", "y"], "b": ["x", "y"], "c": {"range": [0, 10]}}
+)
 
 
 def test_the_neighbours_differ_by_the_last_row() -> None:
@@ -85,26 +70,24 @@ def test_too_few_trials_are_refused() -> None:
 @pytest.mark.slow
 def test_the_command_prints_bounds(tmp_path: Path) -> None:
     (tmp_path / "survey.toml").write_text(SURVEY)
-    command = ["central", str(tmp_path / "survey.toml"), "--trials", "200", "--epsilon", "2"]
-    result = CliRunner().invoke(main, [*command, "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    words = ("ldp-audit", "central", tmp_path / "survey.toml", "--trials", 200, "--epsilon", 2)
+    found = json.loads(command(*words, "--json").stdout)
     assert [each["learner"] for each in found["learners"]] == list(AUDITED)
     assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
-    text = CliRunner().invoke(main, command)
-    assert text.exit_code == 0
-    assert "central audit passed" in text.stdout
+    assert "central audit passed" in command(*words).stdout
 
 
-def test_the_command_refuses_what_is_no_survey(tmp_path: Path) -> None:
-    (tmp_path / "survey.toml").write_text("{}")
-    result = CliRunner().invoke(main, ["central", str(tmp_path / "survey.toml")])
+def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "survey.toml").write_text(SURVEY)
+    words = ("ldp-audit", "central", tmp_path / "survey.toml", "--epsilon", "0.001")
+    result = command(*words, check=False)
     assert result.exit_code == 2
-    assert "survey.toml" in result.stderr
+    assert "'0.001' is not a number from 0.01 to 100" in result.stderr
 
 
 def test_the_audit_of_devices_is_still_the_default() -> None:
-    result = CliRunner().invoke(main, ["--help"])
+    result = command("ldp-audit", "--help")
     assert "Audit SURVEY: a .toml file" in result.stdout
-    assert "ldp-audit central" in result.stdout
-    assert "made-up rows" in CliRunner().invoke(main, ["central", "--help"]).stdout
+    for target in ("central", "silo"):
+        assert f"ldp-audit {target}" in result.stdout
+        assert "made-up rows" in command("ldp-audit", target, "--help").stdout

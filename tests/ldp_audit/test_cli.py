@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import encoders.progress
 import ldp_audit.cli
@@ -16,8 +16,8 @@ from benchmarks.buggy_clients import CERTAIN, SURVEY, LengthByValue
 from encoders.survey import Plan
 from ldp_audit import AuditResult, audit
 from ldp_audit.audit import list_stages
-from ldp_audit.cli import main
 from ldp_client import load_plan
+from tests.support.commands import command
 from tests.support.servers import collector
 
 
@@ -52,7 +52,7 @@ def short_audits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["--trials", "1000", *map(str, arguments)])
+    return command("ldp-audit", "--trials", 1000, *arguments, check=False)
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_the_tables_show_what_was_proved_and_measured(survey: Path, tmp_path: Pa
     assert "8 of 8 are different" in result.stdout
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert "<li>passed: every table keeps epsilon 1 exactly; " in page
+    assert "passed: every table keeps epsilon 1 exactly; " in page
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_a_fault_is_named_and_ends_with_1(
     assert result.exit_code == 1
     assert "FAULT: homogeneity: every person's device sends one well-formed report" in result.stdout
     assert "passed" not in result.stdout
-    assert "<li>FAULT: homogeneity" in (tmp_path / "page.html").read_text()
+    assert "FAULT: <bdi>homogeneity" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.slow
@@ -142,3 +142,11 @@ def test_a_page_that_cannot_be_written_is_an_error_at_once(survey: Path, tmp_pat
     result = run(survey, "--html", tmp_path / "absent" / "page.html")
     assert result.exit_code == 2
     assert "black box" not in result.stderr
+
+
+def test_the_page_never_replaces_the_survey(survey: Path) -> None:
+    text = survey.read_text()
+    result = run(survey, "--html", survey)
+    assert result.exit_code == 2
+    assert "is an input of this command too" in result.stderr
+    assert survey.read_text() == text

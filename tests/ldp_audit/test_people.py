@@ -6,30 +6,30 @@ import pytest
 
 from encoders.survey import Question, read_survey
 from ldp_audit.people import draw_people, focus_plan, make_people
-from tests.support.surveys import VALIDATED
+from tests.support.surveys import VALIDATED, make_plan
 
-TEXT = """
-[survey]
-id = "cases"
-epsilon = 1
-[label]
-name = "label"
-values = ["x", "y", "z"]
-[features.kind]
-values = ["a", "b", "c"]
-[features.size]
-range = [-1, 3]
-bins = 2
-missing = "category"
-[projection.inputs.left]
-range = [0, 10]
-[projection.inputs.right]
-range = [0, 1]
-[features.both]
-weights = [0.5, -0.25]
-range = [-1, 1]
-"""
-PLAN = read_survey(TEXT).compile()
+PLAN = make_plan(
+    epsilon=1,
+    label=["x", "y", "z"],
+    projection={"inputs": {"left": {"range": [0, 10]}, "right": {"range": [0, 1]}}},
+    features={
+        "kind": ["a", "b", "c"],
+        "size": {"range": [-1, 3], "bins": 2, "missing": "category"},
+        "both": {"weights": [0.5, -0.25], "range": [-1, 1]},
+    },
+)
+LABELS = 5 * [0]
+PREDICTIONS = make_plan(
+    epsilon=1,
+    label=["a", "b", "c", "d", "e"],
+    features={"one": ["x", "y"], "two": ["x", "y"]},
+    validation={
+        "order": ["one", "two"],
+        "tops": [1],
+        "prior": [-9, 0, -9, -9, -9],
+        "scores": {"one": [LABELS, LABELS], "two": [LABELS, [-99, -99, -99, 0, -99]]},
+    },
+)
 
 
 def rows(question: Question | None = None) -> dict[str, dict[str, object]]:
@@ -78,7 +78,7 @@ def test_random_people_combine_features_in_every_way_and_can_answer() -> None:
 
 
 def test_random_people_of_a_validation_round_have_a_value_of_each_feature() -> None:
-    people = draw_people(read_survey(PREDICTIONS).compile(), 3)
+    people = draw_people(PREDICTIONS, 3)
     assert all(person.row.keys() >= {"one", "two"} for person in people)
 
 
@@ -99,31 +99,9 @@ def test_people_in_a_validation_round_have_different_codes_for_every_question() 
         assert {question.value(*plan.encode(person.row, person.label)) for person in people} == {0, 1, 2, 3}
 
 
-PREDICTIONS = """
-[survey]
-id = "predictions"
-epsilon = 1
-[label]
-name = "label"
-values = ["a", "b", "c", "d", "e"]
-[features.one]
-values = ["x", "y"]
-[features.two]
-values = ["x", "y"]
-[validation]
-order = ["one", "two"]
-tops = [1]
-prior = [-9, 0, -9, -9, -9]
-[validation.scores]
-one = [[0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
-two = [[0, 0, 0, 0, 0], [-99, -99, -99, 0, -99]]
-"""
-
-
 def test_people_are_added_whose_predicted_label_no_other_person_has() -> None:
-    plan = read_survey(PREDICTIONS).compile()
-    people = make_people(plan)
-    codes = {person.name: plan.encode(person.row, person.label) for person in people}
+    people = make_people(PREDICTIONS)
+    codes = {person.name: PREDICTIONS.encode(person.row, person.label) for person in people}
     assert set(list(codes.values())[:6]) == {((0,), 0)}
     assert dict(list(codes.items())[6:]) == {
         "first, b": ((1,), 1),

@@ -87,10 +87,7 @@ HEAD = b"POST /v1 HTTP/1.1\r\nHost: h\r\nAccept: a"
         ([Request(HEAD + b"\r\nX-Label: yes", b"x")], "(b) sends another header X-Label"),
         ([Request(HEAD.replace(b"\r\nAccept: a", b""), b"x")], "(b) sends another header Accept"),
         ([Request(HEAD.replace(b"/v1", b"/v2"), b"x")], "(b) sends another request line"),
-        (
-            [Request(b"POST /v1 HTTP/1.1\r\nAccept: a\r\nHost: h", b"x")],
-            "(b) sends another order of headers",
-        ),
+        ([Request(b"POST /v1 HTTP/1.1\r\nAccept: a\r\nHost: h", b"x")], "(b) sends another order of headers"),
     ],
 )
 def test_a_request_that_differs_is_named(requests: list[Request], finding: str) -> None:

@@ -7,33 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from benchmarks.buggy_silos import MUTANTS, BuggySilo
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
-from ldp_audit.cli import main
 from ldp_audit.silo import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
 from ldp_silo.epoch_reports import count_file
+from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, read_silo_survey
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "audited"
-kind = "silo"
-epsilon = 1.0
-rows = 100
-[label]
-name = "y"
-values = ["no", "yes"]
-[features.a]
-values = ["x", "y"]
-[features.b]
-range = [0, 10]
-"""
-CATEGORIES = SURVEY.replace("range = [0, 10]", 'values = ["x", "y"]')
+
+def audited_toml(**changes: object) -> str:
+    features = {"a": ["x", "y"], "b": {"range": [0, 10]}}
+    entries = {"id": "audited", "kind": "silo", "rows": 100, "label": ["no", "yes"], "features": features}
+    return survey_toml(**(entries | changes))
+
+
+SURVEY = audited_toml()
+CATEGORIES = {"a": ["x", "y"], "b": ["x", "y"]}
 SOME_REPORTS = 20
 
 
@@ -55,7 +49,7 @@ def test_the_counts_of_neighbours_are_those_of_their_files(text: str, tmp_path: 
 
 @pytest.mark.slow
 def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible() -> None:
-    plan = read_silo_survey(CATEGORIES).compile()
+    plan = read_silo_survey(audited_toml(features=CATEGORIES)).compile()
     found = audit_silo(plan, 6000, PublicSilo(FastStream(21)), SOME_REPORTS)
     assert found.passed
     assert not found.faults
@@ -63,9 +57,7 @@ def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "text", [SURVEY, CATEGORIES.replace("rows = 100", "rows = 100\nrows_per_person = 2")]
-)
+@pytest.mark.parametrize("text", [SURVEY, audited_toml(features=CATEGORIES, rows_per_person=2)])
 def test_numbers_and_several_rows_of_a_person_pass(text: str) -> None:
     plan = read_silo_survey(text).compile()
     assert audit_silo(plan, 1000, PublicSilo(FastStream(22)), SOME_REPORTS).passed
@@ -83,23 +75,19 @@ def test_every_buggy_silo_is_detected(mutant: BuggySilo) -> None:
 @pytest.mark.slow
 def test_the_command_prints_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ldp_audit.silo.PublicSilo", lambda: PublicSilo(FastStream(23)))
-    (tmp_path / "survey.toml").write_text(SURVEY.replace("rows = 100", 'rows = 100\nenrolment = "token"'))
-    command = ["silo", str(tmp_path / "survey.toml"), "--trials", "200"]
-    result = CliRunner().invoke(main, [*command, "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    (tmp_path / "survey.toml").write_text(audited_toml(enrolment="token"))
+    words = ("ldp-audit", "silo", tmp_path / "survey.toml", "--trials", 200)
+    found = json.loads(command(*words, "--json").stdout)
     assert found["passed"]
     assert found["faults"] == []
     assert len(found["messages"]) == 5
-    text = CliRunner().invoke(main, command)
-    assert text.exit_code == 0
-    assert text.stdout.endswith("silo audit passed\n")
+    assert command(*words).stdout.endswith("silo audit passed\n")
 
 
 def test_the_command_refuses_a_survey_of_people(tmp_path: Path) -> None:
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY.replace('kind = "silo"\n', "").replace("rows = 100\n", ""))
-    result = CliRunner().invoke(main, ["silo", str(path)])
+    path.write_text(audited_toml(kind=None, rows=None))
+    result = command("ldp-audit", "silo", path, check=False)
     assert result.exit_code == 2
     assert "answered by people" in result.stderr
 
@@ -108,9 +96,4 @@ def test_too_few_trials_and_too_few_rows_are_refused() -> None:
     with pytest.raises(LdpError, match="at least 200 trials"):
         audit_silo(read_silo_survey(SURVEY).compile(), 199)
     with pytest.raises(LdpError, match="needs 3 rows"):
-        audit_silo(read_silo_survey(SURVEY.replace("rows = 100", "rows = 2")).compile(), 200)
-
-
-def test_the_help_of_the_audit_names_silos() -> None:
-    assert "ldp-audit silo" in CliRunner().invoke(main, ["--help"]).stdout
-    assert "made-up rows" in CliRunner().invoke(main, ["silo", "--help"]).stdout
+        audit_silo(read_silo_survey(audited_toml(rows=2)).compile(), 200)

@@ -1,13 +1,12 @@
 """Fixtures of the client's tests: a small plan, and clients with a fake collector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from encoders.survey import Plan, read_survey
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_client import Client, Response, State, TransportError
 from ldp_client.journal import file
 from tests.support.servers import wait_for
@@ -54,6 +53,29 @@ class FakeTransport:
         return [body for method, _, body in self.requests if method == "POST"]
 
 
+class Collector(FakeTransport):
+    """Serves a plan and its signature, and responds to reports as a test wants."""
+
+    def __init__(self, plan: AnyPlan, signature: str = "") -> None:
+        super().__init__(RECORDED)
+        self.plan, self.signature = plan, signature
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        if method == "POST":
+            return super().request(method, url, body, timeout)
+        self.requests.append((method, url, body))
+        return Response(200, self.signature.encode() if url.endswith("/signature") else self.plan.json)
+
+    def respond(self, response: Response | TransportError) -> None:
+        self.responses = [response]
+
+
+@pytest.fixture
+def transport() -> FakeTransport:
+    """Return a transport whose collector counts every report."""
+    return FakeTransport(RECORDED)
+
+
 def wait_for_attempt(client: Client) -> None:
     """Wait until the first attempt to send the client's report has failed, or has ended its waiting."""
     wait_for(lambda: (receipt := client.status()).reason or receipt.state is not State.QUEUED)
@@ -69,7 +91,7 @@ def client(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         transport: FakeTransport, survey: object = plan, granted: bool = True, **options: object
     ) -> Client:
         options = {"journal": tmp_path / "journal.db", "spread": 0, **options}
-        made.append(Client(survey, URL, transport=transport, **options))  # type: ignore[arg-type]
+        made.append(Client(survey, URL, transport=transport, **options))
         if granted:
             made[-1].grant()
         return made[-1]

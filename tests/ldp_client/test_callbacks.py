@@ -1,19 +1,12 @@
 """on_outcome: every outcome, in order, and errors of the callback."""
 
-from __future__ import annotations
-
 import threading
 
-import pytest
-
-from ldp_client import (
-    State,
-    TransportError,
-)
-from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
+from ldp_client import State, TransportError
+from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
 
 
-def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
+def test_every_outcome_is_counted_and_called_back(client):
     outcomes: list[tuple[State, str]] = []
     one = client(
         FakeTransport(TransportError("down"), RECORDED),
@@ -33,7 +26,7 @@ def test_every_outcome_is_counted_and_called_back(client: Build) -> None:
     assert one.outcomes == dict.fromkeys([state for state, _ in outcomes], 1)
 
 
-def test_the_callback_gets_the_report_before_its_outcome(client: Build) -> None:
+def test_the_callback_gets_the_report_before_its_outcome(client):
     for _ in range(50):
         outcomes: list[State] = []
         one = client(
@@ -46,7 +39,7 @@ def test_the_callback_gets_the_report_before_its_outcome(client: Build) -> None:
         assert outcomes == [State.QUEUED, State.SENT]
 
 
-def test_failing_callback_changes_no_outcome(client: Build, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_callback_changes_no_outcome(client, caplog):
     one = client(FakeTransport(RECORDED), on_outcome=lambda _: 1 // 0)
     assert one.report(ROW, "no").state is State.QUEUED
     assert one.flush().state is State.SENT
@@ -54,7 +47,7 @@ def test_failing_callback_changes_no_outcome(client: Build, caplog: pytest.LogCa
     assert {record.getMessage() for record in caplog.records} == {"on_outcome failed: ZeroDivisionError"}
 
 
-def test_a_callback_may_use_its_client(client: Build) -> None:
+def test_a_callback_may_use_its_client(client):
     seen: list[State] = []
     one = client(FakeTransport(RECORDED), on_outcome=lambda _: seen.append(one.flush().state))
     one.report(ROW, "no")

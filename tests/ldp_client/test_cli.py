@@ -1,16 +1,13 @@
 """ldp-client: what the person at the device reads, and what they can withdraw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from encoders.survey import Plan
 from ldp_client import Response, State, TransportError
 from ldp_client.cli import main
-from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport, wait_for_attempt
+from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport, wait_for_attempt
 
 DOWN = TransportError("no network")
 CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
@@ -26,9 +23,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str
     return run
 
 
-def test_status_shows_the_state_of_each_survey(
-    run: Callable[..., str], client: Build, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_shows_the_state_of_each_survey(run, client, plan, monkeypatch):
     assert "no survey was agreed to" in run("status")
     transport = FakeTransport(DOWN)
     one = client(transport)
@@ -45,7 +40,7 @@ def test_status_shows_the_state_of_each_survey(
     assert "DO_NOT_TRACK is set: nothing is drawn or sent" in run("status")
 
 
-def test_status_says_how_to_see_why_a_report_waits(run: Callable[..., str], client: Build) -> None:
+def test_status_says_how_to_see_why_a_report_waits(run, client):
     one = client(FakeTransport(CLOSED))
     assert "DEBUG" not in run("status")
     one.report(ROW, "no")
@@ -55,7 +50,7 @@ def test_status_says_how_to_see_why_a_report_waits(run: Callable[..., str], clie
     assert "at level DEBUG" in shown.splitlines()[-1]
 
 
-def test_preview_shows_the_bytes_of_the_queued_report(run: Callable[..., str], client: Build) -> None:
+def test_preview_shows_the_bytes_of_the_queued_report(run, client):
     assert run("preview") == "nothing waits to be sent\n"
     transport = FakeTransport(DOWN)
     one = client(transport)
@@ -68,7 +63,7 @@ def test_preview_shows_the_bytes_of_the_queued_report(run: Callable[..., str], c
     assert "<- the truth" not in shown
 
 
-def test_purge_withdraws_and_deletes(run: Callable[..., str], client: Build) -> None:
+def test_purge_withdraws_and_deletes(run, client):
     one = client(FakeTransport(DOWN))
     one.report(ROW, "no")
     assert run("purge", "sleep").startswith("sleep: withdrawn")
@@ -77,9 +72,7 @@ def test_purge_withdraws_and_deletes(run: Callable[..., str], client: Build) -> 
     assert run("preview") == "nothing waits to be sent\n"
 
 
-def test_a_damaged_journal_is_explained_and_can_be_forgotten(
-    run: Callable[..., str], tmp_path: Path, client: Build
-) -> None:
+def test_a_damaged_journal_is_explained_and_can_be_forgotten(run, tmp_path, client):
     (tmp_path / "journal.db").write_bytes(b"this is not a database, and long enough to see that" * 20)
     with pytest.raises(SystemExit, match="purge --damaged"):
         run("status")
@@ -90,18 +83,14 @@ def test_a_damaged_journal_is_explained_and_can_be_forgotten(
 
 
 @pytest.mark.parametrize("arguments", [["purge", "diet"], ["preview", "diet"]])
-def test_a_survey_that_is_not_known_is_named(
-    run: Callable[..., str], client: Build, arguments: list[str]
-) -> None:
+def test_a_survey_that_is_not_known_is_named(run, client, arguments):
     client(FakeTransport(RECORDED))
     with pytest.raises(SystemExit, match=r"diet.*ldp-client status"):
         run(*arguments)
 
 
 @pytest.mark.parametrize("arguments", [[], ["purge"], ["purge", "sleep", "--all"], ["erase"]])
-def test_a_wrong_command_lists_the_commands(
-    run: Callable[..., str], arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_command_lists_the_commands(run, arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         run(*arguments)
     assert caught.value.code == 2

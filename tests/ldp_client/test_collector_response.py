@@ -1,7 +1,5 @@
 """Which responses are final for a report, and which concern all surveys of a collector."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_client import Response
@@ -11,7 +9,7 @@ from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 
 
-def test_a_response_without_a_collector_s_reason_concerns_all_its_surveys() -> None:
+def test_a_response_without_a_collector_s_reason_concerns_all_its_surveys():
     unknown = Response(404, b'{"reason":"unknown-survey","retryable":true}')
     assert not concerns_collector(unknown)
     for foreign in (
@@ -23,7 +21,7 @@ def test_a_response_without_a_collector_s_reason_concerns_all_its_surveys() -> N
 
 
 @pytest.mark.parametrize("status", [301, 404, 408, 429, 500, 502, 503])
-def test_a_response_without_an_outcome_is_not_final(status: int) -> None:
+def test_a_response_without_an_outcome_is_not_final(status):
     assert parse_outcome(Response(status, b"whatever")) is None
     assert parse_outcome(Response(status, b'{"status":"recorded"}')) is None
 
@@ -39,11 +37,11 @@ def test_a_response_without_an_outcome_is_not_final(status: int) -> None:
         b"[" * 100_000,
     ],
 )
-def test_only_a_response_about_the_bytes_is_final(body: bytes) -> None:
+def test_only_a_response_about_the_bytes_is_final(body):
     assert parse_outcome(Response(404, body)) is None
 
 
-def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again() -> None:
+def test_a_token_that_the_collector_does_not_know_is_kept_and_tried_again():
     # the operator may have named the wrong store: that must not lose the report
     refused = Response(403, b'{"reason": "not-enrolled", "retryable": true}', 3600.0)
     assert parse_outcome(refused) is None

@@ -1,16 +1,12 @@
 """What a client is made with: plans, URLs, limits of epsilon, and configure()."""
 
-from __future__ import annotations
-
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import ldp_client
-from encoders.survey import Plan
 from ldp_client import (
     BudgetError,
     Client,
@@ -27,12 +23,11 @@ from ldp_client import (
     TokenError,
     TransportError,
 )
-from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
+from tests.support.threads import in_threads
 
 
-def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(transport, client):
     capped = client(transport, granted=False, max_epsilon=0.5)
     assert (capped.grant().state, capped.status().state) == (State.REJECTED, State.NO_CONSENT)
     client(transport).close()  # agreed, with the usual cap
@@ -42,7 +37,7 @@ def test_a_plan_above_the_epsilon_limit_is_refused_before_anything_is_drawn(clie
     assert client(transport).report(ROW, "no").state is State.QUEUED
 
 
-def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build) -> None:
+def test_the_plan_is_fetched_from_the_url_and_checked(plan, client):
     transport = FakeTransport(Response(200, plan.json), RECORDED)
     one = client(transport, URL)
     assert one.report(ROW, "no").state is State.QUEUED
@@ -51,7 +46,7 @@ def test_the_plan_is_fetched_from_the_url_and_checked(plan: Plan, client: Build)
 
 
 @pytest.mark.parametrize("response", [TransportError("down"), Response(404, b"{}"), Response(200, b"{}")])
-def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | TransportError) -> None:
+def test_without_a_plan_nothing_is_drawn(client, response):
     one = client(FakeTransport(response), URL, granted=False)
     assert one.grant().state in (State.UNAVAILABLE, State.REJECTED)
     receipt = one.report(ROW, "no")
@@ -72,9 +67,7 @@ def test_without_a_plan_nothing_is_drawn(client: Build, response: Response | Tra
         (503, "at 10.0.0.7", "HTTP status 503"),
     ],
 )
-def test_a_refused_plan_has_the_collector_s_reason(
-    client: Build, status: int, reason: str, words: str
-) -> None:
+def test_a_refused_plan_has_the_collector_s_reason(client, status, reason, words):
     response = Response(status, json.dumps({"reason": reason}).encode())
     receipt = client(FakeTransport(response), URL, granted=False).grant()
     is_known = "10.0.0.7" not in reason
@@ -89,16 +82,14 @@ def test_a_refused_plan_has_the_collector_s_reason(
     assert raised.value.reason == receipt.reason
 
 
-def test_a_tampered_plan_is_refused(plan: Plan, client: Build) -> None:
+def test_a_tampered_plan_is_refused(plan, client):
     tampered = plan.json.replace(b'"keep":"8', b'"keep":"9')
     assert tampered != plan.json
     receipt = client(FakeTransport(Response(200, tampered)), URL, granted=False).grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
 
 
-def test_configure_and_report_are_the_short_form(
-    plan: Plan, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configure_and_report_are_the_short_form(plan, tmp_path_factory, monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     monkeypatch.delenv("LDP_SURVEY_URL", raising=False)
     with pytest.raises(TransportError, match="LDP_SURVEY_URL"):
@@ -126,15 +117,13 @@ def test_configure_and_report_are_the_short_form(
         "http://h:x/v1",
     ],
 )
-def test_invalid_url_is_refused_at_once(plan: Plan, url: str) -> None:
+def test_invalid_url_is_refused_at_once(plan, url):
     with pytest.raises(TransportError) as raised:
         Client(plan, url)
     assert raised.value.reason == "bad-option"
 
 
-def test_a_closed_client_names_a_later_configure_as_the_cause(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_client_names_a_later_configure_as_the_cause(plan, monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     first, second = (
         ldp_client.configure(plan, url=URL, transport=FakeTransport(RECORDED), journal=":memory:")
@@ -149,7 +138,7 @@ def test_a_closed_client_names_a_later_configure_as_the_cause(
     third.close()
 
 
-def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistaken_configure_leaves_the_working_client(plan, monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     one = ldp_client.configure(
         URL, transport=FakeTransport(Response(200, plan.json), RECORDED), journal=":memory:"
@@ -163,9 +152,9 @@ def test_a_mistaken_configure_leaves_the_working_client(plan: Plan, monkeypatch:
 
 
 @pytest.mark.parametrize("cap", [0, -1, float("nan"), "much", None])
-def test_invalid_epsilon_limit_is_refused_at_once(plan: Plan, cap: object) -> None:
+def test_invalid_epsilon_limit_is_refused_at_once(plan, cap):
     with pytest.raises(BudgetError, match="max_epsilon") as raised:
-        Client(plan, URL, max_epsilon=cap, journal=":memory:")  # type: ignore[arg-type]
+        Client(plan, URL, max_epsilon=cap, journal=":memory:")
     assert raised.value.reason == "bad-option"
 
 
@@ -189,29 +178,29 @@ def test_invalid_epsilon_limit_is_refused_at_once(plan: Plan, cap: object) -> No
         ("url", 12),
     ],
 )
-def test_an_option_that_cannot_be_used_is_named_at_once(plan: Plan, option: str, value: object) -> None:
+def test_an_option_that_cannot_be_used_is_named_at_once(plan, option, value):
     with pytest.raises(LdpError, match="URL" if option == "url" else option.replace("_", ".")) as raised:
-        Client(URL if option != "url" else plan, **{option: value})  # type: ignore[arg-type]
+        Client(URL if option != "url" else plan, **{option: value})
     assert raised.value.reason in ("bad-option", "bad-digest", "bad-person")
 
 
-def test_an_unknown_option_is_a_type_error(plan: Plan) -> None:
+def test_an_unknown_option_is_a_type_error(plan):
     with pytest.raises(TypeError, match="colour"):
         ldp_client.configure(plan, url=URL, colour="red")
 
 
-def test_a_plan_file_that_cannot_be_read_is_refused_at_once(tmp_path: Path, plan: Plan) -> None:
+def test_a_plan_file_that_cannot_be_read_is_refused_at_once(tmp_path, plan):
     for survey in (tmp_path / "nofile.toml", str(tmp_path / "nofile.toml"), tmp_path):
         with pytest.raises(OptionError, match="cannot be read") as raised:
             Client(survey, URL)
         assert str(survey) in str(raised.value)
     with pytest.raises(OptionError, match="the path of a file"):
-        Client(12, URL)  # type: ignore[arg-type]
+        Client(12, URL)
     (tmp_path / "plan.json").write_bytes(plan.json)
     assert Client(tmp_path / "plan.json", URL, journal=":memory:").plan == plan
 
 
-def test_every_error_has_a_reason() -> None:
+def test_every_error_has_a_reason():
     assert RowError("age", "is missing").reason == "invalid-row"
     assert TokenError("is missing").reason == "invalid-token"
     assert SignatureError("is missing").reason == "bad-signature"
@@ -220,7 +209,7 @@ def test_every_error_has_a_reason() -> None:
     assert all(each.reason for each in errors if each is not ReportError)
 
 
-def test_a_strict_client_s_error_has_the_reason_of_the_receipt(client: Build) -> None:
+def test_a_strict_client_s_error_has_the_reason_of_the_receipt(client):
     wrong_row = {"age": "older", "hours": 7.5}
     receipt = client(FakeTransport(RECORDED)).report(wrong_row, "no")
     with pytest.raises(RowError) as raised:
@@ -229,22 +218,20 @@ def test_a_strict_client_s_error_has_the_reason_of_the_receipt(client: Build) ->
     assert tuple((each.field, each.why) for each in raised.value.problems) == receipt.problems
 
 
-def test_deeply_nested_plan_is_refused(client: Build) -> None:
+def test_deeply_nested_plan_is_refused(client):
     for status in (200, 500):
         receipt = client(FakeTransport(Response(status, b"[" * 100_000)), URL, granted=False).grant()
         assert receipt.state in (State.UNAVAILABLE, State.REJECTED)
 
 
-def test_a_url_of_another_survey_than_the_plans_is_refused(plan: Plan) -> None:
+def test_a_url_of_another_survey_than_the_plans_is_refused(plan):
     with Client(plan, "http://collector.test/v1/surveys/diet", journal=":memory:") as one:
         receipt = one.grant()
         assert one.report(ROW, "no").state is State.NO_CONSENT
     assert (receipt.state, receipt.epsilon) == (State.REJECTED, 0.0)
 
 
-def test_a_device_without_a_place_for_its_journal_reports_nothing(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_without_a_place_for_its_journal_reports_nothing(plan, monkeypatch):
     def nowhere() -> Path:
         raise RuntimeError("no home")
 
@@ -256,7 +243,7 @@ def test_a_device_without_a_place_for_its_journal_reports_nothing(
             assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")
 
 
-def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
+def test_a_plan_object_has_no_signature_to_check(plan):
     with pytest.raises(PlanError, match="public_key"):
         Client(plan, URL, public_key="A" * 43 + "=")
 
@@ -272,35 +259,26 @@ def test_a_plan_object_has_no_signature_to_check(plan: Plan) -> None:
         "https://h/proxy/v1/surveys//",
     ],
 )
-def test_a_url_that_names_no_survey_is_refused_at_once(plan: Plan, url: str) -> None:
+def test_a_url_that_names_no_survey_is_refused_at_once(plan, url):
     with pytest.raises(TransportError, match="its id") as raised:
         Client(plan, url)
     assert raised.value.reason == "bad-option"
 
 
-def test_a_survey_may_be_called_surveys(plan: Plan) -> None:
+def test_a_survey_may_be_called_surveys(plan):
     url = "https://h/v1/surveys/surveys"
     assert Client(replace(plan, id="surveys"), url, journal=":memory:").survey == "surveys"
 
 
-def test_status_without_consent_creates_no_journal(client: Build, tmp_path: Path) -> None:
+def test_status_without_consent_creates_no_journal(client, tmp_path):
     one = client(FakeTransport(RECORDED), granted=False, journal=tmp_path / "new" / "journal.db")
     assert (one.status().state, one.report(ROW, "no").state) == (State.NO_CONSENT,) * 2
     assert not (tmp_path / "new").exists()
 
 
-def test_threads_that_report_first_configure_one_client(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch, ldp_recorder: Recorder
-) -> None:
+def test_threads_that_report_first_configure_one_client(plan, monkeypatch, ldp_recorder):
     monkeypatch.setenv("LDP_SURVEY_URL", ldp_recorder.serve(plan))
     Client(ldp_recorder.serve(plan)).grant()
-    states: list[State] = []
-    threads = [
-        threading.Thread(target=lambda: states.append(ldp_client.report(ROW, "no").state)) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    states = in_threads(lambda _: ldp_client.report(ROW, "no").state, range(8))
     assert sorted(states) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
     assert len(ldp_recorder.reports) == 1

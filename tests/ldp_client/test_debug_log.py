@@ -1,7 +1,5 @@
 """The logger `ldp_client`: what it shows of a report at level DEBUG, and that it never shows a value."""
 
-from __future__ import annotations
-
 import logging
 import re
 import subprocess
@@ -13,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from encoders.randomness import SystemEntropy
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from encoders.survey.invitation import draw_invitation
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 
@@ -57,7 +55,7 @@ class Device:
 
     def client(self, **options: object) -> Client:
         options = {"journal": self.journal, "spread": 0, "token": self.token, **options}
-        return Client(self.plan, MARKED_URL, transport=self.transport, **options)  # type: ignore[arg-type]
+        return Client(self.plan, MARKED_URL, transport=self.transport, **options)
 
     def answer(self, *responses: Response | TransportError, **options: object) -> Client:
         """Return a client that has reported to a collector with these responses, and has flushed."""
@@ -153,14 +151,12 @@ def device(tmp_path: Path) -> Iterator[Device]:
         made.client().withdraw()
 
 
-def test_every_state_has_a_scenario() -> None:
+def test_every_state_has_a_scenario():
     assert {scenario.__name__ for scenario in SCENARIOS} == set(State)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.__name__)
-def test_no_record_holds_a_value_a_report_a_token_or_a_secret_part_of_an_address(
-    device: Device, scenario: Callable[[Device], State], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_record_holds_a_value_a_report_a_token_or_a_secret_part_of_an_address(device, scenario, caplog):
     state = scenario(device)
     assert state == scenario.__name__
     assert f": {state}" in logged(caplog)
@@ -172,9 +168,7 @@ def test_no_record_holds_a_value_a_report_a_token_or_a_secret_part_of_an_address
 
 
 @pytest.mark.parametrize("name", ["strict", "person"])
-def test_options_change_nothing_about_what_is_logged(
-    device: Device, name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_change_nothing_about_what_is_logged(device, name, caplog, monkeypatch):
     monkeypatch.setenv("LDP_JOURNAL", str(device.journal))
     client = device.answer(DOWN, journal=None, **{name: True if name == "strict" else f"ann-{SECRET}"})
     if name == "strict":
@@ -187,9 +181,7 @@ def test_options_change_nothing_about_what_is_logged(
     client.withdraw()
 
 
-def test_the_words_of_a_foreign_response_are_not_logged(
-    device: Device, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_words_of_a_foreign_response_are_not_logged(device, caplog):
     device.answer(Response(502, b'{"reason":"%s","status":"%s"}' % ((SECRET.encode(),) * 2)))
     assert "HTTP status 502, not from the collector" in logged(caplog)
     assert SECRET not in logged(caplog)
@@ -198,9 +190,7 @@ def test_the_words_of_a_foreign_response_are_not_logged(
 # -- what is logged ---------------------------------------------------------------------------------
 
 
-def test_a_report_is_logged_from_consent_to_the_collector_s_response(
-    client: Build, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_report_is_logged_from_consent_to_the_collector_s_response(client, caplog):
     script = FakeTransport(Response(503, b'{"reason":"store-unavailable"}', 0.5), RECORDED)
     one = client(script, granted=False, spread=1e9)
     one.report(ROW, "no")
@@ -229,9 +219,7 @@ def test_a_report_is_logged_from_consent_to_the_collector_s_response(
         assert re.fullmatch(pattern, line)
 
 
-def test_an_unreachable_collector_is_logged_with_the_type_of_the_error(
-    client: Build, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unreachable_collector_is_logged_with_the_type_of_the_error(client, caplog):
     class Refused(FakeTransport):
         def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             raise TransportError("no answer") from ConnectionRefusedError(SECRET)
@@ -246,9 +234,7 @@ def test_an_unreachable_collector_is_logged_with_the_type_of_the_error(
     assert "flush: queued (collector-unreachable)" in text
 
 
-def test_the_end_of_a_report_is_logged_with_its_reason(
-    client: Build, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_end_of_a_report_is_logged_with_its_reason(client, caplog):
     one = client(FakeTransport(Response(400, b'{"reason":"bad-payload"}')))
     one.report(ROW, "no")
     one.flush()
@@ -256,9 +242,7 @@ def test_the_end_of_a_report_is_logged_with_its_reason(
     assert "given up: rejected (bad-payload)" in logged(caplog)
 
 
-def test_a_report_that_the_application_no_longer_accepts_is_logged(
-    client: Build, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_report_that_the_application_no_longer_accepts_is_logged(client, caplog):
     one = client(FakeTransport(DOWN))
     one.report(ROW, "no")
     one.close()
@@ -266,9 +250,7 @@ def test_a_report_that_the_application_no_longer_accepts_is_logged(
     wait_for(lambda: "not sent: this application does not accept its plan or epsilon" in logged(caplog))
 
 
-def test_an_opt_out_is_logged_with_its_variable(
-    client: Build, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_opt_out_is_logged_with_its_variable(client, caplog, monkeypatch):
     one = client(FakeTransport(DOWN))
     one.report(ROW, "no")
     one.close()
@@ -278,7 +260,7 @@ def test_an_opt_out_is_logged_with_its_variable(
     wait_for(lambda: line in logged(caplog))
 
 
-def test_a_handler_that_fails_or_uses_its_client_does_not_stop_a_report(client: Build) -> None:
+def test_a_handler_that_fails_or_uses_its_client_does_not_stop_a_report(client):
     class Handler(logging.Handler):
         def handle(self, record: logging.LogRecord) -> bool:
             if threading.current_thread().name == "ldp-client":
@@ -296,7 +278,7 @@ def test_a_handler_that_fails_or_uses_its_client_does_not_stop_a_report(client: 
 
 
 @pytest.mark.parametrize(("level", "lines"), [(None, False), ("DEBUG", True)])
-def test_nothing_is_printed_unless_logging_is_configured(plan: Plan, level: str | None, lines: bool) -> None:
+def test_nothing_is_printed_unless_logging_is_configured(plan, level, lines):
     code = f"""
 import logging
 from encoders.survey import Plan

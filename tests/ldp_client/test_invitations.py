@@ -1,18 +1,11 @@
 """Surveys by invitation: the token is checked first, and counts once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import (
-    Client,
-    Journal,
-    State,
-)
-from ldp_client.testing import Recorder
+from ldp_client import Client, Journal, State
 from tests.ldp_client.conftest import ROW
 
 
@@ -21,9 +14,7 @@ def invited(plan: Plan) -> Plan:
     return replace(plan, enrolment="token")
 
 
-def test_an_invitation_is_checked_before_consent_and_before_anything_is_drawn(
-    ldp_recorder: Recorder, invited: Plan, plan: Plan
-) -> None:
+def test_an_invitation_is_checked_before_consent_and_before_anything_is_drawn(ldp_recorder, invited, plan):
     url = ldp_recorder.serve(invited)
     token = ldp_recorder.token(invited.id)
     for wrong, why in ((None, "is missing"), (token[:-1], "is misspelt"), ("", "is misspelt")):
@@ -42,7 +33,7 @@ def test_an_invitation_is_checked_before_consent_and_before_anything_is_drawn(
     assert Client(open_url, token=token, journal=Journal(":memory:")).grant().reason == "invalid-token"
 
 
-def test_an_invitation_counts_once_on_however_many_devices(ldp_recorder: Recorder, invited: Plan) -> None:
+def test_an_invitation_counts_once_on_however_many_devices(ldp_recorder, invited):
     url, states = ldp_recorder.serve(invited), []
     token = ldp_recorder.token(invited.id)
     for _ in range(12):  # the same payload by chance each time, and then a duplicate: 2^-12 or less

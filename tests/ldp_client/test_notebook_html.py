@@ -1,7 +1,5 @@
 """The HTML that notebooks show of receipts, plans and previews: escaped, and with no more than their text."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter
@@ -40,7 +38,7 @@ class Page(HTMLParser):
 
 
 def read(shown: object) -> Page:
-    page = Page(shown._repr_html_())  # type: ignore[attr-defined]
+    page = Page(shown._repr_html_())
     assert page.opened == page.closed
     assert set(page.opened) <= TAGS
     return page
@@ -53,7 +51,7 @@ def marked() -> Plan:
     return read_survey(survey).compile()
 
 
-def test_receipt_shows_its_fields_that_are_not_empty() -> None:
+def test_receipt_shows_its_fields_that_are_not_empty():
     receipt = Receipt(
         State.INVALID,
         "sleep",
@@ -70,7 +68,7 @@ def test_receipt_shows_its_fields_that_are_not_empty() -> None:
     assert "rehearsal" in read(replace(receipt, rehearsal=True)).text
 
 
-def test_receipt_of_a_wrong_row_holds_no_value(plan: Plan) -> None:
+def test_receipt_of_a_wrong_row_holds_no_value(plan):
     one = Client(plan, URL, journal=":memory:", transport=FakeTransport(RECORDED))
     one.grant()
     receipt = one.report({"age": "secret-0f3b", "hours": "7.012345"}, "secret-0f3b")
@@ -81,13 +79,13 @@ def test_receipt_of_a_wrong_row_holds_no_value(plan: Plan) -> None:
     assert "7.012345" not in text
 
 
-def test_plan_shows_digest_label_and_questions(marked: Plan) -> None:
+def test_plan_shows_digest_label_and_questions(marked):
     text = read(marked).text
     for part in (marked.digest, SCRIPT, "epsilon", "survey sleep", *(each.name for each in marked.questions)):
         assert part in text
 
 
-def test_plan_of_many_questions_shows_the_first_ones(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_of_many_questions_shows_the_first_ones(plan, monkeypatch):
     monkeypatch.setattr("encoders.survey.plan.MAX_HTML_QUESTIONS", 1)
     text = read(replace(plan, family="other")).text
     assert f"{len(plan.questions) - 1} more" in text
@@ -96,7 +94,7 @@ def test_plan_of_many_questions_shows_the_first_ones(plan: Plan, monkeypatch: py
     assert "family" in text
 
 
-def test_preview_shows_its_text_and_warns_of_the_true_answer(marked: Plan) -> None:
+def test_preview_shows_its_text_and_warns_of_the_true_answer(marked):
     one = Client(marked, URL, journal=":memory:", transport=FakeTransport(RECORDED), rehearsal=True)
     shown = one.preview(ROW, "no")
     page = read(shown)
@@ -105,7 +103,7 @@ def test_preview_shows_its_text_and_warns_of_the_true_answer(marked: Plan) -> No
     assert "This is a rehearsal" in page.text
 
 
-def test_html_module_is_loaded_on_use_only(plan: Plan) -> None:
+def test_html_module_is_loaded_on_use_only(plan):
     code = f"""
 import sys
 from encoders.survey import Plan

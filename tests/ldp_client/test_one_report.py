@@ -1,25 +1,15 @@
 """One report per survey: retries send the same bytes, repeated answers draw nothing."""
 
-from __future__ import annotations
-
-import threading
 from dataclasses import replace
-from pathlib import Path
 
 from encoders.report import unpack
-from encoders.survey import Plan
-from ldp_client import (
-    Client,
-    Response,
-    State,
-    TransportError,
-)
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
+from ldp_client import Client, Response, State, TransportError
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
+from tests.support.threads import in_threads
 
 
-def test_an_answer_is_queued_then_sent_once(client: Build, plan: Plan) -> None:
-    transport = FakeTransport(RECORDED)
+def test_an_answer_is_queued_then_sent_once(transport, client, plan):
     one = client(transport)
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.survey, receipt.epsilon) == (State.QUEUED, "sleep", 1.0)
@@ -28,8 +18,7 @@ def test_an_answer_is_queued_then_sent_once(client: Build, plan: Plan) -> None:
     assert unpack(transport.bodies[0]).plan_digest.hex() == plan.digest
 
 
-def test_a_second_answer_draws_and_sends_nothing(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_second_answer_draws_and_sends_nothing(transport, client):
     one = client(transport)
     one.report(ROW, "no")
     one.flush()
@@ -40,7 +29,7 @@ def test_a_second_answer_draws_and_sends_nothing(client: Build) -> None:
     assert len(transport.bodies) == 1
 
 
-def test_every_retry_sends_the_same_bytes(client: Build) -> None:
+def test_every_retry_sends_the_same_bytes(client):
     transport = FakeTransport(
         TransportError("refused"),
         Response(503, b"", 0.0),
@@ -57,7 +46,7 @@ def test_every_retry_sends_the_same_bytes(client: Build) -> None:
     assert len(set(transport.bodies)) == 1
 
 
-def test_undelivered_report_is_sent_by_the_next_run(client: Build) -> None:
+def test_undelivered_report_is_sent_by_the_next_run(client):
     down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
@@ -70,13 +59,13 @@ def test_undelivered_report_is_sent_by_the_next_run(client: Build) -> None:
     assert set(up.bodies) == set(down.bodies)
 
 
-def test_lost_response_leads_to_a_duplicate_which_is_a_success(client: Build) -> None:
+def test_lost_response_leads_to_a_duplicate_which_is_a_success(client):
     one = client(FakeTransport(TransportError("lost"), Response(200, b'{"status":"duplicate"}')))
     one.report(ROW, "no")
     assert one.flush().state is State.DUPLICATE
 
 
-def test_a_rejection_is_final_and_has_its_reason(client: Build) -> None:
+def test_a_rejection_is_final_and_has_its_reason(client):
     transport = FakeTransport(Response(400, b'{"reason":"bad-payload","retryable":false}'))
     one = client(transport)
     one.report(ROW, "no")
@@ -86,22 +75,15 @@ def test_a_rejection_is_final_and_has_its_reason(client: Build) -> None:
     assert len(transport.bodies) == 1
 
 
-def test_threads_of_one_app_report_once(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
-    one, receipts = client(transport), []
-    threads = [
-        threading.Thread(target=lambda: receipts.append(one.report(ROW, "no").state)) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def test_threads_of_one_app_report_once(transport, client):
+    one = client(transport)
+    receipts = in_threads(lambda _: one.report(ROW, "no").state, range(8))
     one.flush()
     assert sorted(receipts) == [State.ALREADY_REPORTED] * 7 + [State.QUEUED]
     assert len(set(transport.bodies)) == 1
 
 
-def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> None:
+def test_a_report_goes_only_where_it_was_made_for(client, plan):
     down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
@@ -114,8 +96,7 @@ def test_a_report_goes_only_where_it_was_made_for(client: Build, plan: Plan) -> 
     assert {(url, body) for _, url, body in up.requests} == {(f"{URL}/reports", down.bodies[0])}
 
 
-def test_a_closed_client_draws_nothing(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_closed_client_draws_nothing(transport, client):
     one = client(transport)
     one.close()
     receipt = one.report(ROW, "no")
@@ -123,7 +104,7 @@ def test_a_closed_client_draws_nothing(client: Build) -> None:
     assert client(transport).report(ROW, "no").state is State.QUEUED
 
 
-def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client: Build) -> None:
+def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client):
     first = client(FakeTransport(TransportError("refused")))
     first.report(ROW, "no")
     first.close()
@@ -134,9 +115,7 @@ def test_a_queued_report_needs_neither_the_plan_nor_a_row_to_be_sent(client: Bui
     assert [method for method, _, _ in transport.requests] == ["POST"]
 
 
-def test_report_of_one_round_prevents_reports_of_the_others(
-    client: Build, plan: Plan, tmp_path: Path
-) -> None:
+def test_report_of_one_round_prevents_reports_of_the_others(client, plan, tmp_path):
     pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
     offline = FakeTransport(TransportError("no network"))
     with Client(pilot, url, transport=offline, journal=tmp_path / "journal.db") as first:
@@ -151,7 +130,7 @@ def test_report_of_one_round_prevents_reports_of_the_others(
     assert [(where, body) for _, where, body in transport.requests] == [(f"{url}/reports", offline.bodies[0])]
 
 
-def test_new_client_sends_the_reports_of_an_earlier_run(client: Build) -> None:
+def test_new_client_sends_the_reports_of_an_earlier_run(client):
     down, up = FakeTransport(TransportError("refused")), FakeTransport(RECORDED)
     first = client(down)
     first.report(ROW, "no")
@@ -161,7 +140,7 @@ def test_new_client_sends_the_reports_of_an_earlier_run(client: Build) -> None:
     assert set(up.bodies) == set(down.bodies)
 
 
-def test_withdrawing_covers_the_other_rounds(client: Build, plan: Plan, tmp_path: Path) -> None:
+def test_withdrawing_covers_the_other_rounds(client, plan, tmp_path):
     pilot, url = replace(plan, id="pilot", family="sleep"), "http://collector.test/v1/surveys/pilot"
     offline = FakeTransport(TransportError("no network"))
     with Client(pilot, url, transport=offline, journal=tmp_path / "journal.db") as first:

@@ -1,19 +1,15 @@
 """The environment variables that forbid reports."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_client import State, TransportError
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 
 DOWN = TransportError("no network")
 
 
 @pytest.mark.parametrize("switch", ["DO_NOT_TRACK", "LDP_CLIENT_OFF"])
-def test_an_opt_out_variable_stops_everything(
-    client: Build, monkeypatch: pytest.MonkeyPatch, switch: str
-) -> None:
+def test_an_opt_out_variable_stops_everything(client, monkeypatch, switch):
     queued = client(FakeTransport(DOWN))
     queued.report(ROW, "no")
     queued.close()

@@ -1,18 +1,15 @@
 """What is checked before a report: consent, one plan for good, signatures, closed surveys."""
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
 
 import pytest
 
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from encoders.survey.signature import signature_text
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
 from ldp_client.sending.process_exit import get_sender
 from ldp_design.authoring.author_key import make_keys, sign
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.surveys import SLEEP
 
 DOWN = TransportError("no network")
@@ -20,8 +17,7 @@ NO_SIGNATURE = Response(404, b'{"reason":"no-signature","retryable":false}')
 CLOSED = Response(410, b'{"reason":"survey-closed","retryable":false}')
 
 
-def test_nothing_is_drawn_or_sent_before_the_person_agrees(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_nothing_is_drawn_or_sent_before_the_person_agrees(transport, client):
     one = client(transport, granted=False)
     assert one.status().state is State.NO_CONSENT
     receipt = one.report(ROW, "no")
@@ -33,12 +29,12 @@ def test_nothing_is_drawn_or_sent_before_the_person_agrees(client: Build) -> Non
         client(FakeTransport(RECORDED), granted=False, strict=True, journal=":memory:").report(ROW, "no")
 
 
-def test_consent_outlives_the_application(client: Build) -> None:
+def test_consent_outlives_the_application(client):
     client(FakeTransport(DOWN)).close()
     assert client(FakeTransport(RECORDED), granted=False).report(ROW, "no").state is State.QUEUED
 
 
-def test_consent_withdrawn_before_a_report_can_be_granted_again(client: Build) -> None:
+def test_consent_withdrawn_before_a_report_can_be_granted_again(client):
     one = client(FakeTransport(RECORDED))
     assert one.withdraw().state is State.NO_CONSENT
     assert one.report(ROW, "no").state is State.NO_CONSENT
@@ -46,7 +42,7 @@ def test_consent_withdrawn_before_a_report_can_be_granted_again(client: Build) -
     assert one.report(ROW, "no").state is State.QUEUED
 
 
-def test_withdrawing_deletes_the_queued_report_permanently(client: Build, tmp_path: Path) -> None:
+def test_withdrawing_deletes_the_queued_report_permanently(client, tmp_path):
     down = FakeTransport(DOWN)
     one = client(down)
     one.report(ROW, "no")
@@ -63,7 +59,7 @@ def test_withdrawing_deletes_the_queued_report_permanently(client: Build, tmp_pa
     assert up.requests == []
 
 
-def test_withdrawing_a_counted_report_returns_sent(client: Build) -> None:
+def test_withdrawing_a_counted_report_returns_sent(client):
     one = client(FakeTransport(RECORDED))
     one.report(ROW, "no")
     one.flush()
@@ -73,7 +69,7 @@ def test_withdrawing_a_counted_report_returns_sent(client: Build) -> None:
 # -- one plan -----------------------------------------------------------------------------------
 
 
-def test_the_plan_is_fetched_once_and_answered_without_a_network(client: Build, plan: Plan) -> None:
+def test_the_plan_is_fetched_once_and_answered_without_a_network(client, plan):
     client(FakeTransport(Response(200, plan.json)), URL).close()
     offline = FakeTransport(DOWN)
     later = client(offline, URL)
@@ -86,9 +82,7 @@ def test_the_plan_is_fetched_once_and_answered_without_a_network(client: Build, 
     [("epsilon = 1.0", "epsilon = 1.5"), ("bins = 4", "bins = 8"), ("epsilon = 1.0", "epsilon = 0.5")],
 )
 @pytest.mark.parametrize("answered", [False, True])
-def test_a_second_plan_of_a_survey_is_refused(
-    client: Build, plan: Plan, change: tuple[str, str], answered: bool
-) -> None:
+def test_a_second_plan_of_a_survey_is_refused(client, plan, change, answered):
     first = client(FakeTransport(DOWN))
     if answered:
         first.report(ROW, "no")
@@ -112,7 +106,7 @@ def test_a_second_plan_of_a_survey_is_refused(
         one.withdraw()
 
 
-def test_an_application_that_knows_the_digest_takes_no_other_plan(client: Build, plan: Plan) -> None:
+def test_an_application_that_knows_the_digest_takes_no_other_plan(client, plan):
     transport = FakeTransport(Response(200, plan.json))
     wrong = client(transport, URL, granted=False, digest="0" * 64)
     assert (wrong.grant().state, wrong.grant().reason) == (State.REJECTED, "plan-changed")
@@ -122,14 +116,12 @@ def test_an_application_that_knows_the_digest_takes_no_other_plan(client: Build,
 
 
 @pytest.mark.parametrize("digest", ["", "0" * 63, "sha256:" + "0" * 64])
-def test_invalid_digest_is_refused_at_once(plan: Plan, digest: str) -> None:
+def test_invalid_digest_is_refused_at_once(plan, digest):
     with pytest.raises(PlanError, match="64 hexadecimal digits"):
         Client(plan, URL, digest=digest)
 
 
-def test_an_application_with_the_author_s_key_accepts_only_signed_plans(
-    client: Build, plan: Plan, tmp_path: Path
-) -> None:
+def test_an_application_with_the_author_s_key_accepts_only_signed_plans(client, plan, tmp_path):
     author, stranger = make_keys(), make_keys()
     served, line = Response(200, plan.json), signature_text(sign(plan, author.private_pem)).encode()
     for key, signature in [
@@ -151,7 +143,7 @@ def test_an_application_with_the_author_s_key_accepts_only_signed_plans(
     assert silent.requests == []  # the journal has the signer
 
 
-def test_a_shipped_plan_needs_its_signature_beside_it(client: Build, plan: Plan, tmp_path: Path) -> None:
+def test_a_shipped_plan_needs_its_signature_beside_it(client, plan, tmp_path):
     author, path = make_keys(), tmp_path / "sleep.json"
     path.write_bytes(plan.json)
     one = client(FakeTransport(RECORDED), path, granted=False, public_key=author.public_key)
@@ -166,13 +158,11 @@ def _end_the_process(one: Client) -> None:
     get_sender(one._journal).reset()
 
 
-def test_grant_of_a_closed_survey_returns_expired(client: Build) -> None:
+def test_grant_of_a_closed_survey_returns_expired(client):
     assert client(FakeTransport(CLOSED), URL, granted=False).grant().state is State.EXPIRED
 
 
-def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(
-    client: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(client, monkeypatch):
     transport = FakeTransport(DOWN, CLOSED)
     one = client(transport)
     one.report(ROW, "no")
@@ -193,7 +183,7 @@ def test_a_report_for_a_closed_survey_waits_for_a_day_before_it_is_deleted(
     assert again.report(ROW, "no").state is State.ALREADY_REPORTED
 
 
-def test_a_report_arrives_after_a_survey_was_closed_by_mistake(client: Build) -> None:
+def test_a_report_arrives_after_a_survey_was_closed_by_mistake(client):
     first = client(FakeTransport(CLOSED))
     first.report(ROW, "no")
     assert first.flush().reason == "closed-once"

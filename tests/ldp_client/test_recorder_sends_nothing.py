@@ -3,9 +3,8 @@
 A real server listens where the application would send, and Python's audit events show attempts to connect.
 """
 
-from __future__ import annotations
-
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -45,6 +44,14 @@ client = ldp_client.configure(URL, spread=0)
 for_ann = ldp_client.Client(URL, person="ann", spread=0)
 asynchronous = ldp_client.AsyncClient(URL, person="bob", spread=0)
 with_journal = ldp_client.Client(URL, journal=os.environ["APP_JOURNAL"], spread=0)
+
+def submit():
+    client.grant()
+    return ldp_client.report(ROW, "no").state
+
+async def submit_for_bob():
+    await asynchronous.grant()
+    return (await asynchronous.report(ROW, "no")).state
 """
 
 
@@ -70,13 +77,18 @@ class Application:
     """An application whose tests run in another process."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
-        self.folder, self.events = folder, folder / "events"
+        self.folder, self.events, self.listener = folder, folder / "events", listener
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/surveys/sleep"
         for name, text in (("app.py", APPLICATION), ("conftest.py", CONFTEST), ("survey.toml", SLEEP)):
             (folder / name).write_text(text)
         self.events.touch()
 
-    def run(self, tests: str) -> str:
+    def require_no_connection(self) -> None:
+        assert connections(self.listener) == 0
+        assert self.events.read_text() == ""
+
+    def run(self, tests: str, code: int = 0) -> str:
+        """Run tests, which must exit with a code; return what they print."""
         (self.folder / "test_app.py").write_text(textwrap.dedent(tests))
         environment = {
             **os.environ,
@@ -91,7 +103,7 @@ class Application:
         result = subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
-        assert result.returncode == 0, result.stdout + result.stderr
+        assert result.returncode == code, result.stdout + result.stderr
         return result.stdout
 
 
@@ -100,7 +112,7 @@ def application(tmp_path: Path, listener: socket.socket) -> Application:
     return Application(tmp_path, listener)
 
 
-def test_the_watch_sees_an_application_that_sends(application: Application, listener: socket.socket) -> None:
+def test_the_watch_sees_an_application_that_sends(application, listener):
     application.run(
         """
         import app, ldp_client
@@ -117,9 +129,7 @@ def test_the_watch_sees_an_application_that_sends(application: Application, list
     assert "socket.connect" in application.events.read_text()
 
 
-def test_tests_with_the_recorder_connect_to_nothing(
-    application: Application, listener: socket.socket
-) -> None:
+def test_tests_with_the_recorder_connect_to_nothing(application):
     output = application.run(
         """
         import asyncio
@@ -179,15 +189,12 @@ def test_tests_with_the_recorder_connect_to_nothing(
         """
     )
     assert "11 passed" in output
-    assert connections(listener) == 0
-    assert application.events.read_text() == ""
+    application.require_no_connection()
     assert not (application.folder / "own.db").exists()
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_report_that_a_test_leaves_in_a_journal_of_the_application_is_never_sent(
-    application: Application, listener: socket.socket, exists: bool
-) -> None:
+def test_a_report_that_a_test_leaves_in_a_journal_of_the_application_is_never_sent(application, exists):
     journal = Journal(application.folder / "explicit.db")
     if exists:
         journal.grant(read_survey(SLEEP).compile(), application.url)
@@ -207,5 +214,87 @@ def test_a_report_that_a_test_leaves_in_a_journal_of_the_application_is_never_se
     )
     application.run("import app\ndef test_nothing(): pass")  # reads the journal, and exits
     assert [entry.state for entry in journal.entries()] == [State.WITHDRAWN]
-    assert connections(listener) == 0
-    assert application.events.read_text() == ""
+    application.require_no_connection()
+
+
+def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(application):
+    output = application.run("""
+        import asyncio, os
+        import ldp_client, pytest
+        import app
+        from ldp_client import State
+
+        clients = [app.client, app.for_ann, app.asynchronous.client]
+        paths = [client._journal.path for client in clients]
+
+        @pytest.mark.parametrize("run", range(2))
+        def test_each_client_reports_once(ldp_recorder, tmp_path, run):
+            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
+            assert app.submit() == "queued"
+            assert app.submit() == "already_reported"
+            assert app.for_ann.report(app.ROW, "no").state == "no_consent"
+            assert asyncio.run(app.submit_for_bob()) == "queued"
+            assert len(ldp_recorder.reports) == 2
+            assert app.client.outcomes[State.SENT] == 1
+            assert all(client._journal.path.startswith(str(tmp_path)) for client in clients)
+            assert app.with_journal._journal.path == os.environ["APP_JOURNAL"]
+
+        def test_a_test_that_closes_the_client_does_not_close_it_for_the_next(ldp_recorder):
+            ldp_client.configure(app.URL)
+            assert "later configure()" in app.client.grant().why
+
+        def test_an_explicit_journal_is_kept_and_reports_to_the_recorder(ldp_recorder):
+            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
+            app.with_journal.grant()
+            assert app.with_journal.report(app.ROW, "no").state == "queued"
+            assert len(ldp_recorder.reports) == 1
+
+        def test_afterwards_the_clients_are_as_before():
+            assert ldp_client._client is app.client
+            assert [client._journal.path for client in clients] == paths
+            assert not any(client.outcomes for client in clients)
+            assert all(type(client.transport) is ldp_client.HttpTransport for client in clients)
+            assert app.client.status().state == "no_consent"
+    """)
+    assert "5 passed" in output
+    application.require_no_connection()
+    assert not (application.folder / "own.db").exists()
+    assert [entry.state for entry in Journal(application.folder / "explicit.db").entries()] == [State.SENT]
+
+
+def test_the_example_of_the_documentation_passes(application):
+    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
+    [example] = re.findall(r"```python\n(# app\.py\n.*?)```", page, re.DOTALL)
+    _, *parts = re.split(r"^# (\w+\.py)\n", example, flags=re.MULTILINE)
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert set(files) == {"app.py", "conftest.py", "test_app.py"}
+    url = "https://collector.example/v1/surveys/sleep-2026"
+    assert url in files["app.py"]
+    served = f"{application.url.rpartition('/')[0]}/sleep-2026"  # a request would be seen
+    (application.folder / "app.py").write_text(files["app.py"].replace(url, served))
+    (application.folder / "conftest.py").write_text(files["conftest.py"])
+    survey = SLEEP.replace('id = "sleep"', 'id = "sleep-2026"')
+    (application.folder / "survey.toml").write_text(survey)
+    output = application.run(files["test_app.py"])
+    assert "2 passed" in output
+    application.require_no_connection()
+    assert not (application.folder / "own.db").exists()
+
+
+def test_a_request_that_would_reach_the_network_fails_the_test(application):
+    output = application.run(
+        """
+        import app, ldp_client, pytest
+        from ldp_client.testing import UnrecordedRequestError
+
+        def test_a_client_with_http_of_its_own(ldp_recorder):
+            http = ldp_client.HttpTransport()
+            assert ldp_client.Client(app.URL, transport=http).grant().state == "unavailable"
+            with pytest.raises(UnrecordedRequestError):
+                ldp_client.Client(app.URL, transport=http, strict=True).grant()
+        """,
+        code=1,
+    )
+    assert "1 passed, 1 error" in output
+    assert f"UnrecordedRequestError: GET {application.url} was not sent" in output
+    application.require_no_connection()

@@ -1,7 +1,5 @@
 """Rehearsals: all steps up to the bytes of a report, without a trace on the device or at the collector."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict
@@ -12,20 +10,10 @@ import pytest
 
 import ldp_client
 from encoders.survey import Plan
-from ldp_client import (
-    AsyncClient,
-    Client,
-    Journal,
-    Receipt,
-    Response,
-    RowError,
-    State,
-    TransportError,
-)
+from ldp_client import AsyncClient, Client, Journal, Receipt, Response, RowError, State, TransportError
 from ldp_client.cli import main
 from ldp_client.testing import Recorder
-from ldp_client.transport import Transport
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, Collector, FakeTransport
 from tests.support.open_clients import client_threads
 
 WRONG_ROW = {"age": "older", "hours": 7.5}
@@ -39,24 +27,15 @@ def _default_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def transport(plan: Plan) -> Transport:
-    """Return a transport that serves the plan and counts everything else that is sent."""
-
-    class PlanServer(FakeTransport):
-        def request(self, method: str, url: str, body: bytes | None, timeout: float) -> ldp_client.Response:
-            response = super().request(method, url, body, timeout)
-            return ldp_client.Response(200, plan.json) if method == "GET" else response
-
-    return PlanServer(RECORDED)
+def transport(plan: Plan) -> Collector:
+    return Collector(plan)
 
 
 def files_in(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_rehearsal_goes_through_every_state_and_can_be_repeated(
-    plan: Plan, transport: FakeTransport, tmp_path: Path
-) -> None:
+def test_a_rehearsal_goes_through_every_state_and_can_be_repeated(plan, transport, tmp_path):
     outcomes: list[Receipt] = []
     with Client(URL, rehearsal=True, transport=transport, spread=0, on_outcome=outcomes.append) as one:
         receipts = [one.status(), one.report(ROW, "no"), one.grant()]
@@ -83,7 +62,7 @@ def test_a_rehearsal_goes_through_every_state_and_can_be_repeated(
     assert not client_threads()
 
 
-def test_a_rehearsal_makes_the_bytes_of_a_valid_report(transport: FakeTransport, plan: Plan) -> None:
+def test_a_rehearsal_makes_the_bytes_of_a_valid_report(transport, plan):
     with Client(plan, URL, rehearsal=True, transport=transport) as one:
         one.grant()
         one.report(ROW, "no")
@@ -98,7 +77,7 @@ def test_a_rehearsal_makes_the_bytes_of_a_valid_report(transport: FakeTransport,
         assert collector.request("POST", f"{url}/reports", report, 1.0).entry("status") == "recorded"
 
 
-def test_a_strict_rehearsal_raises_encoding_errors(transport: FakeTransport, plan: Plan) -> None:
+def test_a_strict_rehearsal_raises_encoding_errors(transport, plan):
     one = Client(plan, URL, rehearsal=True, strict=True, transport=transport)
     one.grant()
     one.report(ROW, "no")
@@ -106,7 +85,7 @@ def test_a_strict_rehearsal_raises_encoding_errors(transport: FakeTransport, pla
         one.report(WRONG_ROW, "no")
 
 
-def test_preview_of_a_rehearsal_is_marked(transport: FakeTransport, plan: Plan) -> None:
+def test_preview_of_a_rehearsal_is_marked(transport, plan):
     for rehearsal in (True, False):
         shown = Client(plan, URL, rehearsal=rehearsal, transport=transport).preview(ROW, "no")
         assert shown.rehearsal is rehearsal
@@ -115,20 +94,18 @@ def test_preview_of_a_rehearsal_is_marked(transport: FakeTransport, plan: Plan) 
 
 
 @pytest.mark.parametrize("options", [{}, {"person": "ann"}, {"journal": "own.db"}, {"journal": ":memory:"}])
-def test_a_rehearsal_neither_reads_nor_changes_the_real_journal(
-    plan: Plan, tmp_path: Path, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_neither_reads_nor_changes_the_real_journal(plan, tmp_path, options, monkeypatch):
     monkeypatch.chdir(tmp_path)
     down = FakeTransport(TransportError("no network"))
     if "journal" in options:
-        options = {"journal": Journal(options["journal"])}  # type: ignore[dict-item]
-    real = Client(plan, URL, transport=down, spread=1e9, **options)  # type: ignore[arg-type]
+        options = {"journal": Journal(options["journal"])}
+    real = Client(plan, URL, transport=down, spread=1e9, **options)
     real.grant()
     real.report(ROW, "no")
     before, entries = files_in(tmp_path), real._journal.entries()
     recorded = FakeTransport(RECORDED)
     for _ in range(2):
-        with Client(plan, URL, transport=recorded, rehearsal=True, spread=0, **options) as one:  # type: ignore[arg-type]
+        with Client(plan, URL, transport=recorded, rehearsal=True, spread=0, **options) as one:
             assert one.withdraw().state is not State.QUEUED
             one.grant()
             assert one.report(ROW, "yes").state is State.QUEUED
@@ -142,7 +119,7 @@ def test_a_rehearsal_neither_reads_nor_changes_the_real_journal(
     real.close()
 
 
-def test_a_real_client_never_reads_a_rehearsal(plan: Plan, transport: FakeTransport) -> None:
+def test_a_real_client_never_reads_a_rehearsal(plan, transport):
     with Client(plan, URL, transport=transport, rehearsal=True) as rehearsed:
         rehearsed.grant()
         rehearsed.report(ROW, "no")
@@ -155,9 +132,7 @@ def test_a_real_client_never_reads_a_rehearsal(plan: Plan, transport: FakeTransp
     assert len(transport.bodies) == 1
 
 
-def test_clients_of_one_person_share_their_consent_within_a_process(
-    plan: Plan, transport: FakeTransport
-) -> None:
+def test_clients_of_one_person_share_their_consent_within_a_process(plan, transport):
     for person in ("ann", "bob"):
         Client(plan, URL, person=person, transport=transport, rehearsal=True).grant()
     with Client(plan, URL, person="ann", transport=transport, rehearsal=True) as one:
@@ -170,9 +145,7 @@ def test_clients_of_one_person_share_their_consent_within_a_process(
     )
 
 
-def test_the_oldest_journals_of_many_people_are_dropped(
-    plan: Plan, transport: FakeTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oldest_journals_of_many_people_are_dropped(plan, transport, monkeypatch):
     monkeypatch.setattr("ldp_client.rehearsal.MAX_REHEARSAL_JOURNALS", 2)
     for person in ("ann", "bob", "eve"):
         Client(plan, URL, person=person, transport=transport, rehearsal=True).grant()
@@ -184,9 +157,7 @@ def test_the_oldest_journals_of_many_people_are_dropped(
 
 
 @pytest.mark.parametrize(("text", "rehearsal"), [("1", True), ("true", True), ("0", False), ("", False)])
-def test_the_environment_variable_makes_every_client_rehearse(
-    plan: Plan, transport: FakeTransport, monkeypatch: pytest.MonkeyPatch, text: str, rehearsal: bool
-) -> None:
+def test_the_environment_variable_makes_every_client_rehearse(plan, transport, monkeypatch, text, rehearsal):
     monkeypatch.setenv("LDP_REHEARSAL", text)
     monkeypatch.setattr(ldp_client, "_client", None)
     with ldp_client.configure(plan, url=URL, transport=transport, spread=1e9) as one:
@@ -198,8 +169,8 @@ def test_the_environment_variable_makes_every_client_rehearse(
 
 
 def test_a_client_that_was_made_before_the_variable_was_set_draws_and_sends_nothing(
-    plan: Plan, client: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    plan, client, tmp_path, monkeypatch
+):
     monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 1e9)  # only `flush` sends again
     monkeypatch.setattr("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 1e10)
     waiting = client(FakeTransport(TransportError("no network")))
@@ -226,7 +197,7 @@ def test_a_client_that_was_made_before_the_variable_was_set_draws_and_sends_noth
     assert new.status().state is State.NO_CONSENT  # a withdrawal holds at any time
 
 
-def test_a_receipt_without_a_client_is_marked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receipt_without_a_client_is_marked_too(monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     monkeypatch.delenv("LDP_SURVEY_URL", raising=False)
     assert not ldp_client.report(ROW, "no").rehearsal
@@ -234,15 +205,13 @@ def test_a_receipt_without_a_client_is_marked_too(monkeypatch: pytest.MonkeyPatc
     assert ldp_client.report(ROW, "no").rehearsal
 
 
-def test_an_opt_out_holds_in_a_rehearsal(
-    plan: Plan, transport: FakeTransport, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_opt_out_holds_in_a_rehearsal(plan, transport, monkeypatch):
     monkeypatch.setenv("DO_NOT_TRACK", "1")
     receipt = Client(plan, URL, transport=transport, rehearsal=True).grant()
     assert (receipt.state, receipt.reason) == (State.NO_CONSENT, "do-not-track")
 
 
-def test_an_asynchronous_client_rehearses(transport: FakeTransport, plan: Plan) -> None:
+def test_an_asynchronous_client_rehearses(transport, plan):
     async def rehearse() -> list[Receipt]:
         async with AsyncClient(plan, URL, rehearsal=True) as client:
             assert (await client.preview(ROW, "no")).rehearsal
@@ -256,7 +225,7 @@ def test_an_asynchronous_client_rehearses(transport: FakeTransport, plan: Plan) 
     assert all(each.rehearsal for each in receipts)
 
 
-def test_a_transport_of_a_rehearsal_refuses_to_send(transport: FakeTransport, plan: Plan) -> None:
+def test_a_transport_of_a_rehearsal_refuses_to_send(transport, plan):
     one = Client(plan, URL, transport=transport, rehearsal=True)
     for method, body in (("POST", b"report"), ("GET", b"report"), ("PUT", None)):
         with pytest.raises(TransportError, match="a rehearsal sends nothing"):
@@ -264,9 +233,7 @@ def test_a_transport_of_a_rehearsal_refuses_to_send(transport: FakeTransport, pl
     assert transport.requests == []
 
 
-def test_a_warning_is_logged_once_per_process(
-    plan: Plan, transport: FakeTransport, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_warning_is_logged_once_per_process(plan, transport, caplog):
     Client(plan, URL, transport=transport)
     assert not caplog.records
     for _ in range(3):
@@ -276,9 +243,7 @@ def test_a_warning_is_logged_once_per_process(
     assert "rehearsal" in record.getMessage()
 
 
-def test_the_log_shows_a_rehearsal(
-    plan: Plan, transport: FakeTransport, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_shows_a_rehearsal(plan, transport, caplog):
     caplog.set_level(logging.DEBUG, "ldp_client")
     one = Client(plan, URL, transport=transport, rehearsal=True)
     one.grant()
@@ -290,7 +255,7 @@ def test_the_log_shows_a_rehearsal(
     ]
 
 
-def test_the_recorder_records_no_rehearsal(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_the_recorder_records_no_rehearsal(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), rehearsal=True) as one:
         one.grant()
         assert one.report(ROW, "no").rehearsal
@@ -299,13 +264,7 @@ def test_the_recorder_records_no_rehearsal(ldp_recorder: Recorder, plan: Plan) -
 
 
 @pytest.mark.parametrize("command", ["status", "preview"])
-def test_commands_show_that_applications_rehearse(
-    client: Build,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-) -> None:
+def test_commands_show_that_applications_rehearse(client, tmp_path, capsys, monkeypatch, command):
     client(FakeTransport(TransportError("no network"))).report(ROW, "no")
     line = "LDP_REHEARSAL is set: applications rehearse, and do not use this journal"
     arguments = [command, "--journal", str(tmp_path / "journal.db")]

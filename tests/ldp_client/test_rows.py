@@ -1,24 +1,16 @@
 """Rows that do not fit: named in the receipt, kept nowhere, never quoted."""
 
-from __future__ import annotations
-
 import gc
 import sqlite3
 import weakref
-from pathlib import Path
 
 import pytest
 
-from ldp_client import (
-    Receipt,
-    RowError,
-    State,
-    TransportError,
-)
-from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
+from ldp_client import Receipt, RowError, State, TransportError
+from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
 
 
-def test_an_invalid_row_spends_nothing_and_can_be_corrected(client: Build) -> None:
+def test_an_invalid_row_spends_nothing_and_can_be_corrected(client):
     one = client(FakeTransport(RECORDED))
     receipt = one.report({"age": "secret", "hours": 1}, "no")
     assert (receipt.state, receipt.field, receipt.epsilon) == (State.INVALID, "age", 0.0)
@@ -26,9 +18,8 @@ def test_an_invalid_row_spends_nothing_and_can_be_corrected(client: Build) -> No
     assert one.report(ROW, "no").state is State.QUEUED
 
 
-def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(client: Build) -> None:
+def test_a_receipt_names_every_entry_that_does_not_fit_and_nothing_is_drawn(transport, client):
     outcomes: list[Receipt] = []
-    transport = FakeTransport(RECORDED)
     one = client(transport, on_outcome=outcomes.append)
     receipt = one.report({"age": "s3cret", "hours": float("inf")}, True)
     assert receipt.problems == (
@@ -54,7 +45,7 @@ class Secret(str):
 
 
 @pytest.mark.parametrize("row", [["age"], ["age", "hours"], ["age", "more"]])
-def test_a_refused_row_leaves_memory_at_once(client: Build, row: list[str]) -> None:
+def test_a_refused_row_leaves_memory_at_once(client, row):
     one, values = client(FakeTransport(RECORDED)), {name: Secret("s3cret") for name in row}
     watched = [weakref.ref(value) for value in values.values()]
     gc.disable()  # what only a later collection would free counts as kept
@@ -67,13 +58,13 @@ def test_a_refused_row_leaves_memory_at_once(client: Build, row: list[str]) -> N
     assert receipt.state is State.INVALID
 
 
-def test_strict_clients_raise(client: Build) -> None:
+def test_strict_clients_raise(client):
     with pytest.raises(RowError) as caught:
         client(FakeTransport(RECORDED), strict=True).report({"age": "old"}, "maybe")
     assert [each.field for each in caught.value.problems] == ["hours", "rested"]
 
 
-def test_a_receipt_names_the_numbers_that_were_clipped(client: Build) -> None:
+def test_a_receipt_names_the_numbers_that_were_clipped(client):
     receipt = client(FakeTransport(RECORDED)).report({**ROW, "hours": 13}, "yes")
     assert (receipt.state, receipt.clipped) == (State.QUEUED, ("hours",))
 
@@ -85,7 +76,7 @@ class Trap(dict[str, object]):
         raise OSError("no such drive: old")
 
 
-def test_nothing_unexpected_reaches_the_application(client: Build) -> None:
+def test_nothing_unexpected_reaches_the_application(client):
     receipt = client(FakeTransport(RECORDED)).report(Trap(ROW), "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
     assert "OSError" in receipt.why
@@ -94,7 +85,7 @@ def test_nothing_unexpected_reaches_the_application(client: Build) -> None:
         client(FakeTransport(RECORDED), strict=True).report(Trap(ROW), "no")
 
 
-def test_a_receipt_prints_its_state_and_cause(client: Build) -> None:
+def test_a_receipt_prints_its_state_and_cause(client):
     one = client(FakeTransport(TransportError("no network")), granted=False)
     assert str(one.status()) == "no_consent (no-consent)"
     assert repr(one.grant()) == "Receipt(state=<State.READY: 'ready'>, survey='sleep')"
@@ -140,8 +131,8 @@ def _damaged() -> sqlite3.DatabaseError:
     "error", [OSError("HIV-positive"), _damaged(), sqlite3.OperationalError("HIV-positive")]
 )
 def test_errors_of_a_row_are_neither_quoted_nor_mistaken_for_errors_of_the_journal(
-    client: Build, tmp_path: Path, entry: str, error: Exception
-) -> None:
+    client, tmp_path, entry, error
+):
     one = client(FakeTransport(RECORDED))
     receipt = one.report(Diary(entry, error), "no")
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "internal-error")
@@ -150,7 +141,7 @@ def test_errors_of_a_row_are_neither_quoted_nor_mistaken_for_errors_of_the_journ
     assert one.report(ROW, "no").state is State.QUEUED
 
 
-def test_a_row_is_read_once_and_not_changed(client: Build) -> None:
+def test_a_row_is_read_once_and_not_changed(client):
     reads: list[str] = []
 
     class Row(dict[str, object]):

@@ -1,25 +1,17 @@
 """Several clients on one journal: of one survey, of stricter applications, of other origins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from encoders.survey import Plan
-from ldp_client import (
-    Client,
-    State,
-    TransportError,
-)
+from ldp_client import Client, State, TransportError
 from ldp_client.sending.clients import MAX_CLIENTS_PER_SURVEY
 from ldp_client.sending.process_exit import get_sender
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 from tests.support.servers import wait_for
 
 
-def test_consent_for_one_url_does_not_hold_for_another_of_the_same_origin(client: Build, plan: Plan) -> None:
+def test_consent_for_one_url_does_not_hold_for_another_of_the_same_origin(client, plan):
     transport, moved = FakeTransport(RECORDED), URL.replace("/v1", "/moved/v1")
     one = client(transport)
     with Client(plan, moved, journal=one._journal, transport=transport) as other:
@@ -33,7 +25,7 @@ def test_consent_for_one_url_does_not_hold_for_another_of_the_same_origin(client
 
 
 @pytest.mark.parametrize("name", ["sleep", "another"])
-def test_collector_does_not_learn_of_reports_to_another_origin(client: Build, plan: Plan, name: str) -> None:
+def test_collector_does_not_learn_of_reports_to_another_origin(client, plan, name):
     """A plan that names another collector's survey or family is answered like any other plan."""
     study = client(FakeTransport(RECORDED))
     study.report(ROW, "no")
@@ -41,7 +33,7 @@ def test_collector_does_not_learn_of_reports_to_another_origin(client: Build, pl
     transport = FakeTransport(RECORDED)
     copy = replace(plan, id=name, family="sleep")
     options = {"journal": study._journal, "transport": transport, "spread": 0, "max_total_epsilon": 2}
-    with Client(copy, f"http://curious.test/v1/surveys/{name}", **options) as curious:  # type: ignore[arg-type]
+    with Client(copy, f"http://curious.test/v1/surveys/{name}", **options) as curious:
         assert curious.status().state is State.NO_CONSENT
         assert curious.report(ROW, "no").state is State.NO_CONSENT
         assert curious.grant().state is State.READY
@@ -53,8 +45,7 @@ def test_collector_does_not_learn_of_reports_to_another_origin(client: Build, pl
     assert spent == {URL: "1.0", f"http://curious.test/v1/surveys/{name}": "1.0"}
 
 
-def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(transport, client):
     first = client(transport, spread=0.2)
     first.report(ROW, "no")
     client(transport, granted=False).close()
@@ -62,16 +53,14 @@ def test_closing_one_of_two_clients_of_a_survey_leaves_the_other_sending(client:
     assert len(transport.bodies) == 1
 
 
-def test_the_number_of_clients_that_are_never_closed_is_limited(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_the_number_of_clients_that_are_never_closed_is_limited(transport, client):
     first = client(transport)
     for _ in range(50):
         client(transport, granted=False)
     assert len(list(get_sender(first._journal)._clients)) == MAX_CLIENTS_PER_SURVEY
 
 
-def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_report_is_sent_by_the_client_that_accepts_it(transport, client):
     stricter = client(transport, granted=False, digest="0" * 64)
     one = client(transport)
     one.report(ROW, "no")
@@ -79,7 +68,7 @@ def test_a_report_is_sent_by_the_client_that_accepts_it(client: Build) -> None:
     assert stricter.outcomes[State.SENT] == 0
 
 
-def test_a_stricter_application_does_not_send_queued_reports(client: Build, plan: Plan) -> None:
+def test_a_stricter_application_does_not_send_queued_reports(client, plan):
     first = client(FakeTransport(TransportError("refused")))
     first.report(ROW, "no")
     first.close()
@@ -95,8 +84,8 @@ def test_a_stricter_application_does_not_send_queued_reports(client: Build, plan
 
 @pytest.mark.parametrize("stricter", [{"digest": "0" * 64}, {"max_epsilon": 0.5}])
 def test_a_stricter_client_that_is_closed_at_once_does_not_send_queued_reports(
-    client: Build, plan: Plan, tmp_path: Path, stricter: dict[str, object]
-) -> None:
+    client, plan, tmp_path, stricter
+):
     first = client(FakeTransport(TransportError("refused")))
     first.report(ROW, "no")
     first.close()

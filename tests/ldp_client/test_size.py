@@ -1,7 +1,5 @@
 """What the client weighs on a device."""
 
-from __future__ import annotations
-
 import importlib.util
 import marshal
 import subprocess
@@ -10,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from encoders.survey import Plan
 from tests.ldp_client.conftest import ROW
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +58,7 @@ def weight(file: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_report_loads_the_client_and_msgpack_alone(plan: Plan) -> None:
+def test_a_report_loads_the_client_and_msgpack_alone(plan):
     code = A_REPORT.format(root=str(ROOT), plan=plan.json, row=ROW)
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     state, loaded = run.stdout.splitlines()
@@ -69,7 +66,7 @@ def test_a_report_loads_the_client_and_msgpack_alone(plan: Plan) -> None:
     assert set(loaded.split()) <= set(PACKAGES)
 
 
-def test_client_packages_take_at_most_three_mebibytes() -> None:
+def test_client_packages_take_at_most_three_mebibytes():
     total = 0
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)

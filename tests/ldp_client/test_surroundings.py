@@ -1,26 +1,23 @@
 """The client with forks, event loops and jumping clocks, at a real collector."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from encoders.report import MEDIA_TYPE
-from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
-from tests.support.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
 from tests.support.faulty_proxy import Proxy, faulty
 from tests.support.servers import wait_for
+from tools.endurance.client.surveys import COUNTED, ROWS, counted, require_one_report, running, url_of
 
 NAMES = ("sleep", "diet", "sport")
 
@@ -47,9 +44,7 @@ def _report(name: str, proxy: Proxy, journal: Path) -> Client:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_parent_and_child_of_a_fork_during_sending_both_report(
-    base: str, proxy: Proxy, tmp_path: Path
-) -> None:
+def test_parent_and_child_of_a_fork_during_sending_both_report(base, proxy, tmp_path):
     journal = tmp_path / "journal.db"
     proxy.delay = 0.3
     before = _report("sleep", proxy, journal)
@@ -107,9 +102,7 @@ class _Ticks:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "transport"), [("lag-http", None), ("lag-async", _Streams())])
-def test_an_event_loop_runs_on_while_the_collector_is_slow(
-    base: str, proxy: Proxy, tmp_path: Path, name: str, transport: _Streams | None
-) -> None:
+def test_an_event_loop_runs_on_while_the_collector_is_slow(base, proxy, tmp_path, name, transport):
     ticks = _Ticks()
     proxy.before_response = ticks.wait_for_more  # if a call blocks the loop, there is no response
     outcomes: list[State] = []
@@ -138,8 +131,8 @@ def test_an_event_loop_runs_on_while_the_collector_is_slow(
 
 
 def test_report_of_an_event_loop_that_ends_during_sending_is_sent_by_the_next_run(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    plan, tmp_path, monkeypatch
+):
     monkeypatch.setattr("ldp_client.sending.sender.ATTEMPT_SECONDS", 600.0)
     begun = threading.Event()
 
@@ -169,7 +162,7 @@ def test_report_of_an_event_loop_that_ends_during_sending_is_sent_by_the_next_ru
 
 
 @pytest.mark.slow
-def test_abandoned_flush_does_not_delay_the_end_of_the_loop(proxy: Proxy, plan: Plan, tmp_path: Path) -> None:
+def test_abandoned_flush_does_not_delay_the_end_of_the_loop(proxy, plan, tmp_path):
     async def main() -> AsyncClient:
         client = AsyncClient(plan, url_of(proxy.port), journal=tmp_path / "journal.db", spread=0)
         await client.grant()
@@ -189,9 +182,7 @@ YEARS = 20 * 365 * 86_400.0
 
 
 @pytest.mark.parametrize("jumps", [(YEARS,), (-YEARS,), (YEARS, -YEARS)])
-def test_a_clock_that_jumps_changes_nothing(
-    client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, jumps: tuple[float, ...]
-) -> None:
+def test_a_clock_that_jumps_changes_nothing(client, monkeypatch, jumps):
     offsets, now = itertools.cycle(jumps), time.time
     transport = FakeTransport(
         TransportError("refused"), Response(503, b"", 0.2), Response(500, b""), RECORDED

@@ -1,7 +1,5 @@
 """Which surveys are one on a device: the same id, at one origin or under one author's key."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
@@ -16,7 +14,7 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
         "https://somebody@collector.test/v1/surveys/sleep",
     ],
 )
-def test_one_origin_has_one_spelling(url: str) -> None:
+def test_one_origin_has_one_spelling(url):
     assert origin_of_url(url) == "https://collector.test:443"
 
 
@@ -32,7 +30,7 @@ def test_one_origin_has_one_spelling(url: str) -> None:
         ("https://b\u3002test\u3002/v1/surveys/sleep", "https://b.test:443"),
     ],
 )
-def test_scheme_host_and_port_make_an_origin(url: str, origin: str) -> None:
+def test_scheme_host_and_port_make_an_origin(url, origin):
     assert origin_of_url(url) == origin
 
 
@@ -47,11 +45,11 @@ def test_scheme_host_and_port_make_an_origin(url: str, origin: str) -> None:
         (SurveyIdentity("diet", "https://a:443", "key"), False),
     ],
 )
-def test_a_survey_is_the_same_by_origin_or_by_key(other: SurveyIdentity, same: bool) -> None:
+def test_a_survey_is_the_same_by_origin_or_by_key(other, same):
     signed = SurveyIdentity("sleep", "https://a:443", "key")
     assert signed.matches(other) is same
     assert other.matches(signed) is same
 
 
-def test_two_unsigned_surveys_share_no_author() -> None:
+def test_two_unsigned_surveys_share_no_author():
     assert not SurveyIdentity("sleep", "https://a:443").matches(SurveyIdentity("sleep", "https://b:443"))

@@ -1,34 +1,24 @@
 """The recorder for applications' own tests, used as an application would."""
 
-from __future__ import annotations
-
 import os
 import re
-import subprocess
-import sys
-import textwrap
-import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 import ldp_client
-from encoders.survey import Plan
 from ldp_client import Client, HttpTransport, Journal, LdpError, State, TransportError
 from ldp_client.testing import BEHAVIOURS, Recorder, recording
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
-from tests.support.surveys import SLEEP
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "https://collector.example/v1/surveys/sleep"
 
 
-def test_an_application_s_report_is_recorded_once(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_an_application_s_report_is_recorded_once(ldp_recorder, plan):
     ldp_recorder.serve(plan)
     client = ldp_client.configure(HOST)
     client.grant()
@@ -43,9 +33,7 @@ def test_an_application_s_report_is_recorded_once(ldp_recorder: Recorder, plan: 
     assert len(ldp_recorder.bodies) == 1
 
 
-def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: Plan
-) -> None:
+def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(tmp_path, monkeypatch, plan):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
     with pytest.MonkeyPatch.context() as patch, recording(tmp_path, patch) as recorder:
         with Client(recorder.serve(plan)) as client:
@@ -55,7 +43,7 @@ def test_recorder_records_reports_while_the_environment_asks_for_rehearsals(
     assert os.environ["LDP_REHEARSAL"] == "1"
 
 
-def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_each_test_starts_with_a_new_journal(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     with ldp_client.Client(url) as client:
         assert client.status().state is State.NO_CONSENT
@@ -65,7 +53,7 @@ def test_each_test_starts_with_a_new_journal(ldp_recorder: Recorder, plan: Plan)
     assert ldp_client.Client("https://elsewhere.example/v1/surveys/diet").grant().state is State.UNAVAILABLE
 
 
-def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder, plan):
     with Client("https://collector.example/v1/surveys/sleep-2027") as client:
         receipt = client.grant()
         assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "unknown-survey")
@@ -74,9 +62,7 @@ def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder: Record
         assert client.grant().why == "ldp_recorder serves sleep, not sleep-2027"
 
 
-def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
-    ldp_recorder: Recorder, plan: Plan
-) -> None:
+def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     body = ldp_client.make_report(plan, ROW, "no")
     responses = [
@@ -90,176 +76,12 @@ def test_recorder_responds_to_repeated_and_malformed_bodies_like_a_collector(
     assert len(ldp_recorder.reports) == 1
 
 
-def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_the_reports_of_several_surveys_are_there_at_once(ldp_recorder, plan):
     for name in ("sleep", "diet", "sport"):
         client = ldp_client.Client(ldp_recorder.serve(replace(plan, id=name, family=name)))
         client.grant()
         assert client.report(ROW, "no").state is State.QUEUED
     assert len(ldp_recorder.reports) == 3
-
-
-# -- an application that makes its clients while it is imported, in a pytest run of its own ------------
-
-APPLICATION = """
-import asyncio, os
-import ldp_client
-
-URL = os.environ["APP_URL"]
-client = ldp_client.configure(URL)
-for_ann = ldp_client.Client(URL, person="ann")
-asynchronous = ldp_client.AsyncClient(URL, person="bob")
-with_journal = ldp_client.Client(URL, journal=os.environ["APP_JOURNAL"])
-ROW = {"age": "old", "hours": 7.5}
-
-def submit():
-    client.grant()
-    return ldp_client.report(ROW, "no").state
-
-async def submit_for_bob():
-    await asynchronous.grant()
-    return (await asynchronous.report(ROW, "no")).state
-"""
-CONFTEST = """
-pytest_plugins = ["ldp_client.testing"]
-"""
-
-
-class Collector:
-    """A server that returns 503, and records the requests that reach it."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-        requests = self.requests
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                requests.append(f"{self.command} {self.path}")
-                self.send_error(503)
-
-            do_POST = do_GET
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/surveys/sleep"
-
-
-@pytest.fixture
-def collector() -> Iterator[Collector]:
-    made = Collector()
-    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
-
-
-RunTests = Callable[[str], "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def run_tests(tmp_path: Path, collector: Collector) -> RunTests:
-    """Return a runner of an application's tests in another process, with its journal in tmp_path/own."""
-    folder = tmp_path / "app"
-    folder.mkdir()
-    (folder / "app.py").write_text(APPLICATION)
-    (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "survey.toml").write_text(SLEEP)
-
-    def run(tests: str) -> subprocess.CompletedProcess[str]:
-        (folder / "test_app.py").write_text(textwrap.dedent(tests))
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # the plugins of this environment take seconds to load
-            "APP_URL": collector.url,
-            "APP_JOURNAL": str(tmp_path / "explicit.db"),
-            "LDP_JOURNAL": str(tmp_path / "own" / "journal.db"),
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
-
-
-@pytest.mark.slow
-def test_clients_made_at_import_use_the_recorder_and_the_test_s_journal(
-    run_tests: RunTests, collector: Collector, tmp_path: Path
-) -> None:
-    result = run_tests("""
-        import asyncio, os
-        import ldp_client, pytest
-        import app
-        from ldp_client import State
-
-        clients = [app.client, app.for_ann, app.asynchronous.client]
-        paths = [client._journal.path for client in clients]
-
-        @pytest.mark.parametrize("run", range(2))
-        def test_each_client_reports_once(ldp_recorder, tmp_path, run):
-            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
-            assert app.submit() == "queued"
-            assert app.submit() == "already_reported"
-            assert app.for_ann.report(app.ROW, "no").state == "no_consent"
-            assert asyncio.run(app.submit_for_bob()) == "queued"
-            assert len(ldp_recorder.reports) == 2
-            assert app.client.outcomes[State.SENT] == 1
-            assert all(client._journal.path.startswith(str(tmp_path)) for client in clients)
-            assert app.with_journal._journal.path == os.environ["APP_JOURNAL"]
-
-        def test_a_test_that_closes_the_client_does_not_close_it_for_the_next(ldp_recorder):
-            ldp_client.configure(app.URL)
-            assert "later configure()" in app.client.grant().why
-
-        def test_an_explicit_journal_is_kept_and_reports_to_the_recorder(ldp_recorder):
-            ldp_recorder.serve(ldp_client.load_plan("survey.toml"))
-            app.with_journal.grant()
-            assert app.with_journal.report(app.ROW, "no").state == "queued"
-            assert len(ldp_recorder.reports) == 1
-
-        def test_afterwards_the_clients_are_as_before():
-            assert ldp_client._client is app.client
-            assert [client._journal.path for client in clients] == paths
-            assert not any(client.outcomes for client in clients)
-            assert all(type(client.transport) is ldp_client.HttpTransport for client in clients)
-            assert app.client.status().state == "no_consent"
-    """)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "5 passed" in result.stdout
-    assert collector.requests == []
-    assert not (tmp_path / "own").exists()
-    assert [entry.state for entry in Journal(tmp_path / "explicit.db").entries()] == [State.SENT]
-
-
-@pytest.mark.slow
-def test_the_example_of_the_documentation_passes(
-    run_tests: RunTests, collector: Collector, tmp_path: Path
-) -> None:
-    page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
-    [example] = re.findall(r"```python\n(# app\.py\n.*?)```", page, re.DOTALL)
-    _, *parts = re.split(r"^# (\w+\.py)\n", example, flags=re.MULTILINE)
-    files = dict(zip(parts[::2], parts[1::2], strict=True))
-    assert set(files) == {"app.py", "conftest.py", "test_app.py"}
-    url = "https://collector.example/v1/surveys/sleep-2026"
-    assert url in files["app.py"]
-    served = f"{collector.url.rpartition('/')[0]}/sleep-2026"  # a request would be seen
-    (tmp_path / "app" / "app.py").write_text(files["app.py"].replace(url, served))
-    (tmp_path / "app" / "conftest.py").write_text(files["conftest.py"])
-    survey = SLEEP.replace('id = "sleep"', 'id = "sleep-2026"')
-    (tmp_path / "app" / "survey.toml").write_text(survey)
-    result = run_tests(files["test_app.py"])
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "2 passed" in result.stdout
-    assert collector.requests == []
-    assert not (tmp_path / "own").exists()
 
 
 # -- collectors in trouble --------------------------------------------------------------------------
@@ -277,9 +99,7 @@ def test_the_example_of_the_documentation_passes(
         ("slow", 0.3, State.QUEUED, "no-answer-yet"),
     ],
 )
-def test_recorder_responds_like_a_collector_in_trouble(
-    ldp_recorder: Recorder, plan: Plan, behaviour: str, seconds: float, state: State, reason: str
-) -> None:
+def test_recorder_responds_like_a_collector_in_trouble(ldp_recorder, plan, behaviour, seconds, state, reason):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond(behaviour, seconds=60)
@@ -291,12 +111,12 @@ def test_recorder_responds_like_a_collector_in_trouble(
     assert (receipt.state, receipt.reason) == (state, reason)
 
 
-def test_every_behaviour_is_in_the_documentation() -> None:
+def test_every_behaviour_is_in_the_documentation():
     page = (ROOT / "docs" / "embedding.md").read_text("utf-8")
     assert sorted(re.findall(r'^\| `"([a-z-]+)"', page, re.MULTILINE)) == sorted(BEHAVIOURS)
 
 
-def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         for behaviour in ("busy", "plan-changed"):
@@ -310,7 +130,7 @@ def test_reports_are_counted_when_the_trouble_is_over(ldp_recorder: Recorder, pl
     assert len(set(ldp_recorder.bodies)) == 1
 
 
-def test_busy_collector_asks_for_a_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_busy_collector_asks_for_a_pause(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("busy", retry_after=60)
@@ -322,7 +142,7 @@ def test_busy_collector_asks_for_a_pause(ldp_recorder: Recorder, plan: Plan) -> 
         assert len(ldp_recorder.reports) == 1  # forgets the pause
 
 
-def test_closed_collector_serves_no_plan(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_closed_collector_serves_no_plan(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("closed")
     receipt = Client(url).grant()
@@ -330,9 +150,7 @@ def test_closed_collector_serves_no_plan(ldp_recorder: Recorder, plan: Plan) -> 
 
 
 @pytest.mark.parametrize("family", ["", "changed"])
-def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own(
-    ldp_recorder: Recorder, plan: Plan, family: str
-) -> None:
+def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own(ldp_recorder, plan, family):
     plan = replace(plan, family=family)
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("plan-changed")
@@ -346,7 +164,7 @@ def test_changed_plan_is_refused_by_a_pinned_digest_and_takes_reports_of_its_own
     assert report.plan_digest != plan.digest_bytes
 
 
-def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("slow", seconds=0.2)
@@ -356,16 +174,14 @@ def test_slow_collector_counts_the_report_after_its_pause(ldp_recorder: Recorder
         assert time.monotonic() - start > 0.1
 
 
-def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(
-    ldp_recorder: Recorder, plan: Plan
-) -> None:
+def test_client_gives_up_on_a_collector_that_is_slower_than_its_timeout(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     ldp_recorder.respond("slow", seconds=10)
     with pytest.raises(TransportError, match="slow"):
         ldp_recorder.request("GET", url, None, 0.05)
 
 
-def test_next_behaviour_ends_a_slow_response(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_next_behaviour_ends_a_slow_response(ldp_recorder, plan):
     with Client(ldp_recorder.serve(plan), spread=0) as client:
         client.grant()
         ldp_recorder.respond("slow", seconds=1000)
@@ -375,33 +191,12 @@ def test_next_behaviour_ends_a_slow_response(ldp_recorder: Recorder, plan: Plan)
         assert client.flush().state is State.SENT
 
 
-def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder: Recorder) -> None:
+def test_unknown_behaviour_is_refused_with_the_known_ones(ldp_recorder):
     with pytest.raises(ValueError, match=r"no behaviour 'shut': choose one of normal, busy, closed"):
         ldp_recorder.respond("shut")
 
 
-def test_a_request_that_would_reach_the_network_fails_the_test(
-    run_tests: RunTests, collector: Collector
-) -> None:
-    result = run_tests("""
-        import app, ldp_client, pytest
-        from ldp_client.testing import UnrecordedRequestError
-
-        def test_a_client_with_http_of_its_own(ldp_recorder):
-            http = ldp_client.HttpTransport()
-            assert ldp_client.Client(app.URL, transport=http).grant().state == "unavailable"
-            with pytest.raises(UnrecordedRequestError):
-                ldp_client.Client(app.URL, transport=http, strict=True).grant()
-    """)
-    assert result.returncode == 1
-    assert "1 passed, 1 error" in result.stdout
-    assert f"UnrecordedRequestError: GET {collector.url} was not sent" in result.stdout
-    assert collector.requests == []
-
-
-def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(plan, tmp_path, monkeypatch):
     attempts = list[str]()
 
     def refuse(
@@ -429,7 +224,7 @@ def test_reports_queued_before_a_test_are_neither_sent_nor_recorded_during_it(
         assert (own.outcomes, len(Journal().entries())) == ({State.QUEUED: 1}, 1)
 
 
-def test_report_queued_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_path: Path) -> None:
+def test_report_queued_in_an_explicit_journal_is_not_recorded(plan, tmp_path):
     with Client(
         plan, URL, journal=tmp_path / "own.db", transport=FakeTransport(TransportError("no network"))
     ) as one:
@@ -444,9 +239,7 @@ def test_report_queued_in_an_explicit_journal_is_not_recorded(plan: Plan, tmp_pa
     later.close()
 
 
-def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(ldp_client, "_client", None)
     own = ldp_client.configure(plan, url=URL, journal=tmp_path / "own.db", transport=FakeTransport(RECORDED))
     with pytest.MonkeyPatch.context() as patch, recording(tmp_path / "test", patch):
@@ -455,7 +248,7 @@ def test_a_client_that_is_closed_by_a_configure_in_a_test_is_open_afterwards(
     own.close()
 
 
-def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder, plan):
     client = ldp_client.Client(ldp_recorder.serve(plan), spread=0)
     client.grant()
     ldp_recorder.offline = True
@@ -465,9 +258,7 @@ def test_reports_are_there_once_the_recorder_is_online_again(ldp_recorder: Recor
     assert len(ldp_recorder.reports) == 1
 
 
-def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(plan, tmp_path, monkeypatch):
     made: list[Client] = []
     for number in range(2):
         with pytest.MonkeyPatch.context() as patch, recording(tmp_path / str(number), patch) as recorder:
@@ -480,7 +271,7 @@ def test_a_client_made_in_a_test_uses_the_next_test_s_recorder(
     made[0].close()
 
 
-def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder, plan):
     transport = FakeTransport(RECORDED)
     with Client(plan, URL, transport=transport, spread=0) as one:
         one.grant()
@@ -490,7 +281,7 @@ def test_a_client_with_a_transport_of_its_own_keeps_it(ldp_recorder: Recorder, p
     assert ldp_recorder.bodies == []
 
 
-def test_a_client_forgets_the_plan_that_it_loaded_during_a_test(plan: Plan, tmp_path: Path) -> None:
+def test_a_client_forgets_the_plan_that_it_loaded_during_a_test(plan, tmp_path):
     collector = Recorder()
     collector.serve(plan)
     client = Client(HOST, journal=tmp_path / "own.db", transport=collector)

@@ -1,9 +1,6 @@
 """The texts of a survey on a device: fetched once, checked against the plan, and used in previews."""
 
-from __future__ import annotations
-
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +17,7 @@ from ldp_client import (
     TransportError,
     load_plan,
 )
-from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 from tests.support.servers import collector
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -41,7 +37,7 @@ def bare(plan: Plan) -> Plan:
     return Plan.from_json(plan.json)
 
 
-def test_texts_are_fetched_once_and_displayed_in_each_language(plan: Plan, client: Build) -> None:
+def test_texts_are_fetched_once_and_displayed_in_each_language(plan, client):
     transport = FakeTransport(Response(200, texts_of(plan)))
     device = client(transport, bare(plan))
     assert device.texts("de").label.title == "Sind Sie ausgeruht?"
@@ -50,7 +46,7 @@ def test_texts_are_fetched_once_and_displayed_in_each_language(plan: Plan, clien
     assert transport.requests == [("GET", f"{URL}/texts", None)]
 
 
-def test_texts_are_fetched_from_the_collector_that_sent_the_plan(plan: Plan, client: Build) -> None:
+def test_texts_are_fetched_from_the_collector_that_sent_the_plan(plan, client):
     transport = FakeTransport(Response(200, plan.json), Response(200, texts_of(plan)), RECORDED)
     device = client(transport, URL, granted=False)
     assert device.texts("en-GB").title == "Sleep and shift work"
@@ -59,15 +55,14 @@ def test_texts_are_fetched_from_the_collector_that_sent_the_plan(plan: Plan, cli
     assert [url for _, url, _ in transport.requests] == [URL, f"{URL}/texts"]
 
 
-def test_survey_without_texts_displays_its_names_without_a_request(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_survey_without_texts_displays_its_names_without_a_request(transport, client):
     texts = client(transport, read_survey(SLEEP).compile()).texts("de")
     assert (texts.title, texts.label.title) == ("sleep", "rested")
     assert transport.requests == []
 
 
 @pytest.mark.parametrize("changed", ["How young are you?", "How old are you"])
-def test_texts_that_are_not_those_of_the_plan_are_refused(plan: Plan, client: Build, changed: str) -> None:
+def test_texts_that_are_not_those_of_the_plan_are_refused(plan, client, changed):
     other = read_survey(SLEEP + SLEEP_TEXTS.replace("How old are you?", changed)).compile()
     device = client(FakeTransport(Response(200, texts_of(other))), bare(plan))
     with pytest.raises(PlanError, match="does not send the texts of the agreed plan") as caught:
@@ -76,7 +71,7 @@ def test_texts_that_are_not_those_of_the_plan_are_refused(plan: Plan, client: Bu
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", bytes((1 << 18) + 1)])
-def test_bytes_that_are_no_texts_are_refused(plan: Plan, client: Build, body: bytes) -> None:
+def test_bytes_that_are_no_texts_are_refused(plan, client, body):
     with pytest.raises(PlanError):
         client(FakeTransport(Response(200, body)), bare(plan)).texts()
 
@@ -90,16 +85,14 @@ def test_bytes_that_are_no_texts_are_refused(plan: Plan, client: Build, body: by
         (TransportError("offline"), TransportError, "offline"),
     ],
 )
-def test_texts_that_cannot_be_fetched_raise_and_are_fetched_again(
-    plan: Plan, client: Build, response: Response | TransportError, error: type[Exception], message: str
-) -> None:
+def test_texts_that_cannot_be_fetched_raise_and_are_fetched_again(plan, client, response, error, message):
     device = client(FakeTransport(response, Response(200, texts_of(plan))), bare(plan))
     with pytest.raises(error, match=message):
         device.texts("en")
     assert device.texts("en").language == "en"
 
 
-def test_opt_out_prevents_the_request(plan: Plan, client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opt_out_prevents_the_request(plan, client, monkeypatch):
     transport = FakeTransport(Response(200, texts_of(plan)))
     device = client(transport, bare(plan))
     monkeypatch.setenv("DO_NOT_TRACK", "1")
@@ -108,15 +101,14 @@ def test_opt_out_prevents_the_request(plan: Plan, client: Build, monkeypatch: py
     assert transport.requests == []
 
 
-def test_report_needs_no_texts(plan: Plan, client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_report_needs_no_texts(transport, plan, client):
     device = client(transport, bare(plan))
     assert device.report(ROW, "yes").state is State.QUEUED
     assert device.flush().state is State.SENT
     assert [method for method, _, _ in transport.requests] == ["POST"]
 
 
-def test_person_who_agreed_to_other_texts_is_not_asked_with_new_ones(plan: Plan, client: Build) -> None:
+def test_person_who_agreed_to_other_texts_is_not_asked_with_new_ones(plan, client):
     other = read_survey(SLEEP + SLEEP_TEXTS.replace("How old", "How young")).compile()
     client(FakeTransport(RECORDED), plan)
     receipt = client(FakeTransport(RECORDED), other, granted=False).report(ROW, "yes")
@@ -126,7 +118,7 @@ def test_person_who_agreed_to_other_texts_is_not_asked_with_new_ones(plan: Plan,
 # -- files ---------------------------------------------------------------------------------------
 
 
-def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path: Path, plan: Plan, client: Build) -> None:
+def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path, plan, client):
     path = tmp_path / "plan.json"
     path.write_bytes(plan.json)
     texts_path(path).write_bytes(texts_of(plan))
@@ -136,9 +128,7 @@ def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path: Path, plan: Plan
     assert transport.requests == []
 
 
-def test_plan_file_without_its_texts_is_loaded_and_they_are_fetched(
-    tmp_path: Path, plan: Plan, client: Build
-) -> None:
+def test_plan_file_without_its_texts_is_loaded_and_they_are_fetched(tmp_path, plan, client):
     path = tmp_path / "plan.json"
     path.write_bytes(plan.json)
     transport = FakeTransport(Response(200, texts_of(plan)))
@@ -149,7 +139,7 @@ def test_plan_file_without_its_texts_is_loaded_and_they_are_fetched(
 # -- previews ------------------------------------------------------------------------------------
 
 
-def test_preview_shows_the_texts_of_a_language(plan: Plan, client: Build) -> None:
+def test_preview_shows_the_texts_of_a_language(plan, client):
     transport = FakeTransport(Response(200, texts_of(plan)))
     device = client(transport, bare(plan))
     named = str(device.preview(ROW, "yes"))
@@ -165,7 +155,7 @@ def test_preview_shows_the_texts_of_a_language(plan: Plan, client: Build) -> Non
 # -- the other clients -----------------------------------------------------------------------------
 
 
-def test_async_client_displays_texts_and_previews(plan: Plan, tmp_path: Path) -> None:
+def test_async_client_displays_texts_and_previews(plan, tmp_path):
     class Loop:
         async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             return Response(200, texts_of(plan) if url.endswith("/texts") else plan.json)
@@ -180,12 +170,12 @@ def test_async_client_displays_texts_and_previews(plan: Plan, tmp_path: Path) ->
     assert "Sind Sie ausgeruht?" in shown
 
 
-def test_rehearsing_client_displays_texts(plan: Plan, client: Build) -> None:
+def test_rehearsing_client_displays_texts(plan, client):
     device = client(FakeTransport(Response(200, texts_of(plan))), bare(plan), rehearsal=True)
     assert device.texts("de").title == "Schlaf und Schichtarbeit"
 
 
-def test_recorder_serves_the_texts_of_its_plans(plan: Plan, ldp_recorder: Recorder) -> None:
+def test_recorder_serves_the_texts_of_its_plans(plan, ldp_recorder):
     with Client(ldp_recorder.serve(plan)) as device:
         assert device.texts("de").title == "Schlaf und Schichtarbeit"
     with (
@@ -195,7 +185,7 @@ def test_recorder_serves_the_texts_of_its_plans(plan: Plan, ldp_recorder: Record
         device.texts("de")
 
 
-def test_client_displays_the_texts_of_a_real_collector(tmp_path: Path, plan: Plan) -> None:
+def test_client_displays_the_texts_of_a_real_collector(tmp_path, plan):
     survey = tmp_path / "sleep.toml"
     survey.write_text(SLEEP + SLEEP_TEXTS, encoding="utf-8")
     with (

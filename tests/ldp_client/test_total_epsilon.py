@@ -1,18 +1,12 @@
 """The limit of the epsilon that a device spends on all surveys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
 from encoders.survey import Plan
-from ldp_client import (
-    BudgetError,
-    Client,
-    State,
-)
+from ldp_client import BudgetError, Client, State
 from tests.ldp_client.conftest import RECORDED, ROW, Build, FakeTransport
 
 
@@ -27,7 +21,7 @@ def diet(client: Build, plan: Plan) -> Iterator[Callable[..., Client]]:
         second = replace(plan, id="diet", family="diet")
         url = "http://collector.test/v1/surveys/diet"
         options = {"journal": first._journal, "transport": FakeTransport(RECORDED), **options}
-        made.append(Client(second, url, **options))  # type: ignore[arg-type]
+        made.append(Client(second, url, **options))
         return made[-1]
 
     yield build
@@ -35,7 +29,7 @@ def diet(client: Build, plan: Plan) -> Iterator[Callable[..., Client]]:
         each.close()
 
 
-def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(diet: Build) -> None:
+def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(diet):
     assert diet().grant().state is State.READY  # a version of the application without a limit
     limited = diet(max_total_epsilon=1.9)
     receipt = limited.report(ROW, "no")
@@ -44,7 +38,7 @@ def test_the_total_of_all_surveys_is_limited_before_anything_is_drawn(diet: Buil
     assert limited.status().state is State.READY
 
 
-def test_grant_refuses_a_survey_that_the_total_forbids_before_noting_consent(diet: Build) -> None:
+def test_grant_refuses_a_survey_that_the_total_forbids_before_noting_consent(diet):
     limited = diet(max_total_epsilon=1.9)
     receipt = limited.grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
@@ -56,7 +50,7 @@ def test_grant_refuses_a_survey_that_the_total_forbids_before_noting_consent(die
     assert diet(max_total_epsilon=2.0).grant().state is State.READY
 
 
-def test_grant_does_not_count_a_survey_twice_that_was_answered(client: Build, plan: Plan) -> None:
+def test_grant_does_not_count_a_survey_twice_that_was_answered(client, plan):
     one = client(FakeTransport(RECORDED), max_total_epsilon=1.0)
     one.report(ROW, "no")
     one.flush()

@@ -1,7 +1,5 @@
 """What a crash reporter finds in the errors of a strict client: no value of the row in any frame of ours."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import types
@@ -38,7 +36,7 @@ ROWS: dict[str, tuple[dict[str, object], object]] = {
     "a number": ({"age": "old", "hours": [Decimal(str(HOURS)), SECRET]}, "no"),
     "a label": ({"age": "old", "hours": HOURS}, SECRET),
     "a missing entry": ({"hours": HOURS, "other": SECRET}, "no"),
-    "no mapping": ([HOURS, SECRET], "no"),  # type: ignore[dict-item]
+    "no mapping": ([HOURS, SECRET], "no"),
     "a row's own error": (Faulty(age=SECRET, hours=HOURS), "no"),
 }
 
@@ -131,7 +129,7 @@ def strict(plan: Plan, tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
-def test_the_search_finds_values_in_frames_containers_and_objects() -> None:
+def test_the_search_finds_values_in_frames_containers_and_objects():
     def inner(row: object) -> Callable[[], object]:
         return lambda: row
 
@@ -143,31 +141,27 @@ def test_the_search_finds_values_in_frames_containers_and_objects() -> None:
         types.SimpleNamespace(x=SECRET),
     ):
         assert holds_value(holder) == (holder is not State)
-    error = raised(lambda: ldp_client.make_report(*[None] * 3))  # type: ignore[arg-type, list-item]
+    error = raised(lambda: ldp_client.make_report(*[None] * 3))
     assert list(frames_of(error))
 
 
 @pytest.mark.parametrize("what", ROWS)
 @pytest.mark.parametrize("name", ["report", "preview"])
-def test_no_frame_of_a_strict_client_holds_the_answer(strict: Client, name: str, what: str) -> None:
+def test_no_frame_of_a_strict_client_holds_the_answer(strict, name, what):
     error = raised(lambda: getattr(strict, name)(*ROWS[what]))
     require_no_value(error)
     assert (error.__cause__, error.__context__) == (None, None)
 
 
 @pytest.mark.parametrize("what", ROWS)
-def test_no_frame_of_the_configured_report_holds_the_answer(
-    strict: Client, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_no_frame_of_the_configured_report_holds_the_answer(strict, monkeypatch, what):
     monkeypatch.setattr(ldp_client, "_client", strict)
     require_no_value(raised(lambda: ldp_client.report(*ROWS[what])))
 
 
 @pytest.mark.parametrize("what", ROWS)
 @pytest.mark.parametrize("name", ["report", "preview"])
-def test_no_frame_of_a_strict_async_client_holds_the_answer(
-    plan: Plan, tmp_path: Path, name: str, what: str
-) -> None:
+def test_no_frame_of_a_strict_async_client_holds_the_answer(plan, tmp_path, name, what):
     async def main() -> None:
         async with AsyncClient(
             plan, URL, journal=tmp_path / "journal.db", transport=_Never(), strict=True
@@ -183,9 +177,7 @@ class _Never:
         raise AssertionError("nothing is sent")
 
 
-def test_no_frame_holds_the_answer_when_the_journal_fails(
-    strict: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_frame_holds_the_answer_when_the_journal_fails(strict, tmp_path, monkeypatch):
     row = {"age": "old", "hours": HOURS}
     strict.withdraw()
     require_no_value(raised(lambda: strict.report(row, "no")))
@@ -204,9 +196,7 @@ def test_no_frame_holds_the_answer_when_the_journal_fails(
     assert isinstance(error, ldp_client.JournalError)
 
 
-def test_a_cancelled_call_leaves_no_answer_in_its_frames(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_call_leaves_no_answer_in_its_frames(plan, tmp_path, monkeypatch):
     row = {"age": "old", "hours": HOURS}
 
     async def main() -> BaseException:
@@ -231,7 +221,7 @@ def test_a_cancelled_call_leaves_no_answer_in_its_frames(
     require_no_value(asyncio.run(main()))
 
 
-def test_an_error_stays_debuggable_without_its_frames(strict: Client) -> None:
+def test_an_error_stays_debuggable_without_its_frames(strict):
     error = raised(lambda: strict.report(*ROWS["a value"]))
     assert isinstance(error, ldp_client.RowError)
     assert (error.field, error.why) == ("age", 'is not one of the survey\'s values: "young", "old"')
@@ -243,7 +233,7 @@ def test_an_error_stays_debuggable_without_its_frames(strict: Client) -> None:
     assert SECRET not in note
 
 
-def test_arguments_by_name_and_documentation_remain(strict: Client) -> None:
+def test_arguments_by_name_and_documentation_remain(strict):
     assert strict.report(row={"age": "old", "hours": HOURS}, label="no").state is State.QUEUED
     assert list(inspect.signature(Client.report).parameters) == ["self", "row", "label"]
     assert "Randomise one answer" in (Client.report.__doc__ or "")

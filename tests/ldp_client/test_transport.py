@@ -1,7 +1,5 @@
 """HTTP as devices send it, against a real socket."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 import logging
@@ -60,7 +58,7 @@ def server() -> Iterator[tuple[str, type[_Handler]]]:
         yield f"http://127.0.0.1:{port}", handler
 
 
-def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str, type[_Handler]]) -> None:
+def test_requests_carry_the_body_and_nothing_about_the_device(server):
     base, handler = server
     for _ in range(2):
         response = HttpTransport().request("POST", f"{base}/v1/surveys/sleep/reports", b"body", 5.0)
@@ -79,7 +77,7 @@ def test_requests_carry_the_body_and_nothing_about_the_device(server: tuple[str,
     assert headers["User-Agent"] == "ldp-client"
 
 
-def test_connection_without_a_server_is_a_transport_error() -> None:
+def test_connection_without_a_server_is_a_transport_error():
     with pytest.raises(TransportError):
         HttpTransport().request("GET", "http://127.0.0.1:9/", None, 1.0)
 
@@ -118,7 +116,7 @@ def _dripping(start: bytes) -> Iterator[int]:
         ("https", b"\x16\x03\x03\x3f\xff"),  # one long record of a handshake
     ],
 )
-def test_a_server_that_drips_is_cut_off_in_time(scheme: str, start: bytes) -> None:
+def test_a_server_that_drips_is_cut_off_in_time(scheme, start):
     with _dripping(start) as port:
         began = time.monotonic()
         with pytest.raises(TransportError) as raised:
@@ -127,9 +125,7 @@ def test_a_server_that_drips_is_cut_off_in_time(scheme: str, start: bytes) -> No
         assert isinstance(raised.value.__cause__, TimeoutError)  # the server has not ended the connection
 
 
-def test_a_request_starts_no_thread(
-    server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_starts_no_thread(server, monkeypatch):
     def refuse(thread: threading.Thread) -> None:  # as Python 3.12.1 does once it exits
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
@@ -156,9 +152,7 @@ def _unaccepting() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse where Linux lets wait")
-def test_a_host_s_addresses_share_one_deadline(
-    server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_s_addresses_share_one_deadline(server, monkeypatch):
     port, timeouts, set_timeout = int(server[0].rpartition(":")[2]), list[float](), socket.socket.settimeout
 
     def record_timeout(line: socket.socket, seconds: float | None) -> None:
@@ -180,15 +174,13 @@ def test_a_host_s_addresses_share_one_deadline(
                 assert sum(timeouts) < 0.6  # each attempt lasts for as long as it may
 
 
-def test_retry_after_date_is_compared_with_the_server_s_clock(
-    server: tuple[str, type[_Handler]],
-) -> None:
+def test_retry_after_date_is_compared_with_the_server_s_clock(server):
     base, handler = server
     for wait, expected in ((90, 90.0), (-90, 0.0)):
         moment = datetime.datetime(2001, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
         later = moment + datetime.timedelta(seconds=wait)
         handler.retry_after = later.strftime("%a, %d %b %Y %H:%M:%S GMT")
-        handler.date_time_string = lambda *_, now=moment: now.strftime("%a, %d %b %Y %H:%M:%S GMT")  # type: ignore[method-assign]
+        handler.date_time_string = lambda *_, now=moment: now.strftime("%a, %d %b %Y %H:%M:%S GMT")
         assert HttpTransport().request("POST", f"{base}/", b"", 5.0).retry_after == expected
     handler.retry_after = "soon"
     assert HttpTransport().request("POST", f"{base}/", b"", 5.0).retry_after is None
@@ -229,14 +221,14 @@ def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured
             context.load_cert_chain(*files)
             handler = type("Handler", (_Handler,), {"seen": []})
             http = HTTPServer(("127.0.0.1", 0), handler)
-            http.handle_error = lambda *_: None  # type: ignore[method-assign]
+            http.handle_error = lambda *_: None
             http.socket = context.wrap_socket(http.socket, server_side=True)
             return stack.enter_context(_serving(http)), handler
 
         yield start
 
 
-def test_a_report_goes_to_a_secured_server(secured: Secured) -> None:
+def test_a_report_goes_to_a_secured_server(secured):
     port, handler = secured("localhost")
     for host in ("localhost", "127.0.0.1"):
         response = HttpTransport().request("POST", f"https://{host}:{port}/", b"body", 5.0)
@@ -247,9 +239,7 @@ def test_a_report_goes_to_a_secured_server(secured: Secured) -> None:
     ]
 
 
-def test_server_without_a_trusted_certificate_gets_nothing(
-    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_without_a_trusted_certificate_gets_nothing(secured, tmp_path, monkeypatch):
     port, handler = secured("another.test")  # trusted, but another host's
     with pytest.raises(TransportError, match=r"SSLCertVerificationError \(Hostname mismatch\)$"):
         HttpTransport().request("POST", f"https://localhost:{port}/", b"body", 5.0)
@@ -261,9 +251,7 @@ def test_server_without_a_trusted_certificate_gets_nothing(
     assert handler.seen == []
 
 
-def test_https_to_a_port_without_tls_has_another_cause_than_a_certificate(
-    server: tuple[str, type[_Handler]], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_https_to_a_port_without_tls_has_another_cause_than_a_certificate(server, caplog):
     caplog.set_level(logging.DEBUG, "ldp_client")
     url = server[0].replace("http://", "https://")
     survey = SurveyIdentity("sleep", origin_of_url(url))
@@ -275,13 +263,7 @@ def test_https_to_a_port_without_tls_has_another_cause_than_a_certificate(
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "[::1]", "[::1]:8080"])
-def test_host_header_has_the_port_unless_it_is_the_default(
-    scheme: str,
-    host: str,
-    secured: Secured,
-    server: tuple[str, type[_Handler]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_host_header_has_the_port_unless_it_is_the_default(scheme, host, secured, server, monkeypatch):
     plain = int(server[0].rpartition(":")[2]), server[1]
     port, handler = secured("localhost") if scheme == "https" else plain
     connections: list[tuple[str, int]] = []
@@ -299,7 +281,7 @@ def test_host_header_has_the_port_unless_it_is_the_default(
     assert [headers["Host"] for _, headers, _ in handler.seen] == [host]
 
 
-def test_a_gateway_s_token_goes_to_its_collector_only() -> None:
+def test_a_gateway_s_token_goes_to_its_collector_only():
     transport = HttpTransport({"https://mine.test/v1/surveys/sleep": "a-token-of-the-gateway"})
     mine = transport._headers("https://mine.test:443/v1/surveys/diet/reports", b"report")
     assert mine["Authorization"] == "Bearer a-token-of-the-gateway"
@@ -308,6 +290,6 @@ def test_a_gateway_s_token_goes_to_its_collector_only() -> None:
     assert "Authorization" not in transport._headers("https://mine.test/v1/surveys/sleep", None)
 
 
-def test_a_gateway_token_for_a_url_without_a_valid_port_is_refused() -> None:
+def test_a_gateway_token_for_a_url_without_a_valid_port_is_refused():
     with pytest.raises(OptionError, match="gateway_tokens: the port"):
         HttpTransport(gateway_tokens={"https://collector.example:none": "token"})

@@ -1,7 +1,5 @@
 """Fixtures of the tests of silos: a survey of wards, and files of rows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -66,9 +64,21 @@ def silo(plan: SiloPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bui
         transport: FakeTransport | None = None, survey: object = plan, granted: bool = True, **options: object
     ) -> Silo:
         options = {"journal": tmp_path / "ward.journal", **options}
-        made = Silo(survey, URL, transport=transport or FakeTransport(RECORDED), **options)  # type: ignore[arg-type]
+        made = Silo(survey, URL, transport=transport or FakeTransport(RECORDED), **options)
         if granted:
             made.grant()
         return made
 
     return build
+
+
+@pytest.fixture
+def transport() -> FakeTransport:
+    """Return a transport whose collector counts every message."""
+    return FakeTransport(RECORDED)
+
+
+@pytest.fixture
+def ward(silo: Build, transport: FakeTransport) -> Silo:
+    """Return a silo that sends by `transport`."""
+    return silo(transport)

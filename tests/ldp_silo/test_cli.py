@@ -1,7 +1,5 @@
 """ldp-silo: what the operator of a silo reads, and the exit codes."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 import time
@@ -15,35 +13,18 @@ from encoders.report import MAX_MESSAGE_BYTES, unpack
 from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client import Response, TransportError
+from ldp_client import Response
 from ldp_design.authoring.author_key import make_keys, sign
 from ldp_silo import SiloJournal
 from ldp_silo import silo as silo_module
 from ldp_silo.cli import main
 from ldp_silo.sending import EXPLANATIONS
-from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, WriteRows, draw_rows
+from tests.ldp_client.conftest import Collector
+from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 Run = Callable[..., tuple[int, str, str]]
-
-
-class Collector(FakeTransport):
-    """Sends the plan, and responds to messages as a test wants."""
-
-    def __init__(self, plan: SiloPlan) -> None:
-        super().__init__(RECORDED)
-        self.plan = plan
-        self.signature = b""
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        if method == "GET":
-            return Response(200, self.signature if url.endswith("/signature") else self.plan.json)
-        return super().request(method, url, body, timeout)
-
-    def respond(self, response: Response | TransportError) -> None:
-        self.responses = [response]
 
 
 @pytest.fixture
@@ -70,7 +51,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], collector: Collector
     return run
 
 
-def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_a_silo_agrees_and_reports(run, plan, write_rows):
     code, out, _ = run("grant", URL)
     assert code == 0
     assert plan.digest in " ".join(out.split())
@@ -92,9 +73,7 @@ def test_a_silo_agrees_and_reports(run: Run, plan: SiloPlan, write_rows: WriteRo
     assert out.startswith("epoch 1: already counted (epoch 1 was counted before, with the same file)")
 
 
-def test_the_same_command_sends_a_message_that_waits(
-    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_command_sends_a_message_that_waits(run, collector, write_rows, monkeypatch):
     run("grant", URL)
     collector.respond(DOWN)
     clock = SimpleNamespace(monotonic=itertools.count().__next__, sleep=lambda _: None, time=time.time)
@@ -111,7 +90,7 @@ def test_the_same_command_sends_a_message_that_waits(
     assert len(set(collector.bodies)) == 1
 
 
-def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+def test_a_refused_message_exits_with_an_error(run, collector, write_rows):
     run("grant", URL)
     collector.respond(REFUSED)
     code, out, _ = run("report", URL, write_rows(50))
@@ -121,7 +100,7 @@ def test_a_refused_message_exits_with_an_error(run: Run, collector: Collector, w
     assert run("flush", URL)[0] == 1
 
 
-def test_an_error_is_one_line_without_a_value(run: Run, write_rows: WriteRows) -> None:
+def test_an_error_is_one_line_without_a_value(run, write_rows):
     run("grant", URL)
     code, out, error = run("report", URL, write_rows([["yes", "perhaps", "1", "50", "60"]]))
     assert (code, out) == (1, "")
@@ -130,13 +109,13 @@ def test_an_error_is_one_line_without_a_value(run: Run, write_rows: WriteRows) -
     assert (code, error) == (1, "Error: the plan's epsilon is 1, but the client allows 0.5")
 
 
-def test_consent_comes_first(run: Run, write_rows: WriteRows) -> None:
+def test_consent_comes_first(run, write_rows):
     code, _, error = run("report", URL, write_rows(5))
     assert code == 1
     assert "ldp-silo grant" in error
 
 
-def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_status_lists_the_epochs(run, plan, write_rows):
     run("grant", URL)
     run("report", URL, write_rows(50), "--epoch", "march")
     run("report", URL, write_rows(draw_rows(9, seed=2)), "--epoch", "april", "--new-rows")
@@ -149,20 +128,20 @@ def test_status_lists_the_epochs(run: Run, plan: SiloPlan, write_rows: WriteRows
     assert "wards: withdrawn" in run("status")[1]
 
 
-def test_status_of_a_journal_that_does_not_exist_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_status_of_a_journal_that_does_not_exist_is_an_error(run, tmp_path):
     code, out, shown = run("status")
     assert (code, out) == (1, "")
     assert shown == f"Error: there is no journal {tmp_path / 'ward.journal'}\n"
     assert not (tmp_path / "ward.journal").exists()
 
 
-def test_status_of_a_journal_without_consent_lists_no_survey(run: Run, tmp_path: Path) -> None:
+def test_status_of_a_journal_without_consent_lists_no_survey(run, tmp_path):
     SiloJournal(tmp_path / "ward.journal").read_key()  # creates the file
     assert "the organisation agreed to no survey" in run("status")[1]
 
 
 @pytest.mark.parametrize("command", ["flush", "withdraw"])
-def test_a_survey_that_the_journal_does_not_have_is_an_error(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_survey_that_the_journal_does_not_have_is_an_error(run, tmp_path, command):
     status, out, err = run(command, URL)
     assert status == 1
     assert "never agreed to" in err
@@ -171,9 +150,7 @@ def test_a_survey_that_the_journal_does_not_have_is_an_error(run: Run, tmp_path:
     assert not list(tmp_path.glob("*.journal"))
 
 
-def test_withdraw_names_the_messages_that_it_deletes(
-    run: Run, collector: Collector, write_rows: WriteRows
-) -> None:
+def test_withdraw_names_the_messages_that_it_deletes(run, collector, write_rows):
     run("grant", URL)
     run("report", URL, write_rows(50), "--epoch", "march")
     collector.respond(DOWN)
@@ -188,9 +165,7 @@ def test_withdraw_names_the_messages_that_it_deletes(
     ]
 
 
-def test_an_interrupt_has_an_exit_code_of_its_own(
-    run: Run, collector: Collector, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_has_an_exit_code_of_its_own(run, collector, write_rows, monkeypatch):
     run("grant", URL)
 
     def interrupt(*_arguments: object) -> Response:
@@ -205,9 +180,7 @@ def test_an_interrupt_has_an_exit_code_of_its_own(
     assert "waits to be sent" in run("status")[1]
 
 
-def test_grant_names_the_options_that_a_report_needs(
-    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grant_names_the_options_that_a_report_needs(run, collector, monkeypatch):
     assert run("grant", URL)[1].endswith("ward.journal` reports rows\n")
     text = WARDS.replace("rows_per_person = 1", 'rows_per_person = 2\nenrolment = "token"')
     collector.plan = read_silo_survey(text.replace('"wards"', '"invited"')).compile()
@@ -216,11 +189,11 @@ def test_grant_names_the_options_that_a_report_needs(
 
 
 def test_the_next_command_reports_with_the_same_key_limit_and_journal(
-    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows, capsys: pytest.CaptureFixture[str]
-) -> None:
+    run, collector, tmp_path, write_rows, capsys
+):
     author = make_keys()
     collector.plan = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 3.0")).compile()
-    collector.signature = signature_text(sign(collector.plan, author.private_pem)).encode()
+    collector.signature = signature_text(sign(collector.plan, author.private_pem))
     grant = ["grant", URL, "--public-key", author.public_key, "--max-epsilon", "3.5"]
     with pytest.raises(SystemExit):
         main([*grant, "--journal", str(tmp_path / "ward 7.journal")])
@@ -235,9 +208,7 @@ def test_the_next_command_reports_with_the_same_key_limit_and_journal(
     assert ended.value.code == 0
 
 
-def test_a_token_is_read_from_a_file(
-    run: Run, collector: Collector, tmp_path: Path, write_rows: WriteRows
-) -> None:
+def test_a_token_is_read_from_a_file(run, collector, tmp_path, write_rows):
     collector.plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
     file, rows = tmp_path / "token", write_rows(50)
     token_id = bytes(2) + b"\x01" * 14
@@ -264,7 +235,7 @@ def test_a_token_is_read_from_a_file(
     assert "not allowed with argument" in error
 
 
-def test_a_reused_token_is_explained(run: Run, collector: Collector, write_rows: WriteRows) -> None:
+def test_a_reused_token_is_explained(run, collector, write_rows):
     run("grant", URL)
     collector.respond(Response(409, b'{"reason":"id-reused","retryable":false}'))
     code, out, _ = run("report", URL, write_rows(50))
@@ -273,34 +244,28 @@ def test_a_reused_token_is_explained(run: Run, collector: Collector, write_rows:
     assert "(id-reused: the collector has counted another message with this token)" in run("status")[1]
 
 
-def test_a_preview_states_whether_persons_were_counted(run: Run, write_rows: WriteRows) -> None:
+def test_a_preview_states_whether_persons_were_counted(run, write_rows):
     assert "NOT CHECKED: that each person has one row only." in run("preview", URL, write_rows(50))[1]
     out = run("preview", URL, write_rows(50), "--person", "weight")[1]
     assert "NOT CHECKED" not in out
     assert "weight names 50 persons, each with at most 1 row in this file." in out
 
 
-def test_a_preview_needs_the_persons_where_a_report_does(
-    run: Run, collector: Collector, write_rows: WriteRows
-) -> None:
+def test_a_preview_needs_the_persons_where_a_report_does(run, collector, write_rows):
     collector.plan = read_silo_survey(WARDS.replace("rows_per_person = 1", "rows_per_person = 2")).compile()
     code, out, error = run("preview", URL, write_rows(50))
     assert (code, out) == (1, "")
     assert "--person COLUMN" in error
 
 
-def test_a_preview_shows_exact_counts_and_sends_nothing(
-    run: Run, collector: Collector, write_rows: WriteRows
-) -> None:
+def test_a_preview_shows_exact_counts_and_sends_nothing(run, collector, write_rows):
     code, out, _ = run("preview", URL, write_rows(50))
     assert code == 0
     assert "All 50 rows fit the survey." in out
     assert not collector.bodies
 
 
-def test_cells_with_line_breaks_are_reported_on_request(
-    run: Run, plan: SiloPlan, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cells_with_line_breaks_are_reported_on_request(run, plan, write_rows, monkeypatch):
     note = [*HEADER, "id"]
     rows = [[*row, f'"a\nb {place}"'] for place, row in enumerate(draw_rows(20))]
     first, later = write_rows(rows, note), write_rows(rows[:1], note, "later.csv")
@@ -319,9 +284,7 @@ def test_cells_with_line_breaks_are_reported_on_request(
         assert "id: row 1: 1 person with more than 1 row over all epochs" in error
 
 
-def test_a_rehearsal_says_that_nothing_was_drawn(
-    run: Run, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_says_that_nothing_was_drawn(run, write_rows, monkeypatch):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
     code, out, _ = run("report", URL, write_rows(50))
     assert (code, out) == (
@@ -331,7 +294,7 @@ def test_a_rehearsal_says_that_nothing_was_drawn(
 
 
 @pytest.mark.parametrize("command", ["grant", "report", "preview", "flush", "withdraw", "status"])
-def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0

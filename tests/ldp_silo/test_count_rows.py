@@ -1,7 +1,5 @@
 """Rows of a file to exact counts: the same codes as on a person's device, and clear refusals."""
 
-from __future__ import annotations
-
 import csv
 import os
 import random
@@ -17,7 +15,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_silo import column_counts, rows_file
 from ldp_silo.count_rows import CountedRows, count_rows
 from ldp_silo.rows_file import FileDigest, RepeatedRowsError, hash_file, open_rows
-from tests.ldp_silo.conftest import HEADER, WriteRows, draw_rows
+from tests.ldp_silo.conftest import HEADER, draw_rows
 from tests.support.silo_surveys import count_rows as count_coded_rows
 from tests.support.silo_surveys import read_silo_survey
 
@@ -75,9 +73,7 @@ def expected_counts(plan: SiloPlan, path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("most_texts", [0, 30, 1000])
-def test_counts_are_those_of_rows_coded_one_by_one(
-    plan: SiloPlan, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch, most_texts: int
-) -> None:
+def test_counts_are_those_of_rows_coded_one_by_one(plan, write_rows, monkeypatch, most_texts):
     monkeypatch.setattr(column_counts, "MAX_TEXTS", most_texts)
     monkeypatch.setattr(column_counts, "BUFFERED_NUMBERS", 100)
     path = write_rows(3000)
@@ -87,16 +83,14 @@ def test_counts_are_those_of_rows_coded_one_by_one(
     assert set(counted.clipped) == {"age", "weight", "pulse"}
 
 
-def test_other_spellings_of_booleans_are_read(tmp_path: Path) -> None:
+def test_other_spellings_of_booleans_are_read(tmp_path):
     plan = read_silo_survey(BOOLEANS).compile()
     path = tmp_path / "rows.csv"
     path.write_text("ill,smoker\n1,True\n0,FALSE\n1.0,unknown\ntrue,\n")
     assert count(plan, path).counts == expected_counts(plan, path) == [1, 0, 0, 1, 1, 0, 1, 0]
 
 
-def test_quotes_other_columns_blank_lines_and_a_byte_order_mark_are_read(
-    plan: SiloPlan, tmp_path: Path
-) -> None:
+def test_quotes_other_columns_blank_lines_and_a_byte_order_mark_are_read(plan, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(
         b'\xef\xbb\xbfname,pulse,weight,age,"smoker",ill\r\n'
@@ -112,7 +106,7 @@ def test_quotes_other_columns_blank_lines_and_a_byte_order_mark_are_read(
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_quotes_that_are_not_escaped_join_no_rows(tmp_path: Path, end: str, size: int) -> None:
+def test_quotes_that_are_not_escaped_join_no_rows(tmp_path, end, size):
     path = tmp_path / "ward.csv"
     lines = ["note,ill", "x,yes", '"x",yes', "", f'"{SECRET}" x,no', "x,yes", 'x",no', "x,yes", ""]
     path.write_bytes(end.join(lines).replace('" x', " x").encode())
@@ -128,13 +122,13 @@ def test_quotes_that_are_not_escaped_join_no_rows(tmp_path: Path, end: str, size
         assert str(caught.value).startswith("ward.csv: line 5: is not valid CSV: ',' expected after '\"'")
 
 
-def test_a_header_that_continues_on_the_next_line_is_refused(plan: SiloPlan, tmp_path: Path) -> None:
+def test_a_header_that_continues_on_the_next_line_is_refused(plan, tmp_path):
     path = tmp_path / "ward.csv"
     path.write_text('"ill\nness",smoker\nyes,no\n')
     assert refusal(plan, path).startswith("ward.csv: line 1: a quoted cell continues on the next line")
 
 
-def test_a_column_is_found_whatever_the_unicode_form_of_its_name(tmp_path: Path) -> None:
+def test_a_column_is_found_whatever_the_unicode_form_of_its_name(tmp_path):
     (tmp_path / "rows.csv").write_text("x,cafe\u0301\n1,2\n", "utf-8")
     with open_rows(tmp_path / "rows.csv", KEY) as file:
         assert file.find_column("caf\u00e9") == 1
@@ -142,7 +136,7 @@ def test_a_column_is_found_whatever_the_unicode_form_of_its_name(tmp_path: Path)
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_lines_are_split_as_csv_splits_them(tmp_path: Path, end: str, size: int) -> None:
+def test_lines_are_split_as_csv_splits_them(tmp_path, end, size):
     lines = ["a,b", "1,2", "", '"x', '","y"",', 'z"', "3,", ",", '5,6"', "7,8", '"9",10', " ,11"]
     for last in ("", end):
         path = tmp_path / "rows.csv"
@@ -162,7 +156,7 @@ def test_lines_are_split_as_csv_splits_them(tmp_path: Path, end: str, size: int)
 @pytest.mark.parametrize(
     ("low", "high"), [("0", "1000"), ("-1", "1"), ("-1000000", "0.001"), ("1000000", "1000001")]
 )
-def test_the_least_number_of_each_place_is_exact(low: str, high: str) -> None:
+def test_the_least_number_of_each_place_is_exact(low, high):
     text = BOOLEANS + f"[features.size]\nrange = [{low}, {high}]\n"
     feature = read_silo_survey(text).compile().features[-1]
     assert not isinstance(feature, CategoricalFeature)
@@ -174,7 +168,7 @@ def test_the_least_number_of_each_place_is_exact(low: str, high: str) -> None:
         assert column_counts.place_code(feature.code(below)) == place - 1
 
 
-def test_ranks_order_the_doubles() -> None:
+def test_ranks_order_the_doubles():
     draw = random.Random(1)
     numbers = sorted(
         [0.0, 5e-324, -5e-324, *(draw.uniform(-1, 1) * 10 ** draw.randrange(-300, 300) for _ in range(99))]
@@ -200,39 +194,33 @@ def test_ranks_order_the_doubles() -> None:
 )
 @pytest.mark.parametrize("most_texts", [0, 1000])
 def test_a_cell_outside_the_survey_is_refused_by_column_and_row(
-    plan: SiloPlan,
-    write_rows: WriteRows,
-    monkeypatch: pytest.MonkeyPatch,
-    column: str,
-    cell: str,
-    problem: str,
-    most_texts: int,
-) -> None:
+    plan, write_rows, monkeypatch, column, cell, problem, most_texts
+):
     monkeypatch.setattr(column_counts, "MAX_TEXTS", most_texts)
     bad = [cell if name == column else good for name, good in zip(HEADER, GOOD, strict=True)]
     assert refusal(plan, write_rows([GOOD, GOOD, bad, GOOD])).startswith(problem)
 
 
-def test_the_row_of_a_late_mistake_is_named(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_the_row_of_a_late_mistake_is_named(plan, write_rows):
     rows = draw_rows(2500)
     rows[2345][3] = SECRET
     assert refusal(plan, write_rows(rows)) == "weight: row 2346: must be a number"
 
 
-def test_nan_is_a_missing_number_as_on_a_device(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_nan_is_a_missing_number_as_on_a_device(plan, write_rows):
     rows = [["yes", "no", "nan", "70", "NaN"], ["yes", "no", "", "70", ""]]
     counts = count(plan, write_rows(rows)).counts
     assert counts == [2 * each for each in count(plan, write_rows(rows[1:])).counts]
 
 
-def test_more_rows_than_the_survey_allows_are_refused(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_more_rows_than_the_survey_allows_are_refused(plan, write_rows):
     small = read_silo_survey(BOOLEANS).compile()
     path = write_rows([["true", "true"]] * 101, ["ill", "smoker"])
     assert "has more than 100 rows" in refusal(small, path)
     assert count(small, write_rows([["true", "true"]] * 100, ["ill", "smoker"])).rows == 100
 
 
-def test_files_that_are_no_table_are_refused(plan: SiloPlan, write_rows: WriteRows, tmp_path: Path) -> None:
+def test_files_that_are_no_table_are_refused(plan, write_rows, tmp_path):
     empty = tmp_path / "empty.csv"
     empty.touch()
     binary = tmp_path / "binary.csv"
@@ -252,7 +240,7 @@ def test_files_that_are_no_table_are_refused(plan: SiloPlan, write_rows: WriteRo
     assert refusal(plan, write_rows([["yes", "no"]])) == "ward.csv: row 1 has 2 cells, the header has 5"
 
 
-def test_wrong_headers_are_refused(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_wrong_headers_are_refused(plan, write_rows):
     semicolons = [";".join(GOOD)]
     assert "separated by ';'" in refusal(plan, write_rows([semicolons], [";".join(HEADER)]))
     assert "separated by tabs" in refusal(plan, write_rows([semicolons], ["\t".join(HEADER)]))
@@ -268,7 +256,7 @@ def change_after_reading(path: Path, monkeypatch: pytest.MonkeyPatch, change: ob
     finish = rows_file.RowsFile.finish
 
     def changed(file: rows_file.RowsFile) -> FileDigest:
-        change(path)  # type: ignore[operator]
+        change(path)
         return finish(file)
 
     monkeypatch.setattr(rows_file.RowsFile, "finish", changed)
@@ -299,15 +287,13 @@ def remove(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [append, overwrite, replace, remove])
-def test_a_file_that_changes_while_it_is_read_is_refused(
-    plan: SiloPlan, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch, change: object
-) -> None:
+def test_a_file_that_changes_while_it_is_read_is_refused(plan, write_rows, monkeypatch, change):
     path = write_rows(300)
     change_after_reading(path, monkeypatch, change)
     assert "while it was read: nothing was counted" in refusal(plan, path)
 
 
-def test_the_digest_is_that_of_the_whole_file(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_the_digest_is_that_of_the_whole_file(plan, write_rows):
     path = write_rows(3000)
     digest = count(plan, path).file
     assert digest == hash_file(path, KEY)
@@ -315,7 +301,7 @@ def test_the_digest_is_that_of_the_whole_file(plan: SiloPlan, write_rows: WriteR
     assert digest.digest != hash_file(path, bytes(32)).digest
 
 
-def test_a_file_that_begins_with_an_earlier_file_is_refused(plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_a_file_that_begins_with_an_earlier_file_is_refused(plan, write_rows):
     rows = draw_rows(3000)
     earlier = [hash_file(write_rows(rows[:size]), KEY) for size in (1, 2000, 3000)]
     other = hash_file(write_rows(draw_rows(2000, seed=2)), KEY)
@@ -328,7 +314,7 @@ def test_a_file_that_begins_with_an_earlier_file_is_refused(plan: SiloPlan, writ
     assert count(plan, write_rows(rows), earlier=[longer]).rows == 3000
 
 
-def test_rows_of_persons_are_counted_and_limited(write_rows: WriteRows) -> None:
+def test_rows_of_persons_are_counted_and_limited(write_rows):
     plan = read_silo_survey(BOOLEANS.replace("rows = 100", "rows = 100\nrows_per_person = 2")).compile()
     rows = [["a", "true", "true"], [" a ", "false", "true"], ["b", "true", ""]]
     header = ["id", "ill", "smoker"]

@@ -1,21 +1,29 @@
 """Epochs: each row is counted once, and no person spends more than epsilon."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
-from encoders.survey.silo_plan import SiloPlan
 from ldp_client import State
-from ldp_silo import Silo
+from ldp_silo import Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
 from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, Build, WriteRows, draw_rows
+from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 WITH_PERSON = ("id", *HEADER)
 TWO_ROWS = WARDS.replace("rows_per_person = 1", "rows_per_person = 2")
+
+
+SECOND = 'id = "wards-2"\nfamily = "wards"'
+"""Makes a later survey of the family from a survey of the wards."""
+
+
+def join(journal: SiloJournal, text: str, **options: object) -> Silo:
+    """Agree to another survey with the journal of a silo."""
+    plan = read_silo_survey(text).compile()
+    options = {"transport": FakeTransport(RECORDED), **options}
+    other = Silo(plan, f"http://collector.test/v1/surveys/{plan.id}", journal=journal, **options)
+    other.grant()
+    return other
 
 
 def name_rows(first: int, last: int) -> list[list[str]]:
@@ -24,9 +32,7 @@ def name_rows(first: int, last: int) -> list[list[str]]:
     return [[f"person-{first + place}", *row] for place, row in enumerate(rows)]
 
 
-def test_a_later_epoch_needs_a_statement_that_its_rows_are_new(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_later_epoch_needs_a_statement_that_its_rows_are_new(ward, transport, write_rows):
     ward.report(write_rows(50), epoch="march")
     later = write_rows(draw_rows(20, seed=2))
     assert ward.report(later, epoch="april").reason == "rows-not-stated-new"
@@ -37,9 +43,7 @@ def test_a_later_epoch_needs_a_statement_that_its_rows_are_new(silo: Build, writ
     assert len(set(transport.bodies)) == 2
 
 
-def test_a_file_that_repeats_an_earlier_file_is_refused_in_any_case(
-    silo: Build, write_rows: WriteRows
-) -> None:
+def test_a_file_that_repeats_an_earlier_file_is_refused_in_any_case(silo, write_rows):
     ward = silo()
     rows = draw_rows(60)
     ward.report(write_rows(rows[:50]))
@@ -49,9 +53,7 @@ def test_a_file_that_repeats_an_earlier_file_is_refused_in_any_case(
     assert len(ward.epochs()) == 1
 
 
-def test_persons_are_compared_over_all_epochs(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_persons_are_compared_over_all_epochs(ward, transport, write_rows):
     assert ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
     overlapping = write_rows(name_rows(49, 60), WITH_PERSON)
     receipt = ward.report(overlapping, epoch="2", person="id", new_rows=True)
@@ -63,7 +65,7 @@ def test_persons_are_compared_over_all_epochs(silo: Build, write_rows: WriteRows
     assert len(transport.requests) == 2
 
 
-def test_a_refused_epoch_leaves_no_persons_in_the_ledger(silo: Build, write_rows: WriteRows) -> None:
+def test_a_refused_epoch_leaves_no_persons_in_the_ledger(silo, write_rows):
     ward = silo()
     ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id")
     ward.report(write_rows(name_rows(49, 60), WITH_PERSON), epoch="2", person="id")
@@ -71,10 +73,8 @@ def test_a_refused_epoch_leaves_no_persons_in_the_ledger(silo: Build, write_rows
 
 
 def test_a_rehearsal_compares_the_rows_with_the_ledger_and_records_nothing(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+    ward, transport, write_rows, monkeypatch
+):
     rows = name_rows(0, 50)
     first = write_rows(rows, WITH_PERSON, name="first.csv")
     ward.report(first, person="id")
@@ -98,16 +98,14 @@ def test_a_rehearsal_compares_the_rows_with_the_ledger_and_records_nothing(
     assert ward.report(later, epoch="2", person="id").state is State.SENT
 
 
-def test_a_rehearsal_refuses_what_exceeds_the_total_epsilon(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_refuses_what_exceeds_the_total_epsilon(silo, write_rows, monkeypatch):
     ward = silo(max_total_epsilon=0.5)
     monkeypatch.setenv("LDP_REHEARSAL", "1")
     assert ward.report(write_rows(5)).reason == "total-epsilon-spent"
     assert not ward.epochs()
 
 
-def test_rows_of_a_person_add_up_to_rows_per_person(silo: Build, write_rows: WriteRows) -> None:
+def test_rows_of_a_person_add_up_to_rows_per_person(silo, write_rows):
     plan = read_silo_survey(TWO_ROWS).compile()
     ward = silo(survey=plan)
     assert ward.report(write_rows(5)).reason == "bad-option"
@@ -120,20 +118,15 @@ def test_rows_of_a_person_add_up_to_rows_per_person(silo: Build, write_rows: Wri
     assert receipt.why.startswith("rows 1, 2, 3, 4, 5, ...: 50 persons with more than 2 rows over all epochs")
 
 
-def test_a_survey_of_the_family_with_other_noise_counts_none_of_the_persons(
-    silo: Build, write_rows: WriteRows
-) -> None:
+def test_a_survey_of_the_family_with_other_noise_counts_none_of_the_persons(silo, write_rows):
     ward = silo()
     ward.report(write_rows(name_rows(0, 50), WITH_PERSON), person="id")
-    second = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')).compile()
-    url = "http://collector.test/v1/surveys/wards-2"
-    other = Silo(second, url, journal=ward.journal, transport=FakeTransport(RECORDED))
-    other.grant()
+    other = join(ward.journal, TWO_ROWS.replace('id = "wards"', SECOND))
     assert other.report(write_rows(name_rows(49, 60), WITH_PERSON), person="id").field == "id"
     assert other.report(write_rows(name_rows(50, 60), WITH_PERSON), person="id").state is State.SENT
 
 
-def test_a_journal_in_memory_keeps_the_persons(silo: Build, write_rows: WriteRows) -> None:
+def test_a_journal_in_memory_keeps_the_persons(silo, write_rows):
     ward = silo(journal=":memory:")
     for epoch, first in (("1", 0), ("2", 10), ("3", 20)):
         rows = write_rows(name_rows(first, first + 10), WITH_PERSON)
@@ -142,11 +135,8 @@ def test_a_journal_in_memory_keeps_the_persons(silo: Build, write_rows: WriteRow
     assert ward.report(rows, epoch="4", person="id").field == "id"
 
 
-def test_persons_of_another_family_are_counted_apart(silo: Build, write_rows: WriteRows) -> None:
-    plan = read_silo_survey(TWO_ROWS.replace('id = "wards"', 'id = "other"')).compile()
-    url = "http://collector.test/v1/surveys/other"
-    other = Silo(plan, url, journal=silo().journal, transport=FakeTransport(RECORDED))
-    other.grant()
+def test_persons_of_another_family_are_counted_apart(silo, write_rows):
+    other = join(silo().journal, TWO_ROWS.replace('id = "wards"', 'id = "other"'))
     twice = [row for row in name_rows(0, 50) for _ in range(2)]
     assert other.report(write_rows(twice, WITH_PERSON), person="id").state is State.SENT
     assert silo().report(write_rows(name_rows(0, 50), WITH_PERSON), person="id").state is State.SENT
@@ -163,14 +153,7 @@ def test_persons_of_another_family_are_counted_apart(silo: Build, write_rows: Wr
         ("id", "age", True, "other-person-column"),
     ],
 )
-def test_persons_are_checked_if_all_epochs_name_them(
-    silo: Build,
-    write_rows: WriteRows,
-    first: str | None,
-    second: str | None,
-    new_rows: bool,
-    reason: str,
-) -> None:
+def test_persons_are_checked_if_all_epochs_name_them(silo, write_rows, first, second, new_rows, reason):
     ward = silo()
     ward.report(write_rows(name_rows(0, 9), WITH_PERSON), person=first)
     later = [[row[0], *row[1:3], str(place), *row[4:]] for place, row in enumerate(name_rows(9, 20))]
@@ -178,31 +161,22 @@ def test_persons_are_checked_if_all_epochs_name_them(
     assert ward.report(path, epoch="2", person=second, new_rows=new_rows).reason == reason
 
 
-def test_surveys_of_a_family_count_as_one(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_surveys_of_a_family_count_as_one(silo, plan, write_rows):
     silo().report(write_rows(50))
-    renamed = WARDS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')
-    second = read_silo_survey(renamed).compile()
-    url = "http://collector.test/v1/surveys/wards-2"
     journal = silo().journal
-    other = Silo(second, url, journal=journal, transport=FakeTransport(RECORDED))
-    other.grant()
+    other = join(journal, WARDS.replace('id = "wards"', SECOND))
     assert other.report(write_rows(50)).reason == "repeated-rows"
     assert other.report(write_rows(draw_rows(9, seed=2))).reason == "rows-not-stated-new"
     assert other.report(write_rows(draw_rows(9, seed=2)), new_rows=True).state is State.SENT
     assert sum_epsilon(journal.epochs()) == 1
 
 
-def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(
-    silo: Build, write_rows: WriteRows
-) -> None:
+def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(silo, write_rows):
     silo().report(write_rows(50))
-    renamed = WARDS.replace('id = "wards"', 'id = "wards-2"\nfamily = "wards"')
-    second = read_silo_survey(renamed.replace("epsilon = 1.0", "epsilon = 2.0")).compile()
-    journal, url = silo().journal, "http://collector.test/v1/surveys/wards-2"
+    second = WARDS.replace('id = "wards"', SECOND).replace("epsilon = 1.0", "epsilon = 2.0")
+    journal = silo().journal
     for limit, outcome in ((1.9, State.REJECTED), (2, State.SENT), (1.9, State.SENT)):
-        transport = FakeTransport(RECORDED)
-        other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=limit)
-        other.grant()
+        other = join(journal, second, max_total_epsilon=limit)
         epochs = len(journal.epochs())
         path = write_rows(draw_rows(9, seed=2 + epochs))
         receipt = other.report(path, epoch=str(epochs), new_rows=True)
@@ -211,21 +185,15 @@ def test_a_survey_of_the_family_with_a_greater_epsilon_needs_the_difference(
     assert sum_epsilon(journal.epochs()) == 2
 
 
-def test_another_survey_of_the_same_rows_adds_its_epsilon(silo: Build, write_rows: WriteRows) -> None:
+def test_another_survey_of_the_same_rows_adds_its_epsilon(silo, write_rows):
     silo().report(write_rows(50))
-    second = read_silo_survey(WARDS.replace('id = "wards"', 'id = "other"')).compile()
-    journal = silo().journal
-    transport = FakeTransport(RECORDED)
-    url = "http://collector.test/v1/surveys/other"
-    other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=1.5)
-    other.grant()
-    assert other.report(write_rows(50)).reason == "total-epsilon-spent"
-    other = Silo(second, url, journal=journal, transport=transport, max_total_epsilon=2)
-    assert other.report(write_rows(50)).state is State.SENT
+    journal, other = silo().journal, WARDS.replace('id = "wards"', 'id = "other"')
+    for limit, reason in ((1.5, "total-epsilon-spent"), (2, "")):
+        assert join(journal, other, max_total_epsilon=limit).report(write_rows(50)).reason == reason
     assert sum_epsilon(journal.epochs()) == 2
 
 
-def test_flush_sends_every_epoch_that_waits(silo: Build, write_rows: WriteRows) -> None:
+def test_flush_sends_every_epoch_that_waits(silo, write_rows):
     transport = FakeTransport(DOWN)
     ward = silo(transport)
     for epoch in ("1", "2"):
@@ -238,14 +206,12 @@ def test_flush_sends_every_epoch_that_waits(silo: Build, write_rows: WriteRows) 
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 65, "é", None])
-def test_the_name_of_an_epoch_is_checked(silo: Build, write_rows: WriteRows, name: object) -> None:
-    receipt = silo().report(write_rows(5), epoch=name)  # type: ignore[arg-type]
+def test_the_name_of_an_epoch_is_checked(silo, write_rows, name):
+    receipt = silo().report(write_rows(5), epoch=name)
     assert receipt.reason == "bad-option"
 
 
-def test_a_journal_is_found_by_its_absolute_path(
-    silo: Build, write_rows: WriteRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_is_found_by_its_absolute_path(silo, write_rows, tmp_path, monkeypatch):
     path = write_rows(5)
     silo().report(path)
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,5 @@
 """The exact loss of whole messages, from files of rows to noisy cells, by enumeration of tiny surveys."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -87,20 +85,18 @@ ROWS = list(itertools.product(("no", "yes"), "uv", "uv"))
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1.0", "3.0"])
-def test_messages_of_neighbouring_files_differ_by_a_factor_of_exactly_e_to_epsilon(
-    counted: Callable[[SiloPlan], Count], epsilon: str
-) -> None:
+def test_messages_of_neighbouring_files_differ_by_a_factor_of_exactly_e_to_epsilon(counted, epsilon):
     plan = read_silo_survey(CATEGORIES.replace("epsilon = 1.0", f"epsilon = {epsilon}")).compile()
     loss = worst_loss(plan, neighbours(ROWS, counted(plan)))
     assert loss == pytest.approx(float(epsilon), rel=1e-9)
 
 
-def test_all_rows_of_a_person_together_lose_epsilon(counted: Callable[[SiloPlan], Count]) -> None:
+def test_all_rows_of_a_person_together_lose_epsilon(counted):
     plan = read_silo_survey(CATEGORIES.replace("rows_per_person = 1", "rows_per_person = 2")).compile()
     assert worst_loss(plan, neighbours(ROWS, counted(plan), 2)) == pytest.approx(EPSILON, rel=1e-9)
 
 
-def test_a_number_loses_no_more_than_a_category(counted: Callable[[SiloPlan], Count]) -> None:
+def test_a_number_loses_no_more_than_a_category(counted):
     # a cell of discrete Laplace noise loses |change| / scale, which its clamped ends attain
     plan = read_silo_survey(NUMBERS).compile()
     numbers = ("", "-3", "0", "0.004", "1e-9", "3.3333", "5", "9.999", "10", "70")
@@ -135,8 +131,6 @@ def own_maximum(table: CountedTable, cell: int, counts: Sequence[int]) -> Fracti
 @pytest.mark.parametrize(
     ("scale_of", "loss"), [(undivided, 2 * EPSILON), (bare_class, math.inf), (own_maximum, math.inf)]
 )
-def test_enumeration_finds_noise_that_is_too_small(
-    counted: Callable[[SiloPlan], Count], scale_of: ScaleOf, loss: float
-) -> None:
+def test_enumeration_finds_noise_that_is_too_small(counted, scale_of, loss):
     plan = read_silo_survey(CATEGORIES).compile()
     assert worst_loss(plan, neighbours(ROWS, counted(plan)), scale_of) == pytest.approx(loss, rel=1e-9)

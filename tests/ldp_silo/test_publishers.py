@@ -1,7 +1,5 @@
 """Publishers: a family's name reveals nobody, and one publisher counts as one, by origin or by key."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable
@@ -14,13 +12,12 @@ import pytest
 
 from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
-from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Receipt, Response, State
 from ldp_design.authoring.author_key import KeyPair, make_keys, sign
 from ldp_silo import Epoch, Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
-from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import HEADER, RECORDED, Build, WriteRows, draw_rows
+from tests.ldp_client.conftest import Collector
+from tests.ldp_silo.conftest import HEADER, WriteRows, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 HIV = WARDS.replace('id = "wards"', 'id = "wards"\nfamily = "hiv-study"')
@@ -31,22 +28,6 @@ Join = Callable[..., Silo]
 """The type of the fixture `join`."""
 Report = Callable[..., Receipt]
 """The type of the fixture `report`."""
-
-
-class Collector(FakeTransport):
-    """Serves a plan and its signature, and counts every message."""
-
-    def __init__(self, plan: SiloPlan, author: KeyPair | None) -> None:
-        super().__init__(RECORDED)
-        self._plan, self._author = plan, author
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        if method == "POST":
-            return super().request(method, url, body, timeout)
-        if not url.endswith("/signature"):
-            return Response(200, self._plan.json)
-        assert self._author is not None
-        return Response(200, signature_text(sign(self._plan, self._author.private_pem)).encode())
 
 
 @pytest.fixture
@@ -62,8 +43,8 @@ def join(journal: SiloJournal) -> Join:
         plan = read_silo_survey(text).compile()
         key = author.public_key if author else None
         url = f"http://{host}.test/v1/surveys/{plan.id}"
-        transport = Collector(plan, author)
-        silo = Silo(url, journal=journal, transport=transport, public_key=key, **options)  # type: ignore[arg-type]
+        transport = Collector(plan, signature_text(sign(plan, author.private_pem)) if author else "")
+        silo = Silo(url, journal=journal, transport=transport, public_key=key, **options)
         assert silo.grant().state is State.READY
         return silo
 
@@ -110,22 +91,13 @@ def is_refused(receipt: Receipt) -> bool:
         (("a", AUTHOR), ("b", OTHER), False),
     ],
 )
-def test_a_person_is_known_to_one_publisher_of_a_family(
-    join: Join,
-    report: Report,
-    text: str,
-    first: tuple[str, KeyPair | None],
-    second: tuple[str, KeyPair | None],
-    known: bool,
-) -> None:
+def test_a_person_is_known_to_one_publisher_of_a_family(join, report, text, first, second, known):
     assert not is_refused(report(join(*first), "ann", "bob"))
     assert is_refused(report(join(*second, text), "bob", "eve")) is known
     assert not is_refused(report(join(*second, text), "sue", "joe"))
 
 
-def test_a_key_that_only_the_consent_pins_identifies_the_publisher(
-    join: Join, report: Report, journal: SiloJournal
-) -> None:
+def test_a_key_that_only_the_consent_pins_identifies_the_publisher(join, report, journal):
     assert not is_refused(report(join("a", AUTHOR), "ann"))
     signed = join("b", AUTHOR)
     unpinned = Silo(signed.journal.entries()[0].url, journal=journal, transport=signed._binding.transport)
@@ -134,9 +106,7 @@ def test_a_key_that_only_the_consent_pins_identifies_the_publisher(
     assert not is_refused(report(unpinned, "bob"))
 
 
-def test_a_consent_that_another_process_moves_while_rows_are_counted_stops_the_report(
-    join: Join, report: Report, journal: SiloJournal
-) -> None:
+def test_a_consent_that_another_process_moves_while_rows_are_counted_stops_the_report(join, report, journal):
     assert not is_refused(report(join("b"), "ann"))
 
     def move(line: str) -> None:
@@ -149,9 +119,7 @@ def test_a_consent_that_another_process_moves_while_rows_are_counted_stops_the_r
     assert len(journal.epochs()) == 1
 
 
-def test_a_message_that_the_key_does_not_allow_keeps_its_token(
-    join: Join, journal: SiloJournal, write_rows: WriteRows
-) -> None:
+def test_a_message_that_the_key_does_not_allow_keeps_its_token(join, journal, write_rows):
     text = HIV.replace("[label]", 'enrolment = "token"\n[label]')
     plan, path = read_silo_survey(text).compile(), write_rows(3)
     first, second = (format_token(plan, bytes(2) + bytes([place]) * 14) for place in range(2))
@@ -165,15 +133,13 @@ def test_a_message_that_the_key_does_not_allow_keeps_its_token(
 
 
 @pytest.mark.parametrize("column", ["pr\u00e9nom", "pre\u0301nom"])
-def test_the_column_of_persons_is_found_in_any_unicode_form(
-    join: Join, write_rows: WriteRows, journal: SiloJournal, column: str
-) -> None:
+def test_the_column_of_persons_is_found_in_any_unicode_form(join, write_rows, journal, column):
     path = write_rows([["ann", *draw_rows(1)[0]]], ("pre\u0301nom", *HEADER))
     assert join("a").report(path, person=column).state is State.SENT
     assert journal.epochs()[0].person_column == "pr\u00e9nom"
 
 
-def test_rows_of_a_person_add_up_over_the_epochs_that_match(join: Join, report: Report) -> None:
+def test_rows_of_a_person_add_up_over_the_epochs_that_match(join, report):
     first, second, third = ("a", None, TWO_ROWS), ("a", AUTHOR, TWO_ROWS), ("b", AUTHOR, TWO_ROWS)
     assert not is_refused(report(join(*first), "ann"))
     assert not is_refused(report(join(*second), "ann"))
@@ -183,7 +149,7 @@ def test_rows_of_a_person_add_up_over_the_epochs_that_match(join: Join, report: 
     assert not is_refused(report(join("c", None, TWO_ROWS), "ann"))
 
 
-def test_a_second_plan_of_a_survey_is_refused(join: Join, report: Report) -> None:
+def test_a_second_plan_of_a_survey_is_refused(join, report):
     report(join("a"), "ann")
     report(join("b", AUTHOR, TWO_ROWS), "bob")
     both = join("a", AUTHOR)  # each plan matches, by origin or by key
@@ -191,7 +157,7 @@ def test_a_second_plan_of_a_survey_is_refused(join: Join, report: Report) -> Non
     assert (receipt.state, receipt.reason) == (State.REJECTED, "plan-changed")
 
 
-def test_a_refused_file_leaves_no_rows_in_a_journal_in_memory(write_rows: WriteRows, silo: Build) -> None:
+def test_a_refused_file_leaves_no_rows_in_a_journal_in_memory(write_rows, silo):
     ward = silo(journal=":memory:")
     rows = [[name, *row] for name, row in zip(("ann", "bob", "eve"), draw_rows(3), strict=True)]
     assert ward.report(write_rows(rows[:2], ("id", *HEADER)), person="id").state is State.SENT
@@ -207,7 +173,7 @@ SPELLINGS = [normalize("NFC", ACCENTS), normalize("NFD", ACCENTS), "Zo\u00eb \u0
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.permutations(SPELLINGS, 2)))
-def test_two_spellings_in_unicode_are_one_person(join: Join, report: Report, one: str, other: str) -> None:
+def test_two_spellings_in_unicode_are_one_person(join, report, one, other):
     silo = join("a")
     receipt = report(silo, one, "ann", other)
     assert is_refused(receipt)
@@ -222,9 +188,7 @@ def test_two_spellings_in_unicode_are_one_person(join: Join, report: Report, one
 # -- epsilon ----------------------------------------------------------------------------------------
 
 
-def test_a_publisher_with_and_without_a_key_counts_once(
-    join: Join, report: Report, journal: SiloJournal
-) -> None:
+def test_a_publisher_with_and_without_a_key_counts_once(join, report, journal):
     report(join("a"), "ann")
     report(join("a", AUTHOR), "bob")
     assert sum_epsilon(journal.epochs()) == 1
@@ -234,9 +198,7 @@ def test_a_publisher_with_and_without_a_key_counts_once(
 
 @pytest.mark.parametrize("hosts", [("a", "b"), ("b", "a")])
 @pytest.mark.parametrize(("limit", "reason"), [(1.5, "total-epsilon-spent"), (2, "")])
-def test_a_limit_reveals_only_what_all_surveys_spend(
-    join: Join, report: Report, hosts: tuple[str, str], limit: float, reason: str
-) -> None:
+def test_a_limit_reveals_only_what_all_surveys_spend(join, report, hosts, limit, reason):
     report(join(hosts[0]), "ann")
     assert [
         report(join(hosts[1], max_total_epsilon=limit), name, new_rows=True).reason
@@ -259,9 +221,7 @@ def draw_epochs(epoch: Epoch, draw: random.Random) -> list[Epoch]:
     ]
 
 
-def test_the_sum_of_epsilon_is_never_below_what_a_person_can_spend(
-    join: Join, report: Report, journal: SiloJournal
-) -> None:
+def test_the_sum_of_epsilon_is_never_below_what_a_person_can_spend(join, report, journal):
     report(join("a"), "ann")
     (epoch,) = journal.epochs()
     draw = random.Random(1)

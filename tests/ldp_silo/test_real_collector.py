@@ -1,7 +1,5 @@
 """ldp-silo and a real collector: messages are counted once, whatever is repeated."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import multiprocessing
@@ -18,11 +16,11 @@ import pytest
 from encoders.report import MAX_MESSAGE_BYTES, unpack
 from ldp_client import Client, State
 from ldp_silo import Epoch, Silo, SiloJournal, ledger
-from tests.ldp_silo.conftest import WriteRows, draw_rows
-from tests.support.endurance.client import silo_kills
-from tests.support.endurance.client.kills import Place, spread_places
+from tests.ldp_silo.conftest import draw_rows
 from tests.support.servers import TOKEN, collector, free_port, inherited_environment
 from tests.support.silo_surveys import WARDS, read_silo_survey
+from tools.endurance.client import silo_kills
+from tools.endurance.client.kills import Place, spread_places
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +99,7 @@ def messages(*journals: str | Path) -> list[list[int]]:
     return [cells_of(epoch) for journal in journals for epoch in SiloJournal(journal).epochs()]
 
 
-def test_silos_report_epochs_that_add_up(server: Server, write_rows: WriteRows, tmp_path: Path) -> None:
+def test_silos_report_epochs_that_add_up(server, write_rows, tmp_path):
     journals = [tmp_path / f"{name}.journal" for name in "ab"]
     for seed, journal in enumerate(journals, 1):
         options = [server.url(), "--journal", journal, "--public-key", server.key]
@@ -119,7 +117,7 @@ def test_silos_report_epochs_that_add_up(server: Server, write_rows: WriteRows, 
     assert shown.endswith("epsilon spent by one person over all epochs, at most: 1\n")
 
 
-def test_a_plan_without_the_pinned_signature_is_refused(server: Server, tmp_path: Path) -> None:
+def test_a_plan_without_the_pinned_signature_is_refused(server, tmp_path):
     other = command("ldp-survey", "keygen", tmp_path / "other.pem").stdout.split()[-1]
     refused = command(
         "ldp-silo", "grant", server.url(), "--journal", tmp_path / "journal", "--public-key", other
@@ -128,7 +126,7 @@ def test_a_plan_without_the_pinned_signature_is_refused(server: Server, tmp_path
     assert refused.stderr.startswith("Error: ")
 
 
-def test_each_silo_reports_with_a_token_once(server: Server, write_rows: WriteRows, tmp_path: Path) -> None:
+def test_each_silo_reports_with_a_token_once(server, write_rows, tmp_path):
     first, second = server.tokens("invited", 2)
     url, rows = server.url("invited"), write_rows(300)
     one = Silo(url, journal=tmp_path / "one.journal", token=first)
@@ -146,15 +144,13 @@ def test_each_silo_reports_with_a_token_once(server: Server, write_rows: WriteRo
     assert server.totals("invited") == (2, sums)
 
 
-def test_a_client_of_people_refuses_a_survey_of_silos(server: Server, tmp_path: Path) -> None:
+def test_a_client_of_people_refuses_a_survey_of_silos(server, tmp_path):
     with Client(server.url(), journal=tmp_path / "person.db") as client:
         receipt = client.grant()
     assert (receipt.state, receipt.reason) == (State.REJECTED, "invalid-plan")
 
 
-def test_a_message_waits_for_a_collector_that_is_away(
-    server: Server, write_rows: WriteRows, tmp_path: Path
-) -> None:
+def test_a_message_waits_for_a_collector_that_is_away(server, write_rows, tmp_path):
     rows, journal = write_rows(200), tmp_path / "journal"
     plan = tmp_path / "plan.json"
     away = f"http://127.0.0.1:{free_port()}/v1/surveys/wards"
@@ -177,9 +173,7 @@ def require_counted_once(
     assert server.totals(survey) == (before[0] + len(journals), sums)
 
 
-def test_a_silo_with_the_token_of_another_one_reports_with_an_unused_token(
-    server: Server, write_rows: WriteRows, tmp_path: Path
-) -> None:
+def test_a_silo_with_the_token_of_another_one_reports_with_an_unused_token(server, write_rows, tmp_path):
     url, before = server.url("mixed-up"), server.totals("mixed-up")
     shared, spare = server.tokens("mixed-up", 2)
     (tmp_path / "spare").write_text(f"{spare}\n")
@@ -214,13 +208,11 @@ def choose_places(places: Sequence[Place]) -> list[Place]:
     return [place for part in parts for place in spread_places(part, 1)]
 
 
-def test_a_killed_silo_has_the_former_id_or_the_new_one(
-    server: Server, write_rows: WriteRows, tmp_path: Path
-) -> None:
+def test_a_killed_silo_has_the_former_id_or_the_new_one(server, write_rows, tmp_path):
     url, rows, before = server.url("mixed-up"), write_rows(50), server.totals("mixed-up")
     used, *spare = server.tokens("mixed-up", 7)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.endurance.client.silo_kills"])
+    context.set_forkserver_preload(["tools.endurance.client.silo_kills"])
 
     def report(journal: Path, token: str, fatal: Place | None = None) -> list[Place]:
         """Report in a process that is killed at a line; return the lines that ran."""

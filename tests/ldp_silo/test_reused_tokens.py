@@ -1,24 +1,21 @@
 """A message whose token another silo has used: the same noisy counts are sent with an unused token."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from encoders.report import MAX_MESSAGE_BYTES, Report, unpack
 from encoders.survey.invitation import format_token
 from encoders.survey.silo_plan import SiloPlan
-from ldp_client import Response, State, TransportError
+from ldp_client import Response, State
 from ldp_silo import Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
 from ldp_silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import DOWN, RECORDED, Build, WriteRows, draw_rows
+from tests.ldp_silo.conftest import DOWN, RECORDED, Build, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REUSED = Response(409, b'{"reason":"id-reused","retryable":false}')
@@ -57,7 +54,7 @@ def read(body: bytes | None) -> Report:
     return unpack(body, MAX_MESSAGE_BYTES)
 
 
-def test_an_unused_token_sends_the_same_noisy_counts(ward: Ward, write_rows: WriteRows) -> None:
+def test_an_unused_token_sends_the_same_noisy_counts(ward, write_rows):
     transport, path = FakeTransport(REUSED), write_rows(50)
     first = ward(transport, 0).report(path)
     assert (first.state, first.reason, first.epsilon) == (State.REJECTED, "id-reused", 1)
@@ -76,9 +73,7 @@ def test_an_unused_token_sends_the_same_noisy_counts(ward: Ward, write_rows: Wri
 
 
 @pytest.mark.parametrize("response", [RECORDED, DUPLICATE, REFUSED, CLOSED, NOT_ENROLLED, DOWN])
-def test_no_other_message_is_sent_under_another_id(
-    ward: Ward, write_rows: WriteRows, response: Response | TransportError
-) -> None:
+def test_no_other_message_is_sent_under_another_id(ward, write_rows, response):
     transport, path = FakeTransport(response), write_rows(50)
     first = ward(transport, 0).report(path, timeout=0)
     ward(transport, 1).report(path, timeout=0)
@@ -93,9 +88,7 @@ def test_no_other_message_is_sent_under_another_id(
         assert len(transport.bodies) == 1
 
 
-def test_an_expired_or_withdrawn_message_is_not_sent_under_another_id(
-    ward: Ward, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_expired_or_withdrawn_message_is_not_sent_under_another_id(ward, write_rows, monkeypatch):
     expiring, withdrawn = write_rows(50, name="1.csv"), write_rows(draw_rows(9, seed=2), name="2.csv")
     transport = FakeTransport(CLOSED)
     for now in (1000.0, 1000.0 + 86_400):
@@ -114,7 +107,7 @@ def test_an_expired_or_withdrawn_message_is_not_sent_under_another_id(
     assert not transport.bodies
 
 
-def test_without_an_unused_token_nothing_is_sent(ward: Ward, write_rows: WriteRows) -> None:
+def test_without_an_unused_token_nothing_is_sent(ward, write_rows):
     transport, path = FakeTransport(RECORDED), write_rows(50)
     later = write_rows(draw_rows(9, seed=2), name="later.csv")
     assert ward(transport, 0).report(path).state is State.SENT
@@ -134,8 +127,8 @@ def test_without_an_unused_token_nothing_is_sent(ward: Ward, write_rows: WriteRo
 
 @pytest.mark.parametrize("host", ["COLLECTOR.test", "collector.test:80"])
 def test_another_spelling_of_the_url_does_not_stop_a_message_with_a_new_token(
-    plan: SiloPlan, write_rows: WriteRows, tmp_path: Path, host: str
-) -> None:
+    plan, write_rows, tmp_path, host
+):
     transport, path = FakeTransport(REUSED), write_rows(50)
     journal = SiloJournal(tmp_path / "spellings.journal")
     for place, each in enumerate(("collector.test", host)):
@@ -147,7 +140,7 @@ def test_another_spelling_of_the_url_does_not_stop_a_message_with_a_new_token(
     assert receipt.state is State.SENT
 
 
-def test_a_former_token_stays_used(ward: Ward, write_rows: WriteRows) -> None:
+def test_a_former_token_stays_used(ward, write_rows):
     transport, path = FakeTransport(REUSED), write_rows(50)
     ward(transport, 0).report(path)
     ward(transport, 1).report(path)
@@ -160,9 +153,7 @@ def test_a_former_token_stays_used(ward: Ward, write_rows: WriteRows) -> None:
     assert not transport.bodies
 
 
-def test_a_rehearsal_changes_no_token(
-    ward: Ward, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_changes_no_token(ward, write_rows, monkeypatch):
     transport, path = FakeTransport(REUSED), write_rows(50)
     ward(transport, 0).report(path)
     monkeypatch.setenv("LDP_REHEARSAL", "1")
@@ -171,7 +162,7 @@ def test_a_rehearsal_changes_no_token(
     assert epoch.message_id == IDS[0]
 
 
-def test_a_message_that_waits_under_a_new_id_is_flushed(ward: Ward, write_rows: WriteRows) -> None:
+def test_a_message_that_waits_under_a_new_id_is_flushed(ward, write_rows):
     transport, path = FakeTransport(REUSED), write_rows(50)
     ward(transport, 0).report(path)
     transport.responses = [DOWN]
@@ -185,9 +176,7 @@ def test_a_message_that_waits_under_a_new_id_is_flushed(ward: Ward, write_rows: 
 
 
 @pytest.mark.parametrize("late", [REUSED, CLOSED, RECORDED])
-def test_a_late_response_to_the_former_id_is_not_recorded_for_the_new_one(
-    ward: Ward, write_rows: WriteRows, late: Response
-) -> None:
+def test_a_late_response_to_the_former_id_is_not_recorded_for_the_new_one(ward, write_rows, late):
     path = write_rows(50)
     ward(FakeTransport(DOWN), 0).report(path, timeout=0)
 
@@ -205,9 +194,7 @@ def test_a_late_response_to_the_former_id_is_not_recorded_for_the_new_one(
 
 
 @pytest.mark.parametrize("response", [RECORDED, DOWN])
-def test_one_of_two_processes_with_two_tokens_changes_the_id(
-    ward: Ward, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch, response: Response | TransportError
-) -> None:
+def test_one_of_two_processes_with_two_tokens_changes_the_id(ward, write_rows, monkeypatch, response):
     path, transport = write_rows(50), FakeTransport(REUSED)
     ward(transport, 0).report(path)
     transport.responses = [response]
@@ -216,16 +203,14 @@ def test_one_of_two_processes_with_two_tokens_changes_the_id(
     def change_meanwhile(*arguments: object) -> object:
         monkeypatch.undo()
         ward(transport, 1).report(path, timeout=0)
-        return change_token(*arguments)  # type: ignore[arg-type]
+        return change_token(*arguments)
 
     monkeypatch.setattr(SiloJournal, "change_token", change_meanwhile)
     ward(transport, 2).report(path, timeout=0)
     assert {read(body).id for body in transport.bodies} == set(IDS[:2])
 
 
-def test_a_change_that_cannot_be_written_sends_nothing(
-    ward: Ward, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_that_cannot_be_written_sends_nothing(ward, write_rows, monkeypatch):
     transport, path = FakeTransport(REUSED), write_rows(50)
     ward(transport, 0).report(path)
     before = ward(transport, None).epochs()

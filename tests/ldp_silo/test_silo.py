@@ -1,7 +1,5 @@
 """One message of a silo: consent, one drawing of noise, the same bytes on every attempt, final outcomes."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess
@@ -14,11 +12,10 @@ import pytest
 
 from encoders.report import unpack
 from encoders.survey.invitation import format_token
-from encoders.survey.silo_plan import SiloPlan
 from ldp_client import ConsentError, Journal, PlanError, Response, State, TransportError
 from ldp_silo import Silo, SiloJournal, count_rows
 from tests.ldp_client.conftest import FakeTransport
-from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, Build, WriteRows, draw_rows
+from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
 from tests.support.surveys import SLEEP
 
@@ -27,9 +24,7 @@ REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
 NOT_ENROLLED = Response(403, b'{"reason":"not-enrolled","retryable":false}')
 
 
-def test_a_report_is_recorded_and_sent(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_report_is_recorded_and_sent(ward, transport, plan, write_rows):
     receipt = ward.report(write_rows(50))
     assert (receipt.state, receipt.epsilon) == (State.SENT, 1.0)
     (method, url, body) = transport.requests[-1]
@@ -41,8 +36,7 @@ def test_a_report_is_recorded_and_sent(silo: Build, plan: SiloPlan, write_rows: 
     assert (epoch.name, epoch.rows, float(epoch.epsilon), epoch.message) == ("1", 50, 1, body)
 
 
-def test_nothing_is_sent_without_consent(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
+def test_nothing_is_sent_without_consent(transport, silo, write_rows):
     ward = silo(transport, granted=False)
     assert ward.status().state is State.NO_CONSENT
     assert ward.report(write_rows(5)).state is State.NO_CONSENT
@@ -53,9 +47,7 @@ def test_nothing_is_sent_without_consent(silo: Build, write_rows: WriteRows) -> 
     assert not ward.epochs()
 
 
-def test_rows_that_do_not_fit_spend_and_send_nothing(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_rows_that_do_not_fit_spend_and_send_nothing(ward, transport, write_rows):
     rows = draw_rows(5)
     rows[3][1] = "perhaps"
     receipt = ward.report(write_rows(rows))
@@ -67,7 +59,7 @@ def test_rows_that_do_not_fit_spend_and_send_nothing(silo: Build, write_rows: Wr
     assert ward.report(write_rows(5)).state is State.SENT  # the corrected file
 
 
-def test_every_attempt_sends_the_same_bytes(silo: Build, write_rows: WriteRows) -> None:
+def test_every_attempt_sends_the_same_bytes(silo, write_rows):
     transport = FakeTransport(DOWN)
     path = write_rows(50)
     first = silo(transport).report(path, timeout=0.05)
@@ -81,8 +73,7 @@ def test_every_attempt_sends_the_same_bytes(silo: Build, write_rows: WriteRows) 
     assert len(set(transport.bodies)) == 1
 
 
-def test_an_epoch_that_was_counted_is_not_sent_again(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
+def test_an_epoch_that_was_counted_is_not_sent_again(transport, silo, write_rows):
     path = write_rows(50)
     ward = silo(transport)
     ward.report(path)
@@ -91,16 +82,14 @@ def test_an_epoch_that_was_counted_is_not_sent_again(silo: Build, write_rows: Wr
     assert len(transport.requests) == 1
 
 
-def test_an_epoch_with_another_file_is_refused(silo: Build, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_an_epoch_with_another_file_is_refused(ward, transport, write_rows):
     ward.report(write_rows(50))
     receipt = ward.report(write_rows(draw_rows(50, seed=2)))
     assert (receipt.state, receipt.reason) == (State.REJECTED, "epoch-used")
     assert len(transport.requests) == 1
 
 
-def test_a_refused_message_is_final(silo: Build, write_rows: WriteRows) -> None:
+def test_a_refused_message_is_final(silo, write_rows):
     transport = FakeTransport(REFUSED)
     path = write_rows(50)
     ward = silo(transport)
@@ -110,23 +99,21 @@ def test_a_refused_message_is_final(silo: Build, write_rows: WriteRows) -> None:
     assert len(transport.requests) == 1
 
 
-def test_a_failure_that_somebody_must_correct_ends_the_wait(silo: Build, write_rows: WriteRows) -> None:
+def test_a_failure_that_somebody_must_correct_ends_the_wait(silo, write_rows):
     transport = FakeTransport(NOT_ENROLLED)
     receipt = silo(transport).report(write_rows(50), timeout=60)
     assert (receipt.state, receipt.reason) == (State.QUEUED, "not-enrolled")
     assert len(transport.requests) == 1
 
 
-def test_a_pause_that_the_collector_requests_is_kept(silo: Build, write_rows: WriteRows) -> None:
+def test_a_pause_that_the_collector_requests_is_kept(silo, write_rows):
     transport = FakeTransport(Response(429, b'{"reason":"too-many-requests"}', 3600), RECORDED)
     ward = silo(transport)
     assert ward.report(write_rows(50), timeout=1).reason == "too-many-requests"
     assert ward.flush().state is State.SENT
 
 
-def test_a_closed_survey_expires_a_message_after_a_day(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_survey_expires_a_message_after_a_day(silo, write_rows, monkeypatch):
     transport = FakeTransport(CLOSED)
     ward = silo(transport)
     monkeypatch.setattr("ldp_silo.sending.time.time", lambda: 1000.0)
@@ -138,9 +125,7 @@ def test_a_closed_survey_expires_a_message_after_a_day(
     assert ward.flush().state is State.EXPIRED
 
 
-def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(
-    silo: Build, write_rows: WriteRows
-) -> None:
+def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(silo, write_rows):
     transport = FakeTransport(DOWN)
     path = write_rows(50)
     ward = silo(transport)
@@ -154,9 +139,7 @@ def test_withdrawal_deletes_a_message_that_waits_and_keeps_its_rows(
     assert len(transport.requests) == 1
 
 
-def test_no_message_of_another_process_outlives_a_withdrawal(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_message_of_another_process_outlives_a_withdrawal(silo, write_rows, monkeypatch):
     ward, other, path = silo(), silo(FakeTransport(DOWN)), write_rows(50)
     transaction = SiloJournal._transaction
 
@@ -172,9 +155,7 @@ def test_no_message_of_another_process_outlives_a_withdrawal(
     assert not ward.epochs()
 
 
-def test_a_message_is_made_by_one_of_two_processes(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_is_made_by_one_of_two_processes(silo, write_rows, monkeypatch):
     transport, path = FakeTransport(RECORDED), write_rows(50)
     ward, other = silo(transport), silo(transport)
     count = count_rows.count_rows
@@ -182,14 +163,14 @@ def test_a_message_is_made_by_one_of_two_processes(
     def count_meanwhile(*arguments: object) -> object:
         monkeypatch.undo()
         assert other.report(path).state is State.SENT
-        return count(*arguments)  # type: ignore[arg-type]
+        return count(*arguments)
 
     monkeypatch.setattr("ldp_silo.epoch_reports.count_rows", count_meanwhile)
     assert ward.report(path).state is State.ALREADY_REPORTED
     assert len(transport.requests) == 1
 
 
-def test_another_plan_of_the_survey_is_refused(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_another_plan_of_the_survey_is_refused(silo, plan, write_rows):
     silo()
     larger = read_silo_survey(WARDS.replace("epsilon = 1.0", "epsilon = 2.0")).compile()
     receipt = silo(survey=larger, granted=False).report(write_rows(5))
@@ -199,14 +180,14 @@ def test_another_plan_of_the_survey_is_refused(silo: Build, plan: SiloPlan, writ
     assert silo(digest=plan.digest).status().state is State.READY
 
 
-def test_epsilon_above_the_limit_is_refused(silo: Build, write_rows: WriteRows) -> None:
+def test_epsilon_above_the_limit_is_refused(silo, write_rows):
     assert silo(max_epsilon=0.5, granted=False).grant().reason == "epsilon-above-cap"
     receipt = silo(max_total_epsilon=0.5).report(write_rows(5))
     assert (receipt.state, receipt.reason) == (State.REJECTED, "total-epsilon-spent")
     assert not silo().epochs()
 
 
-def test_the_plan_is_fetched_once_and_pinned(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
+def test_the_plan_is_fetched_once_and_pinned(silo, plan, write_rows):
     transport = FakeTransport(Response(200, plan.json), RECORDED)
     silo(transport, survey=URL)
     path = write_rows(5)
@@ -214,7 +195,7 @@ def test_the_plan_is_fetched_once_and_pinned(silo: Build, plan: SiloPlan, write_
     assert [method for method, _, _ in transport.requests] == ["GET", "POST"]
 
 
-def test_a_survey_of_people_is_refused(silo: Build, tmp_path: Path) -> None:
+def test_a_survey_of_people_is_refused(silo, tmp_path):
     file = tmp_path / "survey.toml"
     file.write_text(SLEEP)
     receipt = silo(survey=file, granted=False).grant()
@@ -222,12 +203,12 @@ def test_a_survey_of_people_is_refused(silo: Build, tmp_path: Path) -> None:
     assert "answered by people" in receipt.why
 
 
-def test_a_journal_is_readable_only_by_its_owner(silo: Build, tmp_path: Path) -> None:
+def test_a_journal_is_readable_only_by_its_owner(silo, tmp_path):
     silo()
     assert (tmp_path / "ward.journal").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_journal_holds_no_row_and_no_exact_count(silo: Build, write_rows: WriteRows) -> None:
+def test_the_journal_holds_no_row_and_no_exact_count(silo, write_rows):
     rows = [[f"person-{place}", *row] for place, row in enumerate(draw_rows(50))]
     ward = silo()
     ward.report(write_rows(rows, ["id", *HEADER]), person="id")
@@ -236,11 +217,7 @@ def test_the_journal_holds_no_row_and_no_exact_count(silo: Build, write_rows: Wr
     assert not any(row[4].encode() in data for row in rows)
 
 
-def test_client_off_stops_a_silo_and_do_not_track_does_not(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_client_off_stops_a_silo_and_do_not_track_does_not(ward, transport, write_rows, monkeypatch):
     monkeypatch.setenv("LDP_CLIENT_OFF", "1")
     assert [ward.grant().reason, ward.report(write_rows(5)).reason, ward.flush().reason] == ["client-off"] * 3
     assert not transport.requests
@@ -249,11 +226,8 @@ def test_client_off_stops_a_silo_and_do_not_track_does_not(
     assert ward.report(write_rows(5)).state is State.SENT
 
 
-def test_a_rehearsal_checks_the_rows_and_keeps_nothing(
-    silo: Build, write_rows: WriteRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_checks_the_rows_and_keeps_nothing(silo, transport, write_rows, tmp_path, monkeypatch):
     monkeypatch.setenv("LDP_REHEARSAL", "1")
-    transport = FakeTransport(RECORDED)
     ward = silo(transport)
     receipt = ward.report(write_rows(5))
     assert (receipt.state, receipt.rehearsal, receipt.epsilon) == (State.READY, True, 0.0)
@@ -269,9 +243,7 @@ def test_a_rehearsal_checks_the_rows_and_keeps_nothing(
     assert len(transport.requests) == 1
 
 
-def test_a_preview_sends_and_records_nothing(silo: Build, plan: SiloPlan, write_rows: WriteRows) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_preview_sends_and_records_nothing(ward, transport, plan, write_rows):
     preview = ward.preview(write_rows(50))
     shown = str(preview)
     assert plan.digest in shown
@@ -285,15 +257,13 @@ def test_a_preview_sends_and_records_nothing(silo: Build, plan: SiloPlan, write_
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "soon"])
-def test_a_timeout_is_a_number_of_seconds(silo: Build, write_rows: WriteRows, timeout: object) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
-    assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"  # type: ignore[arg-type]
-    assert ward.flush(timeout).reason == "bad-option"  # type: ignore[arg-type]
+def test_a_timeout_is_a_number_of_seconds(ward, transport, write_rows, timeout):
+    assert ward.report(write_rows(5), timeout=timeout).reason == "bad-option"
+    assert ward.flush(timeout).reason == "bad-option"
     assert not transport.requests
 
 
-def test_a_message_waits_while_the_consent_is_withdrawn(silo: Build, write_rows: WriteRows) -> None:
+def test_a_message_waits_while_the_consent_is_withdrawn(silo, write_rows):
     transport = FakeTransport(DOWN)
     ward = silo(transport)
     ward.report(write_rows(5), timeout=0)
@@ -308,7 +278,7 @@ def test_a_message_waits_while_the_consent_is_withdrawn(silo: Build, write_rows:
 # -- by invitation ---------------------------------------------------------------------------
 
 
-def test_each_message_needs_a_token_of_its_own(silo: Build, write_rows: WriteRows) -> None:
+def test_each_message_needs_a_token_of_its_own(silo, write_rows):
     plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
     first, second = (format_token(plan, bytes(2) + bytes([place]) * 14) for place in (1, 2))
     transport = FakeTransport(RECORDED)
@@ -329,11 +299,7 @@ def test_each_message_needs_a_token_of_its_own(silo: Build, write_rows: WriteRow
 # -- a disk that fails -----------------------------------------------------------------------
 
 
-def test_a_full_disk_sends_and_records_nothing(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_full_disk_sends_and_records_nothing(ward, transport, write_rows, monkeypatch):
     create = SiloJournal._create_tables
 
     def limit(journal: SiloJournal, connection: sqlite3.Connection) -> None:
@@ -357,9 +323,7 @@ def test_a_full_disk_sends_and_records_nothing(
 @pytest.mark.skipif(
     os.name == "nt" or os.geteuid() == 0, reason="needs a user for whom files can be read-only"
 )
-def test_a_read_only_journal_sends_nothing(silo: Build, write_rows: WriteRows, tmp_path: Path) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_read_only_journal_sends_nothing(ward, transport, write_rows, tmp_path):
     (tmp_path / "ward.journal").chmod(0o400)
     tmp_path.chmod(0o500)
     try:
@@ -369,11 +333,7 @@ def test_a_read_only_journal_sends_nothing(silo: Build, write_rows: WriteRows, t
     assert not transport.requests
 
 
-def test_a_journal_that_cannot_be_written_sends_nothing(
-    silo: Build, write_rows: WriteRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_journal_that_cannot_be_written_sends_nothing(ward, transport, write_rows, monkeypatch):
     ward.journal.read_key()
     create = SiloJournal._create_tables
 
@@ -386,16 +346,14 @@ def test_a_journal_that_cannot_be_written_sends_nothing(
     assert not transport.requests
 
 
-def test_a_damaged_journal_stops_all_reports(silo: Build, write_rows: WriteRows, tmp_path: Path) -> None:
-    transport = FakeTransport(RECORDED)
-    ward = silo(transport)
+def test_a_damaged_journal_stops_all_reports(ward, transport, write_rows, tmp_path):
     (tmp_path / "ward.journal").write_bytes(b"damaged" * 1000)
     assert ward.report(write_rows(5)).reason == "journal-damaged"
     assert ward.grant().reason == "journal-damaged"
     assert not transport.requests
 
 
-def test_errors_are_raised_by_a_strict_silo(silo: Build, write_rows: WriteRows) -> None:
+def test_errors_are_raised_by_a_strict_silo(silo, write_rows):
     with pytest.raises(ConsentError):
         silo(granted=False, strict=True).report(write_rows(5))
     with pytest.raises(TransportError):
@@ -421,9 +379,7 @@ print(*sorted(loaded & {"numpy", "click", "ldp_aggregator", "scipy"}))
 
 
 @pytest.mark.slow
-def test_a_silo_needs_the_standard_library_and_msgpack_alone(
-    plan: SiloPlan, write_rows: WriteRows, tmp_path: Path
-) -> None:
+def test_a_silo_needs_the_standard_library_and_msgpack_alone(plan, write_rows, tmp_path):
     (tmp_path / "plan.json").write_bytes(plan.json)
     arguments = [str(tmp_path / "plan.json"), str(write_rows(3000)), str(tmp_path / "journal")]
     command = [sys.executable, "-c", WITHOUT_NUMPY, *arguments]

@@ -1,7 +1,5 @@
 """A learned projection depends on the differences of class means only."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ def weights_of(fit: Fit) -> np.ndarray:
     return np.array([[float(text) for text in each.weights] for each in fit.projection.components])
 
 
-def test_with_two_classes_the_weights_are_the_difference_of_the_means() -> None:
+def test_with_two_classes_the_weights_are_the_difference_of_the_means():
     means = np.array([[0.1, 0.0, -0.3], [0.3, -0.1, 0.3]])
     fit = learn(inputs(3), means, np.array([0.8, 0.2]))
     (weights,) = weights_of(fit)
@@ -30,7 +28,7 @@ def test_with_two_classes_the_weights_are_the_difference_of_the_means() -> None:
     assert [each.name for each in fit.projection.components] == ["learned1"]
 
 
-def test_a_component_is_centred_and_of_standard_deviation_one() -> None:
+def test_a_component_is_centred_and_of_standard_deviation_one():
     prior = np.array([0.3, 0.7])
     means = np.array([[0.5, 0.2], [-0.1, 0.1]])
     fit = learn(inputs(2), means, prior)
@@ -43,7 +41,7 @@ def test_a_component_is_centred_and_of_standard_deviation_one() -> None:
     assert fit.bounds == (("-2", "2"),)
 
 
-def test_three_classes_differ_in_two_directions_the_stronger_first() -> None:
+def test_three_classes_differ_in_two_directions_the_stronger_first():
     means = np.array([[0.4, 0, 0.05, 0], [-0.4, 0, 0.05, 0], [0, 0, -0.1, 0]])
     fit = learn(inputs(4), means, np.full(3, 1 / 3), 2)
     first, second = weights_of(fit)
@@ -54,13 +52,13 @@ def test_three_classes_differ_in_two_directions_the_stronger_first() -> None:
     assert fit.bounds == (("-2", "2"),) * 2
 
 
-def test_the_first_of_equally_large_weights_is_positive_in_spite_of_rounding() -> None:
+def test_the_first_of_equally_large_weights_is_positive_in_spite_of_rounding():
     means = np.array([[0.0, 0.0], [-0.3, 0.1 + 0.2]])  # the second is larger in the last bit
     (weights,) = weights_of(learn(inputs(2), means, EVEN))
     assert weights[0] > 0 > weights[1]
 
 
-def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
+def test_the_largest_weight_is_positive_for_any_order_of_the_classes():
     means = np.array([[0.0, -0.5], [0.1, 0.4]])
     one, other = (weights_of(learn(inputs(2), rows, EVEN)) for rows in (means, means[::-1]))
     np.testing.assert_array_equal(one, other)
@@ -78,9 +76,7 @@ def test_the_largest_weight_is_positive_for_any_order_of_the_classes() -> None:
         (np.array([[0.1, 0.2], [0.2, 0.4], [0.3, 0.6]]), 2, "differ in only 1 direction:"),
     ],
 )
-def test_more_components_than_the_means_differ_in_are_refused(
-    means: np.ndarray, components: int, words: str
-) -> None:
+def test_more_components_than_the_means_differ_in_are_refused(means, components, words):
     prior = np.full(len(means), 1 / len(means))
     with pytest.raises(FitError, match=words):
         learn(inputs(means.shape[1]), means, prior, components)

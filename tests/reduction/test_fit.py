@@ -1,7 +1,5 @@
 """A fit can be published in a survey: it is rounded, bounded, centred and reproducible."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -46,7 +44,7 @@ X = normalised(ROWS)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(method: str) -> None:
+def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(method):
     found = fit(method, INPUTS, X, LABELS, 3)
     columns = dict(zip(["age", "income", "hours"], ROWS.T, strict=True))
     projected = project_columns(found.projection, columns)
@@ -63,7 +61,7 @@ def test_the_fitted_rows_have_mean_zero_deviation_one_and_lie_within_the_bounds(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(method: str) -> None:
+def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(method):
     found = fit(method, INPUTS, X, LABELS, 3)
     for component in found.projection.components:
         assert max(map(float, component.weights), key=abs) > 0
@@ -75,13 +73,13 @@ def test_the_largest_weight_is_positive_so_that_every_fit_has_the_same_signs(met
         )
 
 
-def test_the_first_of_equally_large_weights_is_positive() -> None:
+def test_the_first_of_equally_large_weights_is_positive():
     x = np.array([0.1, -0.2, 0.4, 0.3])
     weights = fit("pca", INPUTS[:2], np.stack([x, -x], axis=1)).projection.components[0].weights
     assert float(weights[0]) == -float(weights[1]) > 0
 
 
-def test_a_component_can_be_recovered_from_its_deviation() -> None:
+def test_a_component_can_be_recovered_from_its_deviation():
     x = np.array([-0.5, 0.5, 0.5, -0.5])
     found = fit("pca", (AGE,), x[:, None])
     assert found.projection.components[0].weights == ("2",)
@@ -90,7 +88,7 @@ def test_a_component_can_be_recovered_from_its_deviation() -> None:
     assert found.powers == (1.0,)
 
 
-def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_arithmetic() -> None:
+def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_arithmetic():
     rows = X * 1e-5
     found = fit("dca", INPUTS, rows, LABELS, 3)
     found.projection.check()
@@ -98,7 +96,7 @@ def test_inputs_that_hardly_vary_get_the_largest_weights_that_fit_the_devices_ar
         assert 3800 < sum(abs(float(weight)) for weight in component.weights) < 3900
 
 
-def test_dca_finds_what_pca_misses() -> None:
+def test_dca_finds_what_pca_misses():
     rng = np.random.default_rng(5)
     labels = np.arange(1000) % 2
     loud, quiet = rng.uniform(-0.9, 0.9, 1000), 0.05 * rng.normal(size=1000) + 0.1 * labels
@@ -144,7 +142,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_name_what_cannot_be_fitted(name: str) -> None:
+def test_errors_name_what_cannot_be_fitted(name):
     changes, why = ERRORS[name]
     arguments = {"method": "dca", "inputs": INPUTS, "rows": X, "labels": LABELS} | changes
     with pytest.raises(FitError, match=why):
@@ -152,7 +150,7 @@ def test_errors_name_what_cannot_be_fitted(name: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_component_without_variance_is_refused(method: str) -> None:
+def test_a_component_without_variance_is_refused(method):
     doubled = np.hstack([X, X[:, :1]])
     inputs = (*INPUTS, replace(AGE, name="years"))
     assert len(fit(method, inputs, doubled, LABELS, 3).powers) == 3
@@ -161,20 +159,20 @@ def test_a_component_without_variance_is_refused(method: str) -> None:
 
 
 @given(st.floats(-8000, 8000), st.floats(1e-6, 1000))
-def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low: float, span: float) -> None:
+def test_bounds_are_rounded_outward_to_two_digits_of_their_distance(low, span):
     start, end = map(float, round_outward(low, low + span))
     assert start <= low
     assert low + span <= end
     assert end - start <= 1.21 * span + 1e-9
 
 
-def test_bounds_have_few_digits() -> None:
+def test_bounds_have_few_digits():
     assert round_outward(-2.0471, 2.391) == ("-2.1", "2.4")
     assert round_outward(np.float64(-0.0123), np.float64(0.0041)) == ("-0.013", "0.005")
 
 
 @pytest.mark.slow
-def test_importing_the_package_loads_no_numpy() -> None:
+def test_importing_the_package_loads_no_numpy():
     code = "import reduction, sys; print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -1,7 +1,5 @@
 """Principal components are those of numpy's singular value decomposition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from reduction.pca import principal_components
 
 
 @pytest.mark.parametrize("shape", [(5, 2), (40, 7), (3, 6)])
-def test_directions_and_shares_are_those_of_the_singular_values(shape: tuple[int, int]) -> None:
+def test_directions_and_shares_are_those_of_the_singular_values(shape):
     rows = np.random.default_rng(1).normal(size=shape) * np.arange(1, shape[1] + 1) + 3
     rank = min(shape[0] - 1, shape[1])
     directions, shares = principal_components(rows, rank)
@@ -19,7 +17,7 @@ def test_directions_and_shares_are_those_of_the_singular_values(shape: tuple[int
     np.testing.assert_allclose(shares, lengths[:rank] ** 2 / np.sum(lengths**2), rtol=1e-9)
 
 
-def test_shares_of_all_components_add_up_to_one_and_never_rise() -> None:
+def test_shares_of_all_components_add_up_to_one_and_never_rise():
     rows = np.random.default_rng(2).uniform(-1, 1, (50, 4))
     rows[:, 3] = rows[:, 0]  # one direction holds nothing
     _, shares = principal_components(rows, 4)

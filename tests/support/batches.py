@@ -1,7 +1,5 @@
 """Short forms of what tests do with stores: batches as dictionaries of report id to mark, and readiness."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

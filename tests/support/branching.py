@@ -1,7 +1,5 @@
 """Computes the law of a function that draws, by running it along every path of its draws."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import defaultdict

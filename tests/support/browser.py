@@ -1,7 +1,5 @@
 """A headless Chromium, and the checks that every page must pass."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A survey with all kinds of features, and rows of a curator for it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 SURVEY = """

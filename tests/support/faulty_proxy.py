@@ -1,7 +1,5 @@
 """A network with chosen faults: a TCP proxy in front of a real collector."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

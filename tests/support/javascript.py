@@ -1,7 +1,5 @@
 """The JavaScript client of clients/javascript: its programs, or a skipped test if one is missing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -45,7 +43,7 @@ def run_node(*arguments: str, folder: Path = FOLDER, timeout: float = 120) -> st
 
 @contextmanager
 def serve_adapter() -> Iterator[str]:
-    """Serve the adapter for tests/vectors/check_port.py, and return its URL."""
+    """Serve the adapter for tools/vectors/check_port.py, and return its URL."""
     command = [find_node(), "tests/adapter.js", "--port", "0"]
     with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None

@@ -1,7 +1,5 @@
 """A small plan, and commits of its reports to journals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from encoders.survey import Plan, read_survey

@@ -7,8 +7,6 @@ drawn noise. The child of line n is killed before its n-th call. The last child 
 line, the files that the child left are moved to a folder n beside ROWS.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Numeric mechanisms, their values and payloads: what the tests of all of them share."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from decimal import Decimal
@@ -12,14 +10,9 @@ import numpy as np
 import pytest
 
 from encoders.errors import ReportError
-from encoders.mechanisms import (
-    NUMERIC_MECHANISMS,
-    NumericDomain,
-    NumericMechanism,
-    design_numeric,
-)
+from encoders.mechanisms import NUMERIC_MECHANISMS, NumericDomain, NumericMechanism, design_numeric
 from encoders.mechanisms.numeric_base import GRID
-from encoders.randomness import GivenBytes
+from encoders.randomness import GivenBytes, RandomSource
 
 NAMES = sorted(NUMERIC_MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
@@ -65,6 +58,12 @@ def values_of(form: NumericDomain, count: int, seed: int) -> list[tuple[int, ...
 
 def perturbed(mechanism: NumericMechanism, values: tuple[int, ...], data: bytes) -> bytes:
     return mechanism.perturb(values if mechanism.multivariate else values[0], GivenBytes(data))
+
+
+def perturb_all(mechanism: NumericMechanism, values: list[tuple[int, ...]], rng: RandomSource) -> np.ndarray:
+    """Return the payloads of a population with these values."""
+    given = values if mechanism.multivariate else [each[0] for each in values]
+    return mechanism.perturb_many(np.array(given, dtype=np.int64), rng)
 
 
 def is_laplace(name: str) -> bool:

@@ -1,7 +1,5 @@
 """Plans with numbers and a projection, and the type of their JSON documents."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

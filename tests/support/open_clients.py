@@ -1,7 +1,5 @@
 """Ends what the clients of a test still do in the background."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """A survey whose features repeat each other, so that Naive Bayes counts the same information many times."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -3,8 +3,6 @@
 Plain integers and loops, nothing shared with the code under test, nothing clever.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Mapping

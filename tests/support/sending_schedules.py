@@ -1,7 +1,5 @@
 """Clocks, surveys and statistics for tests of when reports are sent."""
 
-from __future__ import annotations
-
 from math import comb
 from statistics import median
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Real servers for tests, each on a free port or socket; the code that starts a server stops it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The exact law of a silo's message, in closed form."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

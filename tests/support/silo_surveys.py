@@ -1,7 +1,5 @@
 """Surveys of silos that tests share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from encoders.randomness import RandomSource

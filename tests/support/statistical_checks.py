@@ -4,8 +4,6 @@ Every check covers many estimates. With fixed seeds its result is always the sam
 probability of a false alarm is below 1e-7, since each estimate's bound is taken at ALARM / estimates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

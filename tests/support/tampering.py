@@ -1,7 +1,5 @@
 """Tampered plans: change one place of a plan's document, and read the result."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator

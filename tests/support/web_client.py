@@ -1,7 +1,5 @@
 """A page with the JavaScript client, a collector at another origin, and browsers that can be killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The checker of ports passes this project's client, and detects ports with one mistake each."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
@@ -24,7 +22,7 @@ from encoders.survey import invitation, questions, validation_round
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
-from tests.vectors import adapter, check_port
+from tools.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
 VALUES, ROWS, PLANS, TOKENS, FORMS = (
@@ -55,15 +53,15 @@ def empty_plan_cache() -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_this_client_passes_as_two_programs_that_need_no_installation() -> None:
+def test_this_client_passes_as_two_programs_that_need_no_installation():
     # as a porter runs them: two scripts, the checker without the project and its dependencies (-I -S)
     with subprocess.Popen(
-        [sys.executable, HERE / "adapter.py", "--port", "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, adapter.__file__, "--port", "0"], stdout=subprocess.PIPE, text=True
     ) as served:
         assert served.stdout is not None
         url = served.stdout.readline().strip()
         run = subprocess.run(
-            [sys.executable, "-I", "-S", HERE / "check_port.py", url], capture_output=True, text=True
+            [sys.executable, "-I", "-S", check_port.__file__, url], capture_output=True, text=True
         )
         served.terminate()
     assert run.returncode == 0, run.stdout + run.stderr
@@ -170,7 +168,7 @@ WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
     "an absent entry is a missing one": (ROWS, absent_is_missing),
     "a number may be text": (
         ROWS,
-        on_text(lambda text: float(text) if text.replace(".", "").isdigit() else text),  # type: ignore
+        on_text(lambda text: float(text) if text.replace(".", "").isdigit() else text),
     ),
     "only what is asked is checked": (ROWS, only_what_is_asked),
     "only what a model uses is checked": (HERE / "bad-rows-validation.json", only_what_the_model_uses),
@@ -199,7 +197,7 @@ WRONG_ADAPTERS: dict[str, tuple[Path, Respond]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_ADAPTERS)
-def test_port_that_reads_or_writes_differently_fails(mistake: str) -> None:
+def test_port_that_reads_or_writes_differently_fails(mistake):
     path, respond = WRONG_ADAPTERS[mistake]
     with serving(respond) as url:
         assert check_port.check(url, [path]) == 1
@@ -325,7 +323,7 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG_PORTS)
-def test_port_that_computes_differently_fails(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_that_computes_differently_fails(mistake, monkeypatch):
     path, owner, name, wrong = WRONG_PORTS[mistake]
     monkeypatch.setattr(owner, name, wrong)
     if name == "thresholds":
@@ -337,9 +335,7 @@ def test_port_that_computes_differently_fails(mistake: str, monkeypatch: pytest.
 # -- output of the checker ----------------------------------------------------------------------
 
 
-def test_a_failure_names_the_question_both_answers_and_the_first_byte(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_failure_names_the_question_both_answers_and_the_first_byte(capsys):
     with serving(on_report(lambda report: report[:-1] + bytes([report[-1] ^ 1]))) as url:
         assert check_port.main([url, str(HERE / "good-she.json")]) == 1
     said = capsys.readouterr().out
@@ -351,7 +347,7 @@ def test_a_failure_names_the_question_both_answers_and_the_first_byte(
     assert "... and 31 more" in said
 
 
-def test_cases_without_a_type_in_the_language_may_be_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cases_without_a_type_in_the_language_may_be_skipped(capsys):
     def respond(asked: dict[str, Any]) -> Any:
         return {"skip": "no such type"} if check_port.may_skip(asked) else adapter.answer(asked)
 
@@ -360,9 +356,7 @@ def test_cases_without_a_type_in_the_language_may_be_skipped(capsys: pytest.Capt
     assert "skipped" in capsys.readouterr().out
 
 
-def test_missing_adapter_and_failing_adapter_give_different_errors(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_missing_adapter_and_failing_adapter_give_different_errors(capsys):
     with serving(adapter.answer) as url:
         assert check_port.check(f"{url}/nowhere", [ROWS]) == 1
     assert "HTTP status 404" in capsys.readouterr().out
@@ -370,7 +364,7 @@ def test_missing_adapter_and_failing_adapter_give_different_errors(
     assert "no adapter to ask" in capsys.readouterr().err
 
 
-def test_leftover_and_missing_random_bytes_are_reported() -> None:
+def test_leftover_and_missing_random_bytes_are_reported():
     document = json.loads(VALUES.read_text(encoding="utf-8"))
     case = document["cases"][0] | {"plan": document["plan"]}
     for random in (case["random"] + "00", case["random"][:-2]):

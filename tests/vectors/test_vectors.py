@@ -1,7 +1,5 @@
 """The committed vectors: what they say still happens, and they are what their generator writes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -20,9 +18,9 @@ from encoders.report import pack, unpack
 from encoders.survey import Plan
 from ldp_client import make_report
 from tests.support import reference
-from tests.vectors import adapter, generate
-from tests.vectors.adapter import value_of as read_value
-from tests.vectors.check_port import cases_of, outcome_of
+from tools.vectors import adapter, generate
+from tools.vectors.adapter import value_of as read_value
+from tools.vectors.check_port import cases_of, outcome_of
 
 HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
@@ -43,13 +41,13 @@ every_file = pytest.mark.parametrize("path", GOOD, ids=[path.stem for path in GO
 
 
 @pytest.mark.slow
-def test_the_generator_writes_the_committed_files() -> None:
+def test_the_generator_writes_the_committed_files():
     committed = {path.name: path.read_text(encoding="utf-8") for path in HERE.glob("*.json")}
     assert generate.files() == committed
 
 
 @every_file
-def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
+def test_every_report_follows_from_its_row_and_random_bytes(path):
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     assert plan.digest == vectors["digest"] == hashlib.sha256(vectors["plan"].encode()).hexdigest()
@@ -67,7 +65,7 @@ def test_every_report_follows_from_its_row_and_random_bytes(path: Path) -> None:
 
 
 @every_file
-def test_reports_follow_from_the_document_of_the_wire_format_alone(path: Path) -> None:
+def test_reports_follow_from_the_document_of_the_wire_format_alone(path):
     # From the plan's JSON and the reference of tests/contracts only: what a port in another language does.
     vectors = read(path)
     plan = json.loads(vectors["plan"])
@@ -174,7 +172,7 @@ def code_of(feature: dict[str, Any], value: Any) -> int:
 
 
 @every_file
-def test_collector_accepts_every_report(path: Path) -> None:
+def test_collector_accepts_every_report(path):
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     for case in vectors["cases"]:
@@ -192,7 +190,7 @@ def test_collector_accepts_every_report(path: Path) -> None:
         assert question.mechanism.tally(row).tolist() == expected
 
 
-def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
+def test_the_vectors_reach_every_question_mechanism_and_missing_value():
     mechanisms = set()
     for path in set(GOOD) - {*NUMERIC, *VALIDATIONS}:
         vectors = read(path)
@@ -204,7 +202,7 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value() -> None:
     assert mechanisms == set(MECHANISMS)
 
 
-def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_about_together() -> None:
+def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_about_together():
     vectors = read(HERE / "good-together.json")
     plan = Plan.from_json(vectors["plan"].encode())
     assert [question.feature_indices for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,), (3,)]
@@ -217,7 +215,7 @@ def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_ab
         assert {value % 3 for value in seen} == {0, 1, 2}
 
 
-def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_value() -> None:
+def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_value():
     mechanisms = set()
     for path in NUMERIC:
         vectors = read(path)
@@ -237,7 +235,7 @@ def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_v
     assert projected.projection is not None
 
 
-def test_the_vectors_of_validations_reach_every_answer_of_every_question() -> None:
+def test_the_vectors_of_validations_reach_every_answer_of_every_question():
     asked = []
     for path in VALIDATIONS:
         vectors = read(path)
@@ -252,7 +250,7 @@ def test_the_vectors_of_validations_reach_every_answer_of_every_question() -> No
     assert asked == [[(0, 1), (2,)], [(0,), (1,), (2,), (3,), (4,)]]
 
 
-def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value() -> None:
+def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value():
     vectors = read(HERE / "good-validation.json")
     model, g = json.loads(vectors["plan"])["validation"], reference.G
     edges = {part * g // 32 + step for part in (1, 2, 31, 32, 33, 62, 63) for step in (0, 1)}
@@ -286,7 +284,7 @@ BAD = read(HERE / "bad.json")
 
 
 @pytest.mark.parametrize("case", BAD["reports"], ids=[case["name"] for case in BAD["reports"]])
-def test_every_bad_report_is_refused_for_its_reason(case: dict[str, str]) -> None:
+def test_every_bad_report_is_refused_for_its_reason(case):
     plan = Plan.from_json(case.get("plan", BAD["plan"]).encode())
     with pytest.raises(ReportError) as caught:
         checked_report(plan, bytes.fromhex(case["report"]))
@@ -298,7 +296,7 @@ every_bad_file = pytest.mark.parametrize("path", BAD_ROWS, ids=[path.stem for pa
 
 
 @every_bad_file
-def test_every_bad_row_is_refused_by_field_before_anything_is_drawn(path: Path) -> None:
+def test_every_bad_row_is_refused_by_field_before_anything_is_drawn(path):
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     for case in vectors["cases"]:
@@ -310,7 +308,7 @@ def test_every_bad_row_is_refused_by_field_before_anything_is_drawn(path: Path) 
 
 
 @every_bad_file
-def test_bad_rows_name_every_field_and_bad_values_every_feature(path: Path) -> None:
+def test_bad_rows_name_every_field_and_bad_values_every_feature(path):
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     entries = {feature.name for feature in plan.entries}
@@ -321,7 +319,7 @@ def test_bad_rows_name_every_field_and_bad_values_every_feature(path: Path) -> N
 TOKENS = read(HERE / "tokens.json")
 
 
-def test_a_token_is_the_id_and_names_the_question() -> None:
+def test_a_token_is_the_id_and_names_the_question():
     plan = Plan.from_json(TOKENS["plan"].encode())
     accepted = [case for case in TOKENS["cases"] if "report" in case]
     for case in accepted:
@@ -336,7 +334,7 @@ def test_a_token_is_the_id_and_names_the_question() -> None:
     assert {case["question"] for case in accepted} == set(range(len(plan.questions)))
 
 
-def test_every_bad_token_is_refused_before_anything_is_drawn() -> None:
+def test_every_bad_token_is_refused_before_anything_is_drawn():
     plan = Plan.from_json(TOKENS["plan"].encode())
     for case in TOKENS["cases"]:
         if "error" in case:
@@ -348,7 +346,7 @@ def test_every_bad_token_is_refused_before_anything_is_drawn() -> None:
 NORMAL_FORMS = read(HERE / "normal-forms.json")
 
 
-def test_texts_of_rows_are_compared_in_nfc_and_a_plan_with_another_text_is_refused() -> None:
+def test_texts_of_rows_are_compared_in_nfc_and_a_plan_with_another_text_is_refused():
     outcomes = {case.about: outcome_of(case, adapter.answer(case.posted)) for case in cases_of(NORMAL_FORMS)}
     assert len(outcomes) == len(NORMAL_FORMS["cases"])
     assert {about: outcome for about, outcome in outcomes.items() if outcome} == {}
@@ -358,13 +356,13 @@ BAD_PLANS = read(HERE / "bad-plans.json")
 
 
 @pytest.mark.parametrize("case", BAD_PLANS["plans"], ids=[case["name"] for case in BAD_PLANS["plans"]])
-def test_every_bad_plan_is_refused(case: dict[str, str]) -> None:
+def test_every_bad_plan_is_refused(case):
     spends = case["name"].endswith("spends more than epsilon")
     with pytest.raises(PrivacyError if spends else SurveyError):
         Plan.from_json(case["plan"].encode())
 
 
-def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_plan() -> None:
+def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_plan():
     spending = [case["plan"] for case in BAD_PLANS["plans"] if "spends more" in case["name"]]
     mechanisms = {question["mechanism"] for text in spending for question in json.loads(text)["questions"]}
     assert mechanisms == set(MECHANISMS) | set(NUMERIC_MECHANISMS)
@@ -373,7 +371,7 @@ def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_pl
     assert len({case["plan"] for case in BAD_PLANS["plans"]}) == len(BAD_PLANS["plans"])
 
 
-def test_no_json_reader_changes_a_value_of_the_vectors() -> None:
+def test_no_json_reader_changes_a_value_of_the_vectors():
     # numbers are doubles everywhere, whole ones of at most 2^53; what is not has an object of its own
     for path in (*GOOD, *BAD_ROWS):
         for case in read(path)["cases"]:

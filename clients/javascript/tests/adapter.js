@@ -1,5 +1,5 @@
 /**
- * This package behind the interface of docs/porting.md, for tests/vectors/check_port.py; and for the audit.
+ * This package behind the interface of docs/porting.md, for tools/vectors/check_port.py; and for the audit.
  *
  * `node clients/javascript/tests/adapter.js --port 9000` serves it and prints its URL. Never use it for real
  * reports: the random bytes are part of the request. With `--with-parent` it ends when its input is closed.

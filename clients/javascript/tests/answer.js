@@ -1,4 +1,4 @@
-/** Answers one request of tests/vectors/check_port.py, in Node and in a page; see docs/porting.md. */
+/** Answers one request of tools/vectors/check_port.py, in Node and in a page; see docs/porting.md. */
 
 import { makeReport, readPlan, RowError, SurveyError, TokenError } from "../src/core.js";
 

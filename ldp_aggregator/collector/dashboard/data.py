@@ -12,9 +12,13 @@ from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.intervals import forecast_margins
+from ldp_aggregator.estimation.intervals import Z95, forecast_margins
+from ldp_aggregator.findings.features import find_feature_warning, find_warnings
+from ldp_aggregator.findings.rules import MAX_MARGIN, UNKNOWN_SHARE
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
+_UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
+"""The numbers of :func:`~ldp_aggregator.findings.rules.is_known`, by which the page shows "unknown"."""
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
@@ -36,6 +40,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "plan_digest": plan.digest,
         "epsilon": decimal_text(plan.epsilon),
         "reports": estimates.reports,
+        "rule": _UNKNOWN_RULE,
         "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),
         "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
@@ -45,7 +50,7 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
                 _list_features(plan, estimates, document["features"]), estimates.features, strict=True
             )
         ],
-        "warnings": document["warnings"],
+        "warnings": list(map(str, find_warnings(estimates))),
     }
 
 
@@ -63,6 +68,7 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         "epsilon": decimal_text(plan.epsilon),
         "kind": SILO,
         "reports": messages,
+        "rule": _UNKNOWN_RULE,
         "questions": [{"name": plan.question.name, "mechanism": mechanism.name, "chance": 1, "n": messages}],
         "rejections": dict(snapshot.rejections),
         "label": _visible_entries(document["label"]) | counted,
@@ -74,9 +80,9 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
             "message_bytes": plan.message_bytes,
             "count_error": sqrt(messages * mechanism.noise_variance),
             "safe_messages": mechanism.safe_messages,
-            "counted_rows": document["silos"]["rows"],
+            "counted_rows": estimates.silos.rows if estimates.silos else 0,
         },
-        "warnings": document["warnings"],
+        "warnings": list(map(str, find_warnings(estimates))),
     }
 
 
@@ -99,7 +105,8 @@ def _list_features(
 ) -> list[dict[str, Any]]:
     shown_features = []
     for feature, estimate, entry in zip(plan.features, estimates.features, entries, strict=True):
-        shown = _visible_entries(entry) | {"warning": estimate.warning}
+        warning = find_feature_warning(estimate)
+        shown = _visible_entries(entry) | {"warning": str(warning) if warning else None}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         shown_features.append(shown)

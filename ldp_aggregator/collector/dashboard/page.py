@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
 from flask import Blueprint, Response, current_app
@@ -24,7 +23,6 @@ MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
-    ".md": "text/plain; charset=utf-8",
     ".svg": "image/svg+xml",
 }
 HEADERS = {
@@ -41,8 +39,14 @@ _INDEX = "index.html"
 
 @cache
 def load_assets() -> dict[str, CachedResponse]:
-    """Return the page's files by their paths, read once."""
-    return dict(sorted(_read_files(files("ldp_aggregator.collector.dashboard") / "static", PurePosixPath())))
+    """Return the page's files by their names, read once, with the style that all pages share."""
+    own = files("ldp_aggregator.collector.dashboard") / "static"
+    paths = [*own.iterdir(), files("ldp_aggregator.render") / "style.css"]
+    return {
+        path.name: CachedResponse(path.read_bytes(), media_type)
+        for path in sorted(paths, key=lambda path: path.name)
+        if (media_type := MEDIA_TYPES.get(PurePosixPath(path.name).suffix))
+    }
 
 
 @cache
@@ -74,7 +78,7 @@ def root() -> Response:
     return response
 
 
-@page.get("/static/<version>/<path:name>")
+@page.get("/static/<version>/<name>")
 def asset(version: str, name: str) -> Response:
     """Send one of the page's files."""
     if version != assets_version() or name not in load_assets():
@@ -82,14 +86,3 @@ def asset(version: str, name: str) -> Response:
     response = load_assets()[name].make_response("public, max-age=31536000, immutable")
     response.headers.update(HEADERS)
     return response
-
-
-def _read_files(folder: Traversable, path: PurePosixPath) -> list[tuple[str, CachedResponse]]:
-    responses = []
-    for entry in folder.iterdir():
-        entry_path = path / entry.name
-        if entry.is_dir():
-            responses += _read_files(entry, entry_path)
-        elif media_type := MEDIA_TYPES.get(entry_path.suffix):
-            responses.append((str(entry_path), CachedResponse(entry.read_bytes(), media_type)))
-    return responses

@@ -5,14 +5,16 @@ Both return P(x | label) for normalised x in [-1, 1], and P(missing | label) if 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.bayes.shrinkage import shrink
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.json_form import read_array, require, to_json_list
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE, UNIFORM_VARIANCE, clip_variance
 
@@ -26,6 +28,29 @@ class Gaussian:
     """Mean and variance of the normalised number."""
     missing: FloatArray | None
     """P(missing | label); None if the number cannot be missing."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the distributions for JSON."""
+        return {
+            "mean": to_json_list(self.mean),
+            "variance": to_json_list(self.variance),
+            "missing": None if self.missing is None else to_json_list(self.missing),
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int, least_variance: float = MIN_VARIANCE) -> Self:
+        """Return the distributions of k classes that :meth:`as_dict` wrote; variances have a lower bound."""
+        mean, variance = (read_array(entry[key], (k,)) for key in ("mean", "variance"))
+        require(bool(np.isfinite(mean).all()), "a mean is not a number")
+        are_variances = bool((np.isfinite(variance) & (variance >= least_variance)).all())
+        require(are_variances, f"a variance is less than {least_variance:g}")
+        if entry["missing"] is None:
+            return cls(mean, variance, None)
+        missing = read_array(entry["missing"], (k,))
+        # 0 or 1 would exclude a label
+        are_shares = bool(((missing > 0) & (missing < 1)).all())
+        require(are_shares, "the shares of missing values are not between 0 and 1")
+        return cls(mean, variance, missing)
 
 
 def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[Gaussian]:

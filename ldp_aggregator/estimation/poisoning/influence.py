@@ -11,6 +11,7 @@ corrected, since it is unknown which reports are fabricated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +21,15 @@ from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey.questions import MEAN
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
-from ldp_aggregator.estimation.intervals import IntervalEstimate, to_json_list
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.json_form import read_array, read_text, to_json_list
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 FABRICATED_SHARE = 0.01
 """The influence is computed for this share of fabricated reports, and for a single report."""
+_MOVES = ("one", "one_percent", "one_percent_in_stderrs")
 
 
 @dataclass(frozen=True)
@@ -34,42 +37,53 @@ class Influence:
     """How far fabricated reports to one question can move the entries of an estimate, up or down."""
 
     estimate: str
-    """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"."""
-    n: int
-    """Number of reports of the question, including fabricated ones."""
-    step: FloatArray
-    """The largest move of each entry, in units of m/(n - m)."""
-    stderr: FloatArray
-    """Standard errors of the entries."""
+    """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
+    several features, followed by " of " and the name of the feature."""
+    one: FloatArray
+    """How far one report can move each entry; infinite if it is the only one."""
+    one_percent: FloatArray
+    """How far FABRICATED_SHARE of the reports can move each entry."""
+    one_percent_in_stderrs: FloatArray
+    """The same in standard errors of the entry; NaN where that is 0 or unknown."""
 
-    def move(self, fakes: float) -> FloatArray:
-        """Return how far `fakes` of the n reports can move each entry; infinite if all are fabricated."""
-        if fakes >= self.n:
-            return np.full(self.step.shape, np.inf)
-        return self.step * (fakes / (self.n - fakes))
+    @classmethod
+    def from_step(cls, estimate: str, n: int, step: FloatArray, stderr: FloatArray) -> Influence:
+        """Return the influence of reports among n, where m of them move the entries by step m/(n - m)."""
+        known = np.isfinite(stderr) & (stderr > 0)
+        share = step * (FABRICATED_SHARE / (1 - FABRICATED_SHARE))
+        return cls(
+            estimate=estimate,
+            one=step / (n - 1) if n > 1 else np.full(step.shape, np.inf),
+            one_percent=share,
+            one_percent_in_stderrs=np.where(known, share / np.where(known, stderr, 1.0), np.nan),
+        )
 
     @property
-    def in_stderrs(self) -> FloatArray:
-        """How far FABRICATED_SHARE of the reports can move each entry, in standard errors of the entry."""
-        known = np.isfinite(self.stderr) & (self.stderr > 0)
-        return np.where(
-            known, self.move(FABRICATED_SHARE * self.n) / np.where(known, self.stderr, 1.0), np.nan
-        )
+    def largest(self) -> float | None:
+        """The largest move by FABRICATED_SHARE, in standard errors; None if all are unknown."""
+        known = self.one_percent_in_stderrs[np.isfinite(self.one_percent_in_stderrs)]
+        return float(known.max()) if known.size else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the influence as a dict for JSON."""
-        return {
-            "one": to_json_list(self.move(1)),
-            "one_percent": to_json_list(self.move(FABRICATED_SHARE * self.n)),
-            "one_percent_in_stderrs": to_json_list(self.in_stderrs),
+        return {name: to_json_list(getattr(self, name)) for name in _MOVES}
+
+    @classmethod
+    def from_dict(cls, estimate: str, entry: Mapping[str, Any]) -> Influence:
+        """Return the influence that :meth:`as_dict` wrote."""
+        shape = np.array(entry["one"], dtype=np.float64).shape
+        moves = {
+            name: read_array(entry[name], shape, unknown)
+            for name, unknown in zip(_MOVES, (np.inf, np.inf, np.nan), strict=True)
         }
+        return cls(read_text(estimate), **moves)
 
 
 def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
     """Return the influence on the frequencies F = (t - off)/(on - off), in the shape of `intervals`."""
     shares = frequencies.raw.reshape(intervals.value.shape)
     step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
-    return Influence(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
+    return Influence.from_step(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
 
 
 def conditional_influence(
@@ -85,7 +99,7 @@ def conditional_influence(
     times = frequencies.counters_per_cell * np.array([1, size - 1, (k - 1) * size])
     # F - R G is zero at the estimates themselves
     now = frequencies.counters_per_cell * oracle.off_mean * (1 - size * ratio) * scale
-    return Influence(
+    return Influence.from_step(
         f"conditionals{suffix}", frequencies.n, _furthest(oracle, weights, times, now), intervals.stderr
     )
 
@@ -94,7 +108,7 @@ def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weigh
     """Return the influence on the pooled prior, to which a discrete question contributes G with `weight`."""
     oracle, k = oracle_of(frequencies.question), len(intervals.value)
     step = weight * _furthest_shares(oracle, oracle.domain // k, frequencies.raw.reshape(-1, k).sum(axis=0))
-    return Influence("prior", frequencies.n, step, intervals.stderr)
+    return Influence.from_step("prior", frequencies.n, step, intervals.stderr)
 
 
 def _furthest_shares(oracle: FrequencyOracle, size: int, shares: FloatArray) -> FloatArray:
@@ -132,7 +146,7 @@ def moment_influence(
     """
     place = 0 if moments.question.moment == MEAN else 3
     slopes = ratio.slopes[place : place + 3] * unit
-    return Influence(name, moments.n, _furthest_moments(moments, total, slopes), intervals.stderr)
+    return Influence.from_step(name, moments.n, _furthest_moments(moments, total, slopes), intervals.stderr)
 
 
 def moment_prior_influence(
@@ -141,7 +155,7 @@ def moment_prior_influence(
     """Return the influence on the pooled prior, to which a question about a number contributes."""
     slopes = np.zeros((3, len(prior.value)))
     slopes[2] = weight
-    return Influence("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
+    return Influence.from_step("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
 
 
 def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from encoders.explain.text import format_answer
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
+from ldp_aggregator.estimation.json_form import read_count, read_number, read_text, read_texts
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     PairDeviations,
     SupportCounts,
@@ -34,9 +36,15 @@ class SuspiciousPair:
     expected: float
     """Observed and expected number of reports in which both bits are 1."""
 
-    def __str__(self) -> str:
-        one, other = self.values
-        return f"{one} with {other} ({self.reports:,.0f} times, expected {self.expected:,.0f})"
+    def as_dict(self) -> dict[str, Any]:
+        """Return the pair as a dict for JSON."""
+        return {"values": list(self.values), "reports": self.reports, "expected": self.expected}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the pair that :meth:`as_dict` wrote."""
+        one, other = read_texts(entry["values"])
+        return cls((one, other), read_number(entry["reports"]), read_number(entry["expected"]))
 
 
 @dataclass(frozen=True)
@@ -69,33 +77,31 @@ class SupportTests:
         )
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """One text for each test that raises an alarm."""
-        findings = []
-        if self.sizes < self.level:
-            findings.append(
-                f"they support too many or too few values at once (p < {_power_above(self.sizes)})"
-            )
-        if self.pairs < self.level:
-            pairs = "; ".join(map(str, self.suspicious_pairs))
-            p_value = _power_above(self.pairs)
-            findings.append(f"they support pairs of values too often or too rarely: {pairs} (p < {p_value})")
-        return tuple(findings)
+    def has_alarm(self) -> bool:
+        """Whether any test raises an alarm."""
+        return min(self.sizes, self.pairs) < self.level
 
     def as_dict(self) -> dict[str, Any]:
         """Return the test results as a dict for JSON."""
-        pairs = [
-            {"values": list(each.values), "reports": each.reports, "expected": each.expected}
-            for each in self.suspicious_pairs
-        ]
         return {
             "reports": self.n,
             "level": self.level,
             "sizes_p_value": self.sizes,
             "pairs_p_value": self.pairs,
-            "pairs": pairs,
-            "findings": list(self.findings),
+            "pairs": [each.as_dict() for each in self.suspicious_pairs],
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the test results that :meth:`as_dict` wrote."""
+        level, sizes, pairs = (read_number(entry[key]) for key in ("level", "sizes_p_value", "pairs_p_value"))
+        return cls(
+            n=read_count(entry["reports"]),
+            level=level,
+            sizes=sizes,
+            pairs=pairs,
+            suspicious_pairs=tuple(map(SuspiciousPair.from_dict, entry["pairs"])),
+        )
 
 
 def _find_suspicious_pairs(
@@ -123,9 +129,13 @@ def _name_group(question: Question, support: SupportCounts, group: int) -> str:
     return f"[{name}" + (f" or {others} others]" if others else "]")
 
 
-def _power_above(p_value: float) -> str:
-    """Return the next power of ten above a p-value, as text."""
-    return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
+class Untested(StrEnum):
+    """Why a question cannot be tested."""
+
+    MECHANISM = "mechanism"
+    """A report of its mechanism is not a set of values."""
+    NOT_COUNTED = "not-counted"
+    """The collector did not count which values reports support at once."""
 
 
 @dataclass(frozen=True)
@@ -136,18 +146,14 @@ class QuestionCheck:
     mechanism: str
     n: int
     """Number of reports."""
-    support: SupportTests | str
-    """The test results, or the reason why the question cannot be tested."""
+    support: SupportTests | Untested
     influences: tuple[Influence, ...]
     """One for each estimate that depends on the question."""
 
     @property
-    def warning(self) -> str | None:
-        """A warning for readers of any estimate that depends on the question; None if there is none."""
-        if isinstance(self.support, str) or not self.support.findings:
-            return None
-        findings = "; ".join(self.support.findings)
-        return f"some reports are not what devices send: {findings}. Nothing was corrected"
+    def alarm(self) -> SupportTests | None:
+        """The test results if they raise an alarm."""
+        return self.support if isinstance(self.support, SupportTests) and self.support.has_alarm else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the check as a dict for JSON."""
@@ -155,7 +161,19 @@ class QuestionCheck:
             "question": self.question,
             "mechanism": self.mechanism,
             "n": self.n,
-            "support": None if isinstance(self.support, str) else self.support.as_dict(),
-            "untested": self.support if isinstance(self.support, str) else None,
+            "support": self.support.as_dict() if isinstance(self.support, SupportTests) else None,
+            "untested": self.support if isinstance(self.support, Untested) else None,
             "influence": {each.estimate: each.as_dict() for each in self.influences},
         }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the check that :meth:`as_dict` wrote."""
+        support = entry["support"]
+        return cls(
+            question=read_text(entry["question"]),
+            mechanism=read_text(entry["mechanism"]),
+            n=read_count(entry["n"]),
+            support=SupportTests.from_dict(support) if support else Untested(entry["untested"]),
+            influences=tuple(Influence.from_dict(*each) for each in entry["influence"].items()),
+        )

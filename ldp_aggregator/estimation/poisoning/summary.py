@@ -7,9 +7,9 @@ could neither be checked nor added to another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from encoders.survey import Question
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
@@ -27,16 +27,12 @@ from ldp_aggregator.estimation.poisoning.influence import (
     moment_prior_influence,
     prior_influence,
 )
-from ldp_aggregator.estimation.poisoning.outcome import summarise_checks
-from ldp_aggregator.estimation.poisoning.question_check import QuestionCheck, SupportTests
+from ldp_aggregator.estimation.poisoning.question_check import QuestionCheck, SupportTests, Untested
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
 from ldp_aggregator.snapshot import Snapshot
 
 FALSE_ALARM_PROBABILITY = 1e-6
 """Probability that any test of any question of an honest survey raises an alarm."""
-
-_MAX_NAMED_QUESTIONS = 3
-"""Questions that cannot be tested are named if they are at most this many."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,6 @@ class PoisoningSummary:
     """The poisoning checks of a survey's questions."""
 
     questions: tuple[QuestionCheck, ...]
-    label: str = "label"
-    """Name of the label."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as a dict for JSON."""
@@ -55,16 +49,27 @@ class PoisoningSummary:
             "questions": [each.as_dict() for each in self.questions],
         }
 
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the summary that :meth:`as_dict` wrote."""
+        return cls(tuple(map(QuestionCheck.from_dict, entry["questions"])))
+
     @property
-    def lines(self) -> tuple[str, ...]:
-        """Lines of text: the alarms, and the largest influence of FABRICATED_SHARE of the reports."""
-        outcome = summarise_checks(self.as_dict(), self.label)
-        alarms = f"ALARM at {'; '.join(outcome.alarms)}" if outcome.alarms else "no alarm"
-        result = alarms if outcome.tested else "nothing to test"
-        head = f"poisoning: {result}; {outcome.tested} of {outcome.questions} questions can be tested"
-        if outcome.tested and 0 < len(outcome.untested) <= _MAX_NAMED_QUESTIONS:
-            head += f", not {', '.join(dict.fromkeys(outcome.untested))}"
-        return (head, f"  {outcome.largest_influence}") if outcome.largest_influence else (head,)
+    def untested(self) -> tuple[QuestionCheck, ...]:
+        """The checks of the questions that cannot be tested."""
+        return tuple(each for each in self.questions if isinstance(each.support, Untested))
+
+    @property
+    def alarms(self) -> tuple[QuestionCheck, ...]:
+        """The checks that raise an alarm."""
+        return tuple(each for each in self.questions if each.alarm)
+
+    @property
+    def largest_influence(self) -> tuple[QuestionCheck, Influence] | None:
+        """The question and the estimate with the largest influence of FABRICATED_SHARE of its reports."""
+        moves = [(each, influence) for each in self.questions for influence in each.influences]
+        known = [move for move in moves if move[1].largest is not None]
+        return max(known, key=lambda move: move[1].largest or 0.0, default=None)
 
 
 def check_poisoning(
@@ -103,17 +108,16 @@ def check_poisoning(
                 influences=tuple(influences[each.index]),
             )
             for each in questions
-        ),
-        label=snapshot.plan.label.name,
+        )
     )
 
 
-def _test_support(snapshot: Snapshot, question: Question, level: float) -> SupportTests | str:
+def _test_support(snapshot: Snapshot, question: Question, level: float) -> SupportTests | Untested:
     counters, counted = question.mechanism.support_counters, snapshot.totals.get(question.support_key)
     if counters is None:
-        return f"a report of {question.mechanism.name} is not a set of values, so it cannot be tested"
+        return Untested.MECHANISM
     if counted is None:
-        return "the collector did not count which values reports support at once"
+        return Untested.NOT_COUNTED
     return SupportTests.from_support(question, SupportCounts.from_cells(counters, counted.cells), level)
 
 

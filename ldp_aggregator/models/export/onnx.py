@@ -22,13 +22,12 @@ from encoders.survey.plan_checks import SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.models.central_classifier import CentralClassifier
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
-from ldp_aggregator.results.silo_text import find_silo_statement
-from ldp_aggregator.results.unlabelled_text import state_privacy
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -108,14 +107,15 @@ def _find_probabilities(model: SurveyClassifier) -> LogProbabilities:
 
 def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
     if isinstance(model, CentralClassifier):
-        privacy = model.privacy_ or {}
+        privacy = model.privacy_.as_dict()
         return {key: privacy[key] for key in ("trust", "adjacency", "epsilon", "delta")}
-    epsilon = {"epsilon": decimal_text(model.plan_.epsilon)}
-    if find_silo_statement(model.privacy_ or {}):
-        epsilon["trust"] = SILO
+    statement = {"epsilon": decimal_text(model.plan_.epsilon)}
+    if model.privacy_.silos:
+        statement["trust"] = SILO
     if isinstance(model, NaiveBayes) and model.unlabelled_:
-        return {**epsilon, "unlabelled_rows": state_privacy(model.unlabelled_)}
-    return epsilon
+        found = find_privacy(model.privacy_, model.unlabelled_)
+        statement["unlabelled_rows"] = next(str(each) for each in found if each.id == "privacy.unlabelled")
+    return statement
 
 
 class _GraphBuilder:

@@ -79,4 +79,4 @@ def _build_gaussian_nb(model: NaiveBayes) -> GaussianNB:
 def _set_labels(peer: CategoricalNB | GaussianNB, model: NaiveBayes) -> None:
     peer.classes_ = model.classes_
     peer.n_features_in_ = len(model.plan_.features)
-    peer.class_count_ = np.exp(model.log_probabilities_.prior) * model.estimates_["reports"]
+    peer.class_count_ = np.exp(model.log_probabilities_.prior) * model.estimates_.reports

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 
-from jinja2 import Template
-
+from encoders.survey.decimals import decimal_text
+from encoders.survey.display_texts import display_texts
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.values import Count
+from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.models.central_file import CentralModelFile
+from ldp_aggregator.render.document import Section
 from ldp_aggregator.render.html import load_template
+from ldp_aggregator.results.compared import build_comparison
 from ldp_aggregator.results.comparison import compare_surveys
-from ldp_aggregator.results.page.central_view import build_central_view
+from ldp_aggregator.results.page.central_sections import find_central_lead, list_central_sections
 from ldp_aggregator.results.page.source import ResultsError
-from ldp_aggregator.results.page.view import build_view
+from ldp_aggregator.results.sections import (
+    build_citation,
+    build_classes,
+    build_fabricated,
+    build_features,
+    build_limits,
+    build_method,
+    build_privacy,
+    build_reading,
+    build_relevance,
+    build_silos,
+    build_validation,
+    build_warnings,
+    drop_empty,
+    find_lead,
+    find_notices,
+)
 from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import build_table
 
 _NO_COMPARISON = "a model of a curator has no estimates with intervals, so it cannot be compared"
-_DAMAGED_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def render_page(
@@ -39,25 +60,89 @@ def render_page(
     ComparisonError
         See :func:`compare_surveys`.
     ResultsError
-        If an entry of the estimates is missing or of a wrong type.
+        If one of two is a model of a curator.
     """
     if isinstance(results, CentralModelFile):
         if other:
             raise ResultsError(_NO_COMPARISON)
-        return _load_template("central.html").render(build_central_view(results)).encode()
+        sections, lead = list_central_sections(results), find_central_lead(results)
+        return _render(results, "Model of a trusted curator", lead, [], [], sections)
     if isinstance(other, CentralModelFile):
         raise ResultsError(_NO_COMPARISON)
-    try:
-        comparison = compare_surveys(results, other, independent=independent) if other else None
-        return _load_template("page.html").render(build_view(results, comparison, other)).encode()
-    except _DAMAGED_ERRORS as error:
-        survey = f"{results.plan.id} or {other.plan.id}" if other else results.plan.id
-        raise ResultsError(
-            f"{survey}: the content is inconsistent ({type(error).__name__}: {error}). Restore the original "
-            "or run ldp-train again"
-        ) from error
+    sections = list_sections(results)
+    if other:
+        comparison = compare_surveys(results, other, independent=independent)
+        sections.insert(0, build_comparison(comparison, results, other))
+    kind = "Results of a validation round" if results.is_validation else "Survey results"
+    return _render(results, kind, find_lead(results), find_notices(results), _list_tiles(results), sections)
 
 
-@cache
-def _load_template(name: str) -> Template:
-    return load_template("ldp_aggregator.results.page", name)
+def list_sections(results: SurveyResults) -> list[Section]:
+    """Return the sections of the page about one survey."""
+    sections: list[Section | None] = []
+    if not results.is_validation:
+        table = build_table(results.estimates)
+        sections += [build_classes(results, table), build_features(results, table), build_relevance(results)]
+    sections += [
+        build_validation(results),
+        build_fabricated(results),
+        build_silos(results),
+        build_privacy(results),
+        build_warnings(results),
+        build_method(results),
+        build_reading(results),
+        build_limits(results),
+        build_citation(results),
+    ]
+    return drop_empty(sections)
+
+
+def _render(
+    results: SurveyResults | CentralModelFile,
+    kind: str,
+    lead: Sequence[Finding],
+    notices: Sequence[Finding],
+    tiles: Sequence[tuple[str, str]],
+    sections: Sequence[Section],
+) -> bytes:
+    plan = results.plan
+    texts = display_texts(plan)
+    about = {key: texts.about.get(key) for key in ("purpose", "contact")}
+    return (
+        load_template("ldp_aggregator.results.page", "page.html")
+        .render(
+            survey=plan.id,
+            title=texts.about.get("title"),
+            digest=plan.digest,
+            kind=kind,
+            lead=lead,
+            notices=notices,
+            about=TEXTS.section("about", about),
+            tiles=tiles,
+            sections=sections,
+            first_with_bars="classes",
+            bars=TEXTS.find("tables.bars"),
+        )
+        .encode()
+    )
+
+
+def _list_tiles(results: SurveyResults) -> list[tuple[str, str]]:
+    """Return the names and values of the tiles."""
+    estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
+    silos, reports = estimates.silos, estimates.reports
+    tiles: list[tuple[str, str]] = []
+    if silos:
+        rows = Count(max(round(silos.rows), 0))
+        tiles += [("Messages of silos", str(Count(silos.messages))), ("Rows of silos, about", str(rows))]
+        reports -= silos.messages
+    if results.has_people:
+        tiles.append(("Reports", str(Count(reports))))
+    tiles.append(("Rejected", str(Count(sum(rejected.values())))))
+    if results.has_people:
+        tiles.append(("Questions", str(Count(len(plan.questions)))))
+    tiles.append(("Epsilon", decimal_text(plan.epsilon)))
+    if not results.is_validation:
+        differing = sum(each.distinguishable for each in estimates.features)
+        tiles.append(("Features that differ", f"{differing} of {len(estimates.features)}"))
+    return tiles

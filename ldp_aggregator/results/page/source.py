@@ -11,7 +11,7 @@ from ldp_aggregator.models.central_file import CentralModelFile, read_central_co
 from ldp_aggregator.models.model_document import FORMAT as MODEL_FORMAT
 from ldp_aggregator.models.model_document import ModelKind, parse_content
 from ldp_aggregator.models.model_file import parse_model
-from ldp_aggregator.models.privacy_statement import build_privacy_statement
+from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.snapshot import FORMAT as SNAPSHOT_FORMAT
 from ldp_aggregator.snapshot import AnySnapshot, read_snapshot
@@ -42,13 +42,7 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
         content = parse_content(data, str(path))
         if content["kind"] == ModelKind.CENTRAL:
             return read_central_content(content, str(path))
-        model = parse_model(data, str(path))
-        return SurveyResults(
-            plan=model.plan,
-            estimates=model.estimates,
-            privacy=model.privacy,
-            unlabelled=model.unlabelled,
-        )
+        return parse_model(data, str(path)).results
     if kind == SNAPSHOT_FORMAT:
         return estimate_results(read_snapshot(data, str(path)))
     raise ResultsError(
@@ -60,9 +54,7 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
 def estimate_results(snapshot: AnySnapshot) -> SurveyResults:
     """Return the results of a snapshot, with the poisoning check."""
     estimates = estimate_snapshot(snapshot, poisoning=True)
-    return SurveyResults(
-        plan=snapshot.plan, estimates=estimates.as_dict(), privacy=build_privacy_statement(snapshot)
-    )
+    return SurveyResults(plan=snapshot.plan, estimates=estimates, privacy=state_privacy(snapshot))
 
 
 def _find_format(data: bytes) -> object:

@@ -1,7 +1,5 @@
 """Tests the warnings of surveys that some people cannot answer."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -48,7 +46,7 @@ def warnings(old: str = "", new: str = "") -> list[str]:
         ["-1", "0", "1"],
     ],
 )
-def test_a_complete_list_is_recognised(values: list[str]) -> None:
+def test_a_complete_list_is_recognised(values):
     assert is_complete(values)
 
 
@@ -62,15 +60,15 @@ def test_a_complete_list_is_recognised(values: list[str]) -> None:
         ["\u0661", "2", "3"],
     ],
 )
-def test_an_incomplete_list_is_recognised(values: list[str]) -> None:
+def test_an_incomplete_list_is_recognised(values):
     assert not is_complete(values)
 
 
-def test_a_survey_that_everybody_can_answer_is_not_warned_about() -> None:
+def test_a_survey_that_everybody_can_answer_is_not_warned_about():
     assert warnings() == []
 
 
-def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy() -> None:
+def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy():
     (warning,) = warnings(', "other"]', "]")
     assert warning.startswith(
         "city: a person whose answer is not listed cannot report, and their silence reveals"
@@ -79,13 +77,13 @@ def test_a_list_without_a_value_for_other_answers_is_named_with_the_remedy() -> 
     assert "\n" not in warning
 
 
-def test_a_label_of_several_classes_is_named_too() -> None:
+def test_a_label_of_several_classes_is_named_too():
     (warning,) = warnings('["yes", "no", "unknown"]', '["yes", "no", "later"]')
     assert warning.startswith("paid (the label): a person whose answer is not listed")
 
 
 @pytest.mark.parametrize("values", ['["yes", "no"]', "[0, 1, 2, 3]"])
-def test_a_label_without_a_value_for_people_without_a_label_is_named_with_the_remedy(values: str) -> None:
+def test_a_label_without_a_value_for_people_without_a_label_is_named_with_the_remedy(values):
     (warning,) = warnings('["yes", "no", "unknown"]', values)
     assert warning.startswith("paid (the label): a person without a label cannot report")
     assert 'add a value such as "unknown", which becomes a class' in warning
@@ -100,26 +98,26 @@ def test_a_label_without_a_value_for_people_without_a_label_is_named_with_the_re
     ],
     ids=["an incomplete list", "a missing answer", "a missing label"],
 )
-def test_every_warning_ends_with_the_case_in_which_nothing_is_to_do(old: str, new: str) -> None:
+def test_every_warning_ends_with_the_case_in_which_nothing_is_to_do(old, new):
     (warning,) = warnings(old, new)
     assert re.search(r" \(nothing to do if [a-z ]+\)$", warning)
 
 
 @pytest.mark.parametrize("feature", ['other"]', "range = [0, 10]", "edges = [0, 1, 3]"])
-def test_a_feature_that_refuses_a_missing_answer_is_named_with_the_remedy(feature: str) -> None:
+def test_a_feature_that_refuses_a_missing_answer_is_named_with_the_remedy(feature):
     (warning,) = warnings(f'{feature}\nmissing = "category"', feature)
     assert warning.split(": ")[0] in ("city", "size", "rooms")
     assert "a person without an answer cannot report, and their silence reveals that" in warning
     assert 'add missing = "category"' in warning
 
 
-def test_all_features_with_one_problem_share_a_line() -> None:
+def test_all_features_with_one_problem_share_a_line():
     found = warnings('missing = "category"', "")
     assert len(found) == 1
     assert found[0].startswith("city, size, rooms: ")
 
 
-def test_the_inputs_of_a_projection_are_what_a_person_answers() -> None:
+def test_the_inputs_of_a_projection_are_what_a_person_answers():
     text = (
         "[projection.inputs.a]\nrange = [0, 1]\n"
         '[projection.inputs.b]\nrange = [0, 1]\nmissing = "category"\n'

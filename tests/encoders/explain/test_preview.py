@@ -1,7 +1,5 @@
 """Previews: they take the same steps as a report, and need no numpy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -32,7 +30,7 @@ def made(frequency: str = "DE", numeric: str = "sign") -> Plan:
 
 
 @every_way
-def test_preview_equals_the_report_of_the_same_random_bytes(frequency: str, numeric: str) -> None:
+def test_preview_equals_the_report_of_the_same_random_bytes(frequency, numeric):
     plan = made(frequency, numeric)
     for first in (0, 120, 255):
         draws = bytes([first] * 8) + bytes(range(16)) + bytes([77] * 4096)
@@ -42,7 +40,7 @@ def test_preview_equals_the_report_of_the_same_random_bytes(frequency: str, nume
 
 
 @every_way
-def test_every_question_is_explained_with_and_without_the_truth(frequency: str, numeric: str) -> None:
+def test_every_question_is_explained_with_and_without_the_truth(frequency, numeric):
     plan = made(frequency, numeric)
     for question in plan.questions:
         seen = preview(plan, ROW, "no", SystemEntropy(), question_name=question.name)
@@ -57,7 +55,7 @@ def test_every_question_is_explained_with_and_without_the_truth(frequency: str, 
             assert max(map(len, text.splitlines())) <= 110
 
 
-def test_explained_report_lists_the_likelihood_of_every_answer() -> None:
+def test_explained_report_lists_the_likelihood_of_every_answer():
     plan = made("DE")
     seen = preview(plan, ROW, "no", SystemEntropy(), question_name="age")
     lines = [
@@ -79,21 +77,19 @@ def test_explained_report_lists_the_likelihood_of_every_answer() -> None:
         ("hours (square)", 9, "the squared distance is rounded to the highest with probability 25.0%,"),
     ],
 )
-def test_rounding_is_described_only_where_a_number_is_rounded(
-    question: str, hours: int, expected: str
-) -> None:
+def test_rounding_is_described_only_where_a_number_is_rounded(question, hours, expected):
     seen = preview(made(), ROW | {"hours": hours}, "no", SystemEntropy(), question_name=question)
     assert expected in " ".join(str(seen).split())
 
 
-def test_the_square_of_a_number_is_explained_with_and_without_the_truth() -> None:
+def test_the_square_of_a_number_is_explained_with_and_without_the_truth():
     plan = made()
     seen = preview(plan, ROW, "no", SystemEntropy(), question_name="hours (square)")
     for text in (str(seen), explain_report(plan, seen.report)):
         assert "It asks for the squared distance of hours from 6, the middle of its range." in text
 
 
-def test_the_squares_of_several_numbers_are_explained_together() -> None:
+def test_the_squares_of_several_numbers_are_explained_together():
     text = SURVEY.format(frequency="DE", numeric="laplace") + "[features.naps]\nrange = [0, 4]\n"
     plan = read_survey(text).compile()
     row = ROW | {"naps": 1}
@@ -101,7 +97,7 @@ def test_the_squares_of_several_numbers_are_explained_together() -> None:
     assert "It asks for the squared distances of hours, naps from the middle" in str(seen)
 
 
-def test_preview_has_the_attributes_that_applications_show() -> None:
+def test_preview_has_the_attributes_that_applications_show():
     seen = preview(made(), ROW | {"hours": 99}, "no", SystemEntropy(), question_name="hours (mean)")
     assert seen.question == "hours (mean)"
     assert seen.truth == {"hours": "12", "rested": "no"}
@@ -110,7 +106,7 @@ def test_preview_has_the_attributes_that_applications_show() -> None:
     assert "(hours is outside its range, 0 to 12: the device moves it to the nearest end)" in str(seen)
 
 
-def test_repr_does_not_contain_the_true_answer() -> None:
+def test_repr_does_not_contain_the_true_answer():
     draws = bytes(8) + bytes(16) + b"\xff" * 64  # DE: sends another answer
     one = preview(made(), {"age": "old", "hours": 1}, "no", GivenBytes(draws))
     other = preview(made(), {"age": "old", "hours": 99}, "no", GivenBytes(draws))
@@ -122,7 +118,7 @@ def test_repr_does_not_contain_the_true_answer() -> None:
     assert f"{one.randomised}" == repr(one.randomised)
 
 
-def test_preview_shows_the_whole_true_answer_if_two_entries_have_one_title() -> None:
+def test_preview_shows_the_whole_true_answer_if_two_entries_have_one_title():
     plan = read_survey("""
 [survey]
 id = "sleep"
@@ -141,7 +137,7 @@ title = "Today?"
     assert "  tea = green, rested = yes\n" in shown
 
 
-def test_row_or_question_that_does_not_fit_is_refused() -> None:
+def test_row_or_question_that_does_not_fit_is_refused():
     plan = made()
     with pytest.raises(RowError):
         preview(plan, {"age": "ancient", "hours": 1}, "no", GivenBytes(b""))
@@ -149,14 +145,14 @@ def test_row_or_question_that_does_not_fit_is_refused() -> None:
         preview(plan, ROW, "no", GivenBytes(b""), question_name="tea")
 
 
-def test_named_question_takes_no_random_bytes() -> None:
+def test_named_question_takes_no_random_bytes():
     plan = made()
     named = randomise(plan, ROW, "no", GivenBytes(bytes(32)), question_name="age")
     drawn = randomise(plan, ROW, "no", GivenBytes(bytes(40)))
     assert named == drawn
 
 
-def test_a_question_about_several_features_is_explained_by_all_of_them() -> None:
+def test_a_question_about_several_features_is_explained_by_all_of_them():
     text = SURVEY.format(frequency="auto", numeric="sign").replace("epsilon = 1.0", "epsilon = 5")
     plan = read_survey(text.replace("[0, 12]", "[0, 12]\nbins = 2")).compile()
     assert [question.name for question in plan.questions] == ["age, hours"]
@@ -171,7 +167,7 @@ def test_a_question_about_several_features_is_explained_by_all_of_them() -> None
         preview(plan, ROW, "no", GivenBytes(bytes(40)), question_name="age")
 
 
-def test_report_of_another_plan_is_not_explained() -> None:
+def test_report_of_another_plan_is_not_explained():
     plan = made()
     report = unpack(make_report(plan, ROW, "no"))
     wrong = {
@@ -189,7 +185,7 @@ def test_report_of_another_plan_is_not_explained() -> None:
 
 
 @pytest.mark.slow
-def test_a_device_without_numpy_explains_every_mechanism() -> None:
+def test_a_device_without_numpy_explains_every_mechanism():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})

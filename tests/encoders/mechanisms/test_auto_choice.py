@@ -1,7 +1,5 @@
 """The probabilities are those of the literature, and "auto" chooses the best."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from functools import cache
@@ -36,7 +34,7 @@ def closed_form(name: str, d: int, eps: float) -> tuple[float, float]:
 @pytest.mark.parametrize("name", ["DE", "SUE", "OUE", "THE(0.25)", "THE(0)", "THE(1)", "THE(0.671)"])
 @every_epsilon
 @pytest.mark.parametrize("domain", [2, 3, 64, 1024])
-def test_the_tables_are_the_textbook_probabilities(name: str, epsilon: str, domain: int) -> None:
+def test_the_tables_are_the_textbook_probabilities(name, epsilon, domain):
     mechanism = made(name, domain, epsilon)
     p, q = closed_form(name, domain, float(epsilon))
     assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-4)
@@ -54,7 +52,7 @@ def rivals_of(domain: int, epsilon: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("epsilon", ["0.05", *EPSILONS, "16"])
-def test_auto_is_worse_than_no_simpler_oracle_and_by_a_hundredth_at_most_than_any(epsilon: str) -> None:
+def test_auto_is_worse_than_no_simpler_oracle_and_by_a_hundredth_at_most_than_any(epsilon):
     order = {"DE": 0, "SUE": 1, "OUE": 1, "THE": 2, "SHE": 2, "SS": 2}
     for domain in (*range(2, 20), 24, 32, 40, 63, 64, 100, 1024):
         oracle = made("auto", domain, epsilon)
@@ -69,7 +67,7 @@ def test_auto_is_worse_than_no_simpler_oracle_and_by_a_hundredth_at_most_than_an
     ("domain", "epsilon", "simpler"),
     [(4, "1", "DE"), (8, "1.5", "DE"), (12, "2", "DE"), (30, "3", "DE"), (64, "1.5", "OUE")],
 )
-def test_auto_takes_the_simpler_of_near_equals(domain: int, epsilon: str, simpler: str) -> None:
+def test_auto_takes_the_simpler_of_near_equals(domain, epsilon, simpler):
     variances = rivals_of(domain, epsilon)
     assert min(variances.values()) == variances["SS"] >= 0.99 * variances[simpler]
     assert made("auto", domain, epsilon).name == simpler
@@ -77,7 +75,7 @@ def test_auto_takes_the_simpler_of_near_equals(domain: int, epsilon: str, simple
 
 @pytest.mark.parametrize("domain", [2, 3, 5, 8, 16, 32])
 @every_epsilon
-def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsilon: str, domain: int) -> None:
+def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsilon, domain):
     def textbook(size: int) -> tuple[float, float, float]:  # Ye and Barg 2018
         e = math.exp(float(epsilon))
         p = size * e / (size * e + domain - size)
@@ -86,7 +84,7 @@ def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsil
         return at * (1 - at) / (p - q) ** 2, p, q
 
     mechanism = made("SS", domain, epsilon)
-    size = int(mechanism.parameters["size"])  # type: ignore[call-overload]
+    size = int(mechanism.parameters["size"])
     variance, p, q = textbook(size)
     assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-8)
     assert mechanism.variance(1 / domain) == pytest.approx(variance, rel=1e-6)
@@ -95,7 +93,7 @@ def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsil
 
 
 @every_epsilon
-def test_auto_is_subset_selection_between_direct_and_unary_encoding(epsilon: str) -> None:
+def test_auto_is_subset_selection_between_direct_and_unary_encoding(epsilon):
     names = [made("auto", domain, epsilon).name for domain in (*range(2, 36), 200, 20_000)]
     changes = [name for name, before in zip(names, [None, *names[:-1]], strict=True) if name != before]
     assert changes in (["DE", "SS", "OUE"], ["DE", "SS", "SUE"], ["DE", "OUE"], ["DE"])

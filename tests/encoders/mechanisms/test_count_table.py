@@ -3,8 +3,6 @@
 Tests of the noise use a seeded stream, so that they never fail by chance.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import struct
@@ -62,16 +60,14 @@ def worst_of_neighbours(mechanism: CountTable, rows_per_person: int = 1) -> floa
     return worst
 
 
-def test_the_closed_form_of_a_cell_is_a_probability_distribution() -> None:
+def test_the_closed_form_of_a_cell_is_a_probability_distribution():
     law = clamped_law(2, Fraction(3, 2), (-40, 45))
     assert math.fsum(map(math.exp, law)) == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("rows_per_person", [1, 2])
-def test_a_message_spends_epsilon_and_at_least_nine_tenths_of_it(
-    epsilon: Fraction, rows_per_person: int
-) -> None:
+def test_a_message_spends_epsilon_and_at_least_nine_tenths_of_it(epsilon, rows_per_person):
     mechanism = table(epsilon, rows_per_person=rows_per_person)
     spent = worst_of_neighbours(mechanism, rows_per_person)
     assert spent <= float(epsilon) * (1 + 1e-9)
@@ -87,7 +83,7 @@ MUTANTS: dict[str, Callable[[Fraction], CountTable]] = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_enumeration_and_proof_find_noise_that_is_too_small(mutant: str, epsilon: Fraction) -> None:
+def test_enumeration_and_proof_find_noise_that_is_too_small(mutant, epsilon):
     mechanism = MUTANTS[mutant](epsilon)
     assert worst_of_neighbours(mechanism, 2) > float(epsilon)
     with pytest.raises(PrivacyError) as refusal:
@@ -95,7 +91,7 @@ def test_enumeration_and_proof_find_noise_that_is_too_small(mutant: str, epsilon
     assert refusal.value.field == "questions.0.scale"
 
 
-def test_the_proof_is_exact() -> None:
+def test_the_proof_is_exact():
     scale = Fraction(2 * 10**30, 10**30)
     CountTable(SHAPES, LABELS, 3, 1, scale).prove(Decimal(1))
     with pytest.raises(PrivacyError):
@@ -103,7 +99,7 @@ def test_the_proof_is_exact() -> None:
 
 
 @pytest.mark.parametrize("can_be_missing", [False, True])
-def test_a_number_moves_the_cells_of_its_label_by_one_unit_like_a_category(can_be_missing: bool) -> None:
+def test_a_number_moves_the_cells_of_its_label_by_one_unit_like_a_category(can_be_missing):
     # the scale of a soft cell is that of a count times the unit, so the exact loss of a row is
     # the sum of its parts over the scale
     scale = Fraction(5)
@@ -117,7 +113,7 @@ def test_a_number_moves_the_cells_of_its_label_by_one_unit_like_a_category(can_b
 # -- the message -------------------------------------------------------------------------------
 
 
-def test_a_message_is_the_noisy_cells_as_little_endian_64_bit_integers() -> None:
+def test_a_message_is_the_noisy_cells_as_little_endian_64_bit_integers():
     mechanism = CountTable(SHAPES, LABELS, 1000, 1, Fraction(1, 1000))  # the noise is surely 0
     counts = [1, 2, 3, 4, 4, 3, 2, 1]
     payload = mechanism.perturb(counts, SystemEntropy())
@@ -129,12 +125,12 @@ def test_a_message_is_the_noisy_cells_as_little_endian_64_bit_integers() -> None
     ]
 
 
-def test_counts_of_another_length_are_refused() -> None:
+def test_counts_of_another_length_are_refused():
     with pytest.raises(ValueError, match="8 counts"):
         table(Fraction(1)).perturb([0] * 7, SystemEntropy())
 
 
-def test_noise_has_the_mean_and_the_variance_of_its_scale_in_every_table() -> None:
+def test_noise_has_the_mean_and_the_variance_of_its_scale_in_every_table():
     # 4,000 messages of 14 cells; the kurtosis of the noise is 6
     scale = Fraction(4)
     mechanism = CountTable([(3, SOFT_UNIT), (4, 1)], 2, 10_000, 1, scale)
@@ -149,7 +145,7 @@ def test_noise_has_the_mean_and_the_variance_of_its_scale_in_every_table() -> No
         assert (np.abs(noise.var(axis=0) / variance - 1) < 4.5 * math.sqrt(5 / 4000)).all()
 
 
-def test_a_cell_beyond_the_clamp_is_sent_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_beyond_the_clamp_is_sent_clamped(monkeypatch):
     mechanism = CountTable(SHAPES, LABELS, 50, 1, Fraction(2))
     reach = CLAMP_SCALES * 2
     for noise, expected in ((-(10**6), -reach), (10**6, 50 + reach)):
@@ -157,11 +153,11 @@ def test_a_cell_beyond_the_clamp_is_sent_clamped(monkeypatch: pytest.MonkeyPatch
         assert mechanism.contribution(mechanism.perturb([7] * 8, SystemEntropy())) == [expected] * 8
 
 
-def test_honest_noise_exceeds_the_clamp_with_a_probability_below_1e_20() -> None:
+def test_honest_noise_exceeds_the_clamp_with_a_probability_below_1e_20():
     assert 2 * math.exp(-CLAMP_SCALES) < 1e-20
 
 
-def test_a_thousand_messages_always_add_up_within_64_bits() -> None:
+def test_a_thousand_messages_always_add_up_within_64_bits():
     assert MAX_CELL * 1000 < 1 << 63
     most = CountTable([(3, SOFT_UNIT)], 2, 10**9, 1, Fraction(1))
     assert most.safe_messages >= 8000
@@ -171,7 +167,7 @@ def test_a_thousand_messages_always_add_up_within_64_bits() -> None:
     assert refusal.value.field == "rows"
 
 
-def test_a_flood_of_false_messages_does_not_wrap_around() -> None:
+def test_a_flood_of_false_messages_does_not_wrap_around():
     mechanism = CountTable([(2, SOFT_UNIT)], 2, 10**9, 1, Fraction(10**5))
     count = mechanism.safe_messages + 2
     messages = np.full((count, 4), mechanism.largest_cell, dtype="<i8").view(np.uint8)
@@ -239,17 +235,17 @@ def validity(payload: bytes) -> bool:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_totals_beyond_what_noise_explains_are_refused(case: str) -> None:
+def test_totals_beyond_what_noise_explains_are_refused(case):
     assert not validity(packed(REFUSED[case]))
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-def test_totals_that_noise_explains_are_accepted(case: str) -> None:
+def test_totals_that_noise_explains_are_accepted(case):
     assert validity(packed(ACCEPTED[case]))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_cell_that_noise_does_not_explain_is_refused_although_the_totals_agree(place: int) -> None:
+def test_a_cell_that_noise_does_not_explain_is_refused_although_the_totals_agree(place):
     each = CHECKED.tables[place]
     low, high = each.accepted
     for first, rows, accepted in [
@@ -268,7 +264,7 @@ def test_a_cell_that_noise_does_not_explain_is_refused_although_the_totals_agree
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("label", [0, 1])
-def test_tables_that_contradict_each_other_about_a_label_are_refused(place: int, label: int) -> None:
+def test_tables_that_contradict_each_other_about_a_label_are_refused(place, label):
     # a table moves rows from one label to the other, and its total stays the same
     each = CHECKED.tables[place]
     others = [other.class_error for other in CHECKED.tables if other is not each]
@@ -283,7 +279,7 @@ def test_tables_that_contradict_each_other_about_a_label_are_refused(place: int,
 
 @pytest.mark.parametrize("rows", [0, 1000])
 @pytest.mark.parametrize("label", [0, 1])
-def test_the_rows_of_a_label_are_between_none_and_all(rows: int, label: int) -> None:
+def test_the_rows_of_a_label_are_between_none_and_all(rows, label):
     for excess, accepted in [(0, True), (1, False)]:
         cells = [0] * CHECKED.cells
         for each in CHECKED.tables:
@@ -297,7 +293,7 @@ def test_the_rows_of_a_label_are_between_none_and_all(rows: int, label: int) -> 
         assert validity(struct.pack(f"<{CHECKED.cells}q", *cells)) is accepted
 
 
-def test_what_a_collector_accepts_is_far_within_the_clamp_and_contains_honest_noise() -> None:
+def test_what_a_collector_accepts_is_far_within_the_clamp_and_contains_honest_noise():
     cells = CHECKED.cells
     for each in CHECKED.tables:
         reach = -each.accepted[0]
@@ -306,18 +302,18 @@ def test_what_a_collector_accepts_is_far_within_the_clamp_and_contains_honest_no
         assert 2 * math.exp(-reach / float(each.scale)) * cells <= FALSE_ALARM
 
 
-def test_extreme_cells_do_not_wrap_around_the_totals() -> None:
+def test_extreme_cells_do_not_wrap_around_the_totals():
     for value in ((1 << 63) - 1, -(1 << 63)):
         assert not validity(struct.pack(f"<{CHECKED.cells}q", *[value] * CHECKED.cells))
 
 
-def test_another_length_is_refused() -> None:
+def test_another_length_is_refused():
     with pytest.raises(ReportError) as refusal:
         CHECKED.check(packed([500, 500, 500])[:-1])
     assert refusal.value.reason == Reason.BAD_PAYLOAD
 
 
-def test_honest_messages_pass() -> None:
+def test_honest_messages_pass():
     # the hardest: fewer rows than noise, and as many rows as the survey allows
     rng = FastStream(12)
     for rows in itertools.product((0, 1, 1000), (0, 1, 1000)):
@@ -332,7 +328,7 @@ def test_honest_messages_pass() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 12, 400])
 @pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
-def test_the_bound_of_a_sum_holds_exactly_and_is_not_loose(count: int, scale: float) -> None:
+def test_the_bound_of_a_sum_holds_exactly_and_is_not_loose(count, scale):
     # the law of the sum by convolution of the exact law of one noise
     width = int(60 * scale) + 1
     a = math.exp(-1 / scale)
@@ -372,7 +368,7 @@ def solve_range(mechanism: CountTable, weights: np.ndarray) -> tuple[float, floa
     return ends[0], ends[1]
 
 
-def test_contribution_range_is_that_of_linear_programming() -> None:
+def test_contribution_range_is_that_of_linear_programming():
     rng = np.random.default_rng(5)
     units = np.concatenate([np.full(each.end - each.start, 1 / each.unit) for each in CHECKED.tables])
     weights = rng.normal(size=(20, CHECKED.cells)) * units

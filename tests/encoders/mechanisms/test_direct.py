@@ -1,7 +1,5 @@
 """DE at the limits of its draws: the output is monotone in both draws, so the limits suffice."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -9,8 +7,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pytest
 
-from encoders.errors import PrivacyError, ReportError
-from encoders.mechanisms import DE, design, load
+from encoders.errors import ReportError
+from encoders.mechanisms import DE, design
 from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 
@@ -34,10 +32,10 @@ def cell_borders(cells: int) -> list[int]:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 3, 4, 7, 8, 64, 256, 257, 1024])
-def test_the_law_of_perturb_is_the_likelihood(domain: int, epsilon: str) -> None:
+def test_the_law_of_perturb_is_the_likelihood(domain, epsilon):
     # Kept below T, not from T on. The other value is constant between borders: s (d-1) >> 64 never falls.
     mechanism = made(domain, epsilon)
-    keep, borders = int(mechanism.parameters["keep"]), cell_borders(domain - 1)  # type: ignore[call-overload]
+    keep, borders = int(mechanism.parameters["keep"]), cell_borders(domain - 1)
     for value in {0, 1, domain // 2, domain - 1}:
         for first, second in ((0, 0), (keep - 1, 0), (keep - 1, WORD - 1)):
             assert reported(mechanism, value, first, second) == value
@@ -57,10 +55,10 @@ def reported(mechanism: DE, value: int, first: int, second: int) -> int:
 
 
 @pytest.mark.parametrize("domain", [2, 3, 4, 7, 64, 257, 1024, 1 << 16])
-def test_a_population_agrees_with_a_device_at_every_border(domain: int) -> None:
+def test_a_population_agrees_with_a_device_at_every_border(domain):
     # numpy has no 128-bit product: the borders are where a wrong carry between its halves would show
     mechanism, step = made(domain, "1"), max(1, domain // 500)
-    keep = int(mechanism.parameters["keep"])  # type: ignore[call-overload]
+    keep = int(mechanism.parameters["keep"])
     seconds = {border - back for border in cell_borders(domain - 1)[::step] for back in (0, 1)}
     draws = [(keep, s) for s in seconds if 0 <= s < WORD] + [(keep - 1, 5), (0, 5), (WORD - 1, WORD - 1)]
     values = [(7 * i) % domain for i in range(len(draws))]
@@ -72,7 +70,7 @@ def test_a_population_agrees_with_a_device_at_every_border(domain: int) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4", "8"])
 @pytest.mark.parametrize("domain", [64, 1024])
-def test_on_a_large_domain_every_input_and_output_is_enumerated(domain: int, epsilon: str) -> None:
+def test_on_a_large_domain_every_input_and_output_is_enumerated(domain, epsilon):
     # An output's likelihoods are one number for all smaller inputs, one for itself, one for all larger.
     mechanism = made(domain, epsilon)
     own, if_smaller, if_larger = [], [], []
@@ -91,17 +89,8 @@ def test_on_a_large_domain_every_input_and_output_is_enumerated(domain: int, eps
     assert all(before[v] + own[v] + after[v + 1] == 1 for v in range(domain))
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4", "8"])
-@pytest.mark.parametrize("domain", [2, 3, 5, 8, 64, 1024])
-def test_the_threshold_is_the_largest_that_epsilon_allows(domain: int, epsilon: str) -> None:
-    mechanism = made(domain, epsilon)
-    more = load("DE", domain, {"keep": str(int(mechanism.parameters["keep"]) + 1)})  # type: ignore[call-overload]
-    with pytest.raises(PrivacyError):
-        more.prove(Decimal(epsilon))
-
-
 @pytest.mark.parametrize("domain", [2, 200, 255, 256, 257, 1000])
-def test_an_index_outside_the_domain_is_refused(domain: int) -> None:
+def test_an_index_outside_the_domain_is_refused(domain):
     mechanism = made(domain, "1")
     for index in range(1 << 8 * mechanism.payload_bytes):
         payload = index.to_bytes(mechanism.payload_bytes, "little")

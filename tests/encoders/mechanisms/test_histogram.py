@@ -1,7 +1,5 @@
 """SHE: the exact distribution of one component, and the ratio of any number of components."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +18,7 @@ EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
 
 def made(domain: int, epsilon: str) -> tuple[Mechanism, list[int]]:
     mechanism = design("SHE", domain, Decimal(epsilon))
-    return mechanism, [int(weight) for weight in mechanism.parameters["weights"]]  # type: ignore[attr-defined]
+    return mechanism, [int(weight) for weight in mechanism.parameters["weights"]]
 
 
 def component_laws(weights: list[int]) -> tuple[dict[int, int], dict[int, int]]:
@@ -35,7 +33,7 @@ def component_laws(weights: list[int]) -> tuple[dict[int, int], dict[int, int]]:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_law_of_a_component_is_the_table(epsilon: str) -> None:
+def test_the_law_of_a_component_is_the_table(epsilon):
     # The noise never falls as the draw rises, so the first and last draw of every cell decide its whole law.
     mechanism, weights = made(2, epsilon)
     steps, laws = len(weights) - 1, component_laws(weights)
@@ -61,7 +59,7 @@ def component_pair(mechanism: Mechanism, draw: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 3, 8, 64, 1024])
-def test_the_worst_output_is_made_of_the_worst_two_components(domain: int, epsilon: str) -> None:
+def test_the_worst_output_is_made_of_the_worst_two_components(domain, epsilon):
     # P[y|v]/P[y|w] = odds(y_v)/odds(y_w), and any two components occur: the extreme odds are the worst case.
     mechanism, weights = made(domain, epsilon)
     zero, one = component_laws(weights)
@@ -75,7 +73,7 @@ def test_the_worst_output_is_made_of_the_worst_two_components(domain: int, epsil
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_likelihood_is_the_product_of_its_components(epsilon: str) -> None:
+def test_the_likelihood_is_the_product_of_its_components(epsilon):
     mechanism, weights = made(3, epsilon)
     zero, one = component_laws(weights)
     assert sum(zero.values()) == sum(one.values()) == WORD  # so that products over all payloads sum to one
@@ -89,7 +87,7 @@ def test_the_likelihood_is_the_product_of_its_components(epsilon: str) -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("domain", [2, 5, 64])
-def test_a_component_no_noise_reaches_is_refused(domain: int, epsilon: str) -> None:
+def test_a_component_no_noise_reaches_is_refused(domain, epsilon):
     mechanism, weights = made(domain, epsilon)
     steps = len(weights) - 1
     for inside in (1 - steps, steps):
@@ -103,7 +101,7 @@ def test_a_component_no_noise_reaches_is_refused(domain: int, epsilon: str) -> N
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_noise_is_that_of_a_discrete_laplace_law_of_scale_two_over_epsilon(epsilon: str) -> None:
+def test_the_noise_is_that_of_a_discrete_laplace_law_of_scale_two_over_epsilon(epsilon):
     mechanism, _ = made(4, epsilon)
     step = math.exp(-float(epsilon) / 2)
     variance = 2 * step / (1 - step) ** 2
@@ -112,7 +110,7 @@ def test_the_noise_is_that_of_a_discrete_laplace_law_of_scale_two_over_epsilon(e
     assert (mechanism.on_var, mechanism.off_var) == pytest.approx((variance, variance), rel=3e-4)
 
 
-def test_weights_that_are_no_law_are_refused() -> None:
+def test_weights_that_are_no_law_are_refused():
     half = WORD // 2
     for weights in (
         None,
@@ -133,6 +131,6 @@ def test_weights_that_are_no_law_are_refused() -> None:
     load("SHE", 3, {"weights": [str(half), str(half // 2)]})
 
 
-def test_noise_that_would_need_too_long_a_table_is_refused() -> None:
+def test_noise_that_would_need_too_long_a_table_is_refused():
     with pytest.raises(SurveyError, match="raise epsilon"):
         design("SHE", 3, Decimal("0.001"))

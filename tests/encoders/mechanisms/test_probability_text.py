@@ -1,7 +1,5 @@
 """Probabilities in words."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -24,7 +22,7 @@ from encoders.probability_tables import WORD
         (1 - Fraction(1, 10**20), "nearly 100%"),
     ],
 )
-def test_percentage_differs_from_zero_and_one_hundred(share: Fraction, words: str) -> None:
+def test_percentage_differs_from_zero_and_one_hundred(share, words):
     assert percent(share) == words
 
 
@@ -44,17 +42,15 @@ def test_percentage_differs_from_zero_and_one_hundred(share: Fraction, words: st
         ([Fraction(1, 10**400)], ["1 in 1.00 x 10^400"]),
     ],
 )
-def test_probabilities_of_one_table_are_in_one_unit_and_never_zero(
-    shares: list[Fraction], words: list[str]
-) -> None:
+def test_probabilities_of_one_table_are_in_one_unit_and_never_zero(shares, words):
     assert list(map(choose_unit(shares), shares)) == words
 
 
-def test_one_other_is_the_other() -> None:
+def test_one_other_is_the_other():
     assert (others_text(1), others_text(11)) == ("the other", "each of the 11 others")
 
 
-def test_noise_text_without_a_range_if_zero_is_very_likely() -> None:
+def test_noise_text_without_a_range_if_zero_is_very_likely():
     assert noise_text([0, WORD], 1) == "0 with probability 100.0%"
     quarter = WORD // 4
     assert noise_text([quarter, 2 * quarter, quarter], 1) == (
@@ -69,5 +65,5 @@ def test_noise_text_without_a_range_if_zero_is_very_likely() -> None:
     ("number", "text"),
     [(Fraction(2), "2.0000"), (Fraction(27182, 10**4), "2.7182"), (Fraction(271821, 10**5), "2.7183")],
 )
-def test_round_up_keeps_exact_decimals(number: Fraction, text: str) -> None:
+def test_round_up_keeps_exact_decimals(number, text):
     assert round_up(number, 4) == text

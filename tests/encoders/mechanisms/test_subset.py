@@ -1,7 +1,5 @@
 """SS at the limits of its draws: all sets if there are few, otherwise the worst ones."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -33,7 +31,7 @@ def sized(domain: int, size: int, epsilon: str = "1") -> SS:
 
 
 def payload(mechanism: SS, values: object) -> bytes:
-    chosen = sum(1 << value % mechanism.domain for value in values)  # type: ignore[attr-defined]
+    chosen = sum(1 << value % mechanism.domain for value in values)
     return chosen.to_bytes(mechanism.payload_bytes, "little")
 
 
@@ -47,11 +45,11 @@ def borders(cells: int) -> list[int]:
 
 
 def keep_of(mechanism: SS) -> int:
-    return int(mechanism.parameters["keep"])  # type: ignore[call-overload]
+    return int(mechanism.parameters["keep"])
 
 
 @pytest.mark.parametrize(("domain", "size"), SIZES)
-def test_the_law_of_perturb_is_the_likelihood(domain: int, size: int) -> None:
+def test_the_law_of_perturb_is_the_likelihood(domain, size):
     mechanism = sized(domain, size)
     keep = keep_of(mechanism)
     sets = [payload(mechanism, chosen) for chosen in combinations(range(domain), size)]
@@ -69,7 +67,7 @@ def test_the_law_of_perturb_is_the_likelihood(domain: int, size: int) -> None:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(epsilon: str) -> None:
+def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(epsilon):
     for domain, size in [*SIZES, *((d, size) for d in (8, 9, 10) for size in (2, 3, 4, 7))]:
         mechanism = sized(domain, size, epsilon)
         laws = [mechanism.likelihood(payload(mechanism, each)) for each in combinations(range(domain), size)]
@@ -77,7 +75,7 @@ def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(epsilon: str) -> Non
 
 
 @pytest.mark.parametrize(("domain", "size"), LARGE)
-def test_values_in_a_row_reach_the_ratio_and_no_set_exceeds_it(domain: int, size: int) -> None:
+def test_values_in_a_row_reach_the_ratio_and_no_set_exceeds_it(domain, size):
     mechanism = sized(domain, size)
     for first in range(domain):
         law = mechanism.likelihood(payload(mechanism, range(first, first + size)))
@@ -90,7 +88,7 @@ def test_values_in_a_row_reach_the_ratio_and_no_set_exceeds_it(domain: int, size
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize(("domain", "size"), [*SIZES, *LARGE])
-def test_the_threshold_is_the_largest_that_epsilon_allows(domain: int, size: int, epsilon: str) -> None:
+def test_the_threshold_is_the_largest_that_epsilon_allows(domain, size, epsilon):
     mechanism = sized(domain, size, epsilon)
     mechanism.prove(Decimal(epsilon))
     more = load("SS", domain, {"keep": str(keep_of(mechanism) + 1), "size": str(size)})
@@ -99,7 +97,7 @@ def test_the_threshold_is_the_largest_that_epsilon_allows(domain: int, size: int
 
 
 @pytest.mark.parametrize(("domain", "size"), LARGE)
-def test_a_population_agrees_with_a_device_at_borders_of_cells(domain: int, size: int) -> None:
+def test_a_population_agrees_with_a_device_at_borders_of_cells(domain, size):
     # numpy has no 128-bit product: the borders are where a wrong carry between its halves would show
     mechanism, draws = sized(domain, size), []
     for first, own in ((0, 1), (keep_of(mechanism) - 1, 1), (keep_of(mechanism), 0), (WORD - 1, 0)):
@@ -114,7 +112,7 @@ def test_a_population_agrees_with_a_device_at_borders_of_cells(domain: int, size
     assert mechanism.are_valid(payloads).all()
 
 
-def test_a_set_of_one_value_is_direct_encoding() -> None:
+def test_a_set_of_one_value_is_direct_encoding():
     for domain in (2, 5, 64):
         mechanism, direct = sized(domain, 1), design("DE", domain, Decimal(1))
         assert mechanism.parameters["keep"] == direct.parameters["keep"]
@@ -123,7 +121,7 @@ def test_a_set_of_one_value_is_direct_encoding() -> None:
 
 
 @pytest.mark.parametrize(("domain", "size"), [each for each in SIZES if each[0] > 3])
-def test_two_cells_covary_as_the_exact_law_says(domain: int, size: int) -> None:
+def test_two_cells_covary_as_the_exact_law_says(domain, size):
     mechanism = sized(domain, size)
     expected = {pair: Fraction(0) for pair in ((0, 1), (1, 2))}
     for chosen in combinations(range(domain), size):
@@ -137,7 +135,7 @@ def test_two_cells_covary_as_the_exact_law_says(domain: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(("domain", "size"), [(5, 2), (8, 4), (9, 3), (16, 4)])
-def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain: int, size: int) -> None:
+def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain, size):
     mechanism, passed = sized(domain, size), 0
     for number in range(1 << 8 * mechanism.payload_bytes):
         sent = number.to_bytes(mechanism.payload_bytes, "little")
@@ -162,9 +160,7 @@ def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain: int,
         (8, 7, "not informative"),
     ],
 )
-def test_tables_that_ask_for_too_much_or_for_nothing_are_refused(
-    domain: int, size: int, problem: str
-) -> None:
+def test_tables_that_ask_for_too_much_or_for_nothing_are_refused(domain, size, problem):
     with pytest.raises(SurveyError, match=problem):
         load("SS", domain, {"keep": str(WORD // 2), "size": str(size)})
     if domain > 64:

@@ -1,7 +1,5 @@
 """Support counters: exact numbers of ones, and exact products of groups."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,7 +20,7 @@ def by_hand(bits: SupportCounters, rows: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("length", [2, 3, 8, 63, 64, 65, 200, 4097])
-def test_the_counters_are_those_counted_by_hand(length: int) -> None:
+def test_the_counters_are_those_counted_by_hand(length):
     bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
     rows = np.random.default_rng(length).random((30, length)) < 0.3
     rows[0], rows[1] = False, True
@@ -31,7 +29,7 @@ def test_the_counters_are_those_counted_by_hand(length: int) -> None:
     assert (counted == by_hand(bits, rows.astype(np.int64))).all()
 
 
-def test_counts_of_two_bodies_add_up_across_blocks() -> None:
+def test_counts_of_two_bodies_add_up_across_blocks():
     oracle = design("OUE", 9, Decimal(1))
     payloads = oracle.perturb_many(np.arange(20_000) % 9, FastStream(1))
     bits = oracle.support_counters
@@ -43,14 +41,14 @@ def test_counts_of_two_bodies_add_up_across_blocks() -> None:
 
 
 @pytest.mark.parametrize("length", [1 << 16])
-def test_products_of_large_groups_are_exact(length: int) -> None:
+def test_products_of_large_groups_are_exact(length):
     bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
     counted = bits.count(np.full((33, length // 8), 255, dtype=np.uint8))
     assert set(counted[-bits.groups * (bits.groups + 1) // 2 :]) == {33 * (length // bits.groups) ** 2}
     assert len(bits.sizes) < 3000
 
 
-def test_only_payloads_of_bits_have_support_counters() -> None:
+def test_only_payloads_of_bits_have_support_counters():
     assert design("DE", 4, Decimal(1)).support_counters is None
     assert design("SHE", 4, Decimal(1)).support_counters is None
     assert all(

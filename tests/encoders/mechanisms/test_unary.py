@@ -1,7 +1,5 @@
 """SUE, OUE and THE: every draw of a bit, its independence of the others, and large domains by structure."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal
@@ -32,7 +30,7 @@ def bits_of(payload: bytes, domain: int) -> list[int]:
 
 
 @every_table
-def test_exactly_p_and_q_of_all_draws_give_a_one(name: str, epsilon: str) -> None:
+def test_exactly_p_and_q_of_all_draws_give_a_one(name, epsilon):
     # All 2^k draws (k = 13 ... 22), eight positions at a time, each of them the owner's in one pass.
     mechanism, bits, p, q = made(name, 8, epsilon)
     whole, width = 1 << bits, 8
@@ -47,7 +45,7 @@ def test_exactly_p_and_q_of_all_draws_give_a_one(name: str, epsilon: str) -> Non
 
 
 @every_table
-def test_bit_changes_from_one_to_zero_at_the_thresholds(name: str, epsilon: str) -> None:
+def test_bit_changes_from_one_to_zero_at_the_thresholds(name, epsilon):
     mechanism, bits, p, q = made(name, 9, epsilon)
     top = (1 << bits) - 1
     neighbours = [1 << j for j in range(bits)] + [top ^ (1 << j) for j in range(bits)]
@@ -61,7 +59,7 @@ def test_bit_changes_from_one_to_zero_at_the_thresholds(name: str, epsilon: str)
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("domain", [2, 8, 9, 20])
-def test_a_bit_depends_on_its_own_draw_and_nothing_else(name: str, domain: int) -> None:
+def test_a_bit_depends_on_its_own_draw_and_nothing_else(name, domain):
     mechanism, bits, _, _ = made(name, domain, "1")
     data = FastStream(1).take(mechanism.random_bytes)
     width, before = mechanism.payload_bytes, bits_of(mechanism.perturb(1, GivenBytes(data)), domain)
@@ -74,7 +72,7 @@ def test_a_bit_depends_on_its_own_draw_and_nothing_else(name: str, domain: int) 
 
 @every_table
 @pytest.mark.parametrize("domain", [64, 1024])
-def test_on_a_large_domain_four_patterns_decide_the_ratio(name: str, epsilon: str, domain: int) -> None:
+def test_on_a_large_domain_four_patterns_decide_the_ratio(name, epsilon, domain):
     # P[y|v]/P[y|w] is a function of the bits at v and w alone: both backgrounds give the same four ratios.
     mechanism, bits, p, q = made(name, domain, epsilon)
     whole, (v, w) = 1 << bits, (5, domain - 1)
@@ -90,7 +88,7 @@ def test_on_a_large_domain_four_patterns_decide_the_ratio(name: str, epsilon: st
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("domain", [64, 256])
-def test_on_a_large_domain_the_likelihoods_sum_to_one(name: str, domain: int) -> None:
+def test_on_a_large_domain_the_likelihoods_sum_to_one(name, domain):
     # Payloads with equal bit at v and equally many ones elsewhere are equally likely: d classes times two.
     mechanism, bits, _, _ = made(name, domain, "1")
     whole, total = 1 << bits * domain, 0
@@ -103,7 +101,7 @@ def test_on_a_large_domain_the_likelihoods_sum_to_one(name: str, domain: int) ->
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("domain", [2, 3, 7, 9, 15, 63, 65, 1023])
-def test_a_set_padding_bit_is_refused(name: str, domain: int) -> None:
+def test_a_set_padding_bit_is_refused(name, domain):
     mechanism, *_ = made(name, domain, "1")
     good = mechanism.perturb(0, FastStream(1))
     mechanism.check(b"\xff" * (domain // 8) + bytes([(1 << domain % 8) - 1]))
@@ -113,12 +111,12 @@ def test_a_set_padding_bit_is_refused(name: str, domain: int) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "best"), [("0.5", ".56"), ("1", ".62"), ("2", ".71"), ("4", ".82")])
-def test_default_threshold_has_the_least_variance(epsilon: str, best: str) -> None:
+def test_default_threshold_has_the_least_variance(epsilon, best):
     mechanism, *_ = made("THE", 4, epsilon)
     assert abs(Decimal(str(mechanism.parameters["theta"])) - Decimal(best)) <= Decimal("0.01")
 
 
-def test_exponent_that_the_paper_misprints_is_correct() -> None:
+def test_exponent_that_the_paper_misprints_is_correct():
     # Yilmaz et al. 2019, section 2.2.1, prints 1 - e^(eps (1-theta)/2)/2: -0.06 at eps = 2, theta = .25,
     # where the truth is .764
     mechanism, *_ = made("THE(0.25)", 4, "2")

@@ -1,14 +1,12 @@
 """Canonical JSON has one encoding per document and refuses all others."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 
 
-def test_a_document_has_one_spelling() -> None:
+def test_a_document_has_one_spelling():
     document = {"b": [1, "x", None, True], "a": {"ü": "\u2028", "Z": 0}}
     assert dump_canonical_json(document) == '{"a":{"Z":0,"ü":"\u2028"},"b":[1,"x",null,true]}'.encode()
     assert load_canonical_json(dump_canonical_json(document)) == document
@@ -42,6 +40,6 @@ def test_a_document_has_one_spelling() -> None:
         *("ü".encode("latin-1"), '"a"'.encode("utf-16"), b"\xef\xbb\xbf1", b"[" * 100_000, b"1" * 5000),
     ],
 )
-def test_another_spelling_is_refused(data: bytes) -> None:
+def test_another_spelling_is_refused(data):
     with pytest.raises(SurveyError):
         load_canonical_json(data)

@@ -1,7 +1,5 @@
 """The weight of the question about the label alone: never more than few users need."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Decimal
@@ -44,19 +42,19 @@ def weight_of_label(
     return sum(each.weight for each in plan.questions if each.kind == "label"), plan
 
 
-def test_without_a_number_of_users_the_label_is_not_asked_for_alone() -> None:
+def test_without_a_number_of_users_the_label_is_not_asked_for_alone():
     assert weight_of_label()[0] == 0
 
 
-def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature() -> None:
+def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature():
     assert weight_of_label("users = 100")[0] == MAX_LABEL_WEIGHT * (5 + 3) / 2
 
 
-def test_many_users_need_no_question_about_the_label() -> None:
+def test_many_users_need_no_question_about_the_label():
     assert weight_of_label("users = 1_000_000")[0] == 0
 
 
-def test_in_between_the_prior_becomes_as_exact_as_it_should_be() -> None:
+def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
     weight, plan = weight_of_label("users = 1_300")
     assert 0 < weight < MAX_LABEL_WEIGHT * 4
     information = math.fsum(
@@ -71,9 +69,7 @@ cached_design = cache(design)
 
 @pytest.mark.parametrize("sizes", [(10,), (30, 30, 30), (8, 8, 8, 8), (2, 3, 4)])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
-def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(
-    sizes: tuple[int, ...], epsilon: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(sizes, epsilon, monkeypatch):
     monkeypatch.setattr("encoders.survey.compiler.design", cached_design)
     features = tuple(
         CategoricalFeature(f"f{place}", tuple(map(str, range(size))), "error")
@@ -101,7 +97,7 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(
     assert asked or epsilon == "3"
 
 
-def test_number_of_users_determines_the_label_weight_if_features_are_not_informative() -> None:
+def test_number_of_users_determines_the_label_weight_if_features_are_not_informative():
     y = "range = [0, 1]"
     text = TEXT.format(users="users = {}", weight="", epsilon="1", y=y).replace(
         'values = ["1", "2", "3", "4"]', y
@@ -112,12 +108,12 @@ def test_number_of_users_determines_the_label_weight_if_features_are_not_informa
     assert many.weight == 2 * 1
 
 
-def test_label_weight_of_the_author_is_used() -> None:
+def test_label_weight_of_the_author_is_used():
     assert weight_of_label("users = 100", "weight = 0")[0] == 0
     assert weight_of_label("users = 100", "weight = 2")[0] == 2
 
 
-def test_numbers_count_by_their_information_about_the_label() -> None:
+def test_numbers_count_by_their_information_about_the_label():
     few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
     assert few == 2 * MAX_LABEL_WEIGHT * 4  # all weights count double beside numbers
     assert many == 0
@@ -126,26 +122,26 @@ def test_numbers_count_by_their_information_about_the_label() -> None:
 @pytest.mark.parametrize(
     "users", ["users = 0", "users = -5", "users = 2.5", 'users = "many"', "users = true"]
 )
-def test_users_are_a_whole_number(users: str) -> None:
+def test_users_are_a_whole_number(users):
     with pytest.raises(SurveyError, match=r"survey\.users: needs the number of people"):
         weight_of_label(users)
 
 
-def test_weights_never_fall_with_fewer_users() -> None:
+def test_weights_never_fall_with_fewer_users():
     found = [compute_label_weight(users, 6, 10.0, 0.02) for users in range(100, 20_000, 100)]
     assert found == sorted(found, reverse=True)
     assert found[0] == MAX_LABEL_WEIGHT
     assert found[-1] == 0
 
 
-def test_label_question_that_is_less_informative_than_others_is_not_asked() -> None:
+def test_label_question_that_is_less_informative_than_others_is_not_asked():
     assert compute_label_weight(10, 6, 50.0, 0.1) == 0
     assert compute_label_weight(10, 6, 50.0, 0.015) == 0  # hardly more, and it would take most reports
     assert compute_label_weight(10, 6, 50.0, 0.01) == MAX_LABEL_WEIGHT
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism: str) -> None:
+def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism):
     size, k = 4, 3
     oracle = design(mechanism, size * k, DESIGN_CONTEXT.create_decimal("1.5"))
     cells = np.full((size, size), oracle.covariance(1 / 12, 1 / 12))
@@ -155,9 +151,7 @@ def test_the_variance_of_a_labels_share_is_that_of_its_cells_sum(mechanism: str)
 
 @pytest.mark.parametrize("kind", [Sign, Piecewise])
 @pytest.mark.parametrize("missing", [False, True])
-def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(
-    kind: type[Sign | Piecewise], missing: bool
-) -> None:
+def test_the_variance_of_a_labels_share_agrees_with_the_whole_covariance(kind, missing):
     form = NumericDomain(3, (missing,))
     mechanism = kind.design(form, DESIGN_CONTEXT.create_decimal("1.5"))
     # piecewise counts missing as places of its own; sign as values, all of them equally likely

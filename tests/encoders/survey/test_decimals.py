@@ -1,7 +1,5 @@
 """A decimal number has one canonical text."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 
@@ -24,12 +22,12 @@ from encoders.survey.decimals import decimal_text, parse_amount
         ("1.00000000000000000000000000000000000000001", "1.00000000000000000000000000000000000000001"),
     ],
 )
-def test_a_decimal_has_one_spelling(value: str, text: str) -> None:
+def test_a_decimal_has_one_spelling(value, text):
     assert decimal_text(Decimal(value)) == text
 
 
 @pytest.mark.parametrize("amount", ["0", "3", "1/3", "1e-999", "0.99999999999999999999", "1/1000000"])
-def test_an_amount_is_read_as_a_fraction_is_written(amount: str) -> None:
+def test_an_amount_is_read_as_a_fraction_is_written(amount):
     assert parse_amount(str(Fraction(amount))) == Fraction(amount)
 
 
@@ -40,6 +38,6 @@ def test_an_amount_is_read_as_a_fraction_is_written(amount: str) -> None:
         *("9" * 1201, f"1/{'9' * 1201}"),
     ],
 )
-def test_another_text_is_no_amount(text: object) -> None:
+def test_another_text_is_no_amount(text):
     with pytest.raises(ValueError, match="an amount needs a text such as 1/3"):
         parse_amount(text)

@@ -1,7 +1,5 @@
 """Which text is displayed in a requested language, and the vectors for ports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from hashlib import sha256
@@ -12,7 +10,7 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.display_texts import display_texts
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
-from tests.vectors.texts import displayed
+from tools.vectors.texts import displayed
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors" / "good-texts.json"
 
@@ -22,7 +20,7 @@ def plan() -> Plan:
     return read_survey(SLEEP + SLEEP_TEXTS).compile()
 
 
-def test_texts_of_the_requested_language_are_displayed(plan: Plan) -> None:
+def test_texts_of_the_requested_language_are_displayed(plan):
     texts = display_texts(plan, "de")
     assert texts.language == "de"
     assert texts.title == "Schlaf und Schichtarbeit"
@@ -31,7 +29,7 @@ def test_texts_of_the_requested_language_are_displayed(plan: Plan) -> None:
     assert texts.about["contact"] == "A. Researcher, 1 Main Street"
 
 
-def test_missing_text_falls_back_to_the_first_language_and_then_to_the_name(plan: Plan) -> None:
+def test_missing_text_falls_back_to_the_first_language_and_then_to_the_name(plan):
     texts = display_texts(plan, "de")
     assert texts.help == "It takes one minute."
     assert texts.features["age"].title == "How old are you?"
@@ -53,28 +51,28 @@ def test_missing_text_falls_back_to_the_first_language_and_then_to_the_name(plan
         ("-", "en"),
     ],
 )
-def test_requested_language_is_found_by_its_base_language(plan: Plan, requested: str, language: str) -> None:
+def test_requested_language_is_found_by_its_base_language(plan, requested, language):
     assert display_texts(plan, requested).language == language
 
 
-def test_values_are_in_the_order_of_the_survey(plan: Plan) -> None:
+def test_values_are_in_the_order_of_the_survey(plan):
     assert list(display_texts(plan).features["age"].values) == ["young", "old", "(missing)"]
     assert display_texts(plan).features["hours"].values == {}
 
 
-def test_survey_without_texts_displays_its_names() -> None:
+def test_survey_without_texts_displays_its_names():
     texts = display_texts(read_survey(SLEEP).compile(), "de")
     assert (texts.language, texts.title, texts.help, texts.about) == ("", "sleep", "", {})
     assert asdict(texts.label) == {"title": "rested", "help": "", "values": {"yes": "yes", "no": "no"}}
     assert list(texts.features) == ["age", "hours"]
 
 
-def test_survey_without_a_title_displays_the_title_of_about() -> None:
+def test_survey_without_a_title_displays_the_title_of_about():
     plan = read_survey(f'{SLEEP}[about]\ntitle = "Sleep"\n').compile()
     assert display_texts(plan).title == "Sleep"
 
 
-def test_vectors_hold_the_texts_of_their_plan_and_what_is_displayed() -> None:
+def test_vectors_hold_the_texts_of_their_plan_and_what_is_displayed():
     vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
     plan = Plan.from_json(vectors["plan"].encode())
     data = vectors["texts"].encode()

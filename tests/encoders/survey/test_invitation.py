@@ -1,7 +1,5 @@
 """Invitations: a token is the report's id and determines the question; other surveys refuse tokens."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -40,26 +38,26 @@ def token_for(plan: Plan, index: int) -> str:
     return format_token(plan, draw_report_id(plan, plan.questions[index], SystemEntropy()))
 
 
-def test_an_open_survey_s_plan_does_not_mention_enrolment() -> None:
+def test_an_open_survey_s_plan_does_not_mention_enrolment():
     plan = plan_of("open")
     assert b"enrolment" not in plan.json
     assert plan == read_survey(TEXT.replace('enrolment = "{enrolment}"', "")).compile()
     assert plan.enrolment == "open"
 
 
-def test_a_survey_by_invitation_is_another_plan_that_reads_back() -> None:
+def test_a_survey_by_invitation_is_another_plan_that_reads_back():
     plan = plan_of()
     assert Plan.from_json(plan.json) == plan
     assert plan.enrolment == "token"
     assert plan.digest != plan_of("open").digest
 
 
-def test_a_survey_file_names_a_kind_of_enrolment_that_exists() -> None:
+def test_a_survey_file_names_a_kind_of_enrolment_that_exists():
     with pytest.raises(SurveyError, match=r'line 5: survey.enrolment: must be "open" .* or "token"'):
         plan_of("invited")
 
 
-def test_a_token_decides_the_question_and_is_the_id() -> None:
+def test_a_token_decides_the_question_and_is_the_id():
     plan = plan_of()
     for index in range(len(plan.questions)):
         token = draw_report_id(plan, plan.questions[index], SystemEntropy())
@@ -69,13 +67,13 @@ def test_a_token_decides_the_question_and_is_the_id() -> None:
         assert (report.question, report.id) == (index, token)
 
 
-def test_only_the_mechanism_draws_where_there_is_a_token() -> None:
+def test_only_the_mechanism_draws_where_there_is_a_token():
     plan = plan_of()
     noise = bytes(plan.questions[0].mechanism.random_bytes)
     assert make_report(plan, ROW, "no", GivenBytes(noise), token_for(plan, 0))
 
 
-def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is_drawn() -> None:
+def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is_drawn():
     nothing = GivenBytes(b"")
     with pytest.raises(TokenError, match="token: is missing: this survey is answered by invitation"):
         make_report(plan_of(), ROW, "no", nothing)
@@ -83,14 +81,14 @@ def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is
         make_report(plan_of("open"), ROW, "no", nothing, token_for(plan_of(), 0))
 
 
-def test_error_for_a_token_of_another_plan_does_not_contain_it() -> None:
+def test_error_for_a_token_of_another_plan_does_not_contain_it():
     token = token_for(plan_of("open"), 0)
     with pytest.raises(TokenError, match="misspelt, or an invitation to another survey") as caught:
         make_report(plan_of(), ROW, "no", GivenBytes(b""), token)
     assert token not in str(caught.value)
 
 
-def test_only_plain_letters_are_read() -> None:
+def test_only_plain_letters_are_read():
     plan = plan_of()
     token = token_for(plan, 0)
     ids = {
@@ -106,10 +104,10 @@ def test_only_plain_letters_are_read() -> None:
         with pytest.raises(TokenError, match="misspelt"):
             make_report(plan, ROW, "no", GivenBytes(b""), odd)
     with pytest.raises(TokenError, match="misspelt"):
-        make_report(plan, ROW, "no", GivenBytes(b""), token.encode())  # type: ignore[arg-type]
+        make_report(plan, ROW, "no", GivenBytes(b""), token.encode())
 
 
-def test_an_id_that_no_token_of_its_question_has_is_refused() -> None:
+def test_an_id_that_no_token_of_its_question_has_is_refused():
     plan = plan_of()
     sent = unpack(make_report(plan, ROW, "no", token=token_for(plan, 0)))
     moved = Report(sent.plan_digest, 0, b"\0\1" + sent.id[2:], sent.payload)
@@ -119,20 +117,20 @@ def test_an_id_that_no_token_of_its_question_has_is_refused() -> None:
     assert read_report(plan_of("open"), make_report(plan_of("open"), ROW, "no"))
 
 
-def test_what_a_collector_keeps_depends_on_plan_and_token() -> None:
+def test_what_a_collector_keeps_depends_on_plan_and_token():
     plan, other = plan_of(), plan_of("open")
     one, two = (draw_report_id(plan, plan.questions[0], SystemEntropy()) for _ in range(2))
     assert len({hash_token(plan, one), hash_token(plan, two), hash_token(other, one), one, two}) == 5
 
 
-def test_a_preview_without_a_token_looks_at_a_question_drawn_as_tokens_are() -> None:
+def test_a_preview_without_a_token_looks_at_a_question_drawn_as_tokens_are():
     plan = plan_of()
     seen = Counter(preview(plan, ROW, "no", SystemEntropy()).question for _ in range(300))
     assert len(seen) == len(plan.questions)  # misses one with 2^-140 or so
     assert preview(plan, ROW, "no", SystemEntropy(), question_name="smokes").question == "smokes"
 
 
-def test_preview_explains_that_an_invitation_identifies_the_report() -> None:
+def test_preview_explains_that_an_invitation_identifies_the_report():
     plan, token = plan_of(), token_for(plan_of(), 1)
     shown = preview(plan, ROW, "no", SystemEntropy(), token=token)
     assert shown.question == plan.questions[1].name

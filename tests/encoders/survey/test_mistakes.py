@@ -1,9 +1,5 @@
 """Every mistake in an authored survey is explained by field and line."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from encoders.errors import SurveyError
@@ -227,7 +223,7 @@ MISTAKES |= {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_explained_by_field_and_line(name: str) -> None:
+def test_a_mistake_is_explained_by_field_and_line(name):
     old, new, field, line, words = MISTAKES[name]
     assert GOOD.count(old) >= 1
     with pytest.raises(SurveyError) as caught:
@@ -240,7 +236,7 @@ def test_a_mistake_is_explained_by_field_and_line(name: str) -> None:
     assert len(error.problems) == 1
 
 
-def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path: Path) -> None:
+def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path):
     text = GOOD.replace('"young", "old"', ", ".join(f'"{age}"' for age in range(40_000)))
     text = text.replace("[mechanism]", f"[features.zip]\nvalues = {list(range(32_769))}\n[mechanism]")
     (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
@@ -257,7 +253,7 @@ def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path: Path) -> 
     assert lines == [f"survey.toml: {each}" for each in problems]
 
 
-def test_every_report_that_is_too_long_is_named(tmp_path: Path) -> None:
+def test_every_report_that_is_too_long_is_named(tmp_path):
     many = ", ".join(f'"{age}"' for age in range(1100))
     text = GOOD.replace('"young", "old"', many).replace("OUE", "SHE").replace("bins = 4", "bins = 1000")
     (tmp_path / "survey.toml").write_text(text.replace("epsilon = 1.5", "epsilon = 8"), encoding="utf-8")
@@ -274,9 +270,7 @@ def test_every_report_that_is_too_long_is_named(tmp_path: Path) -> None:
         ("cut.json", '{"epsilon":"1","features":[{"kind":"cat'),
     ],
 )
-def test_json_that_is_no_plan_is_explained_with_the_command_that_makes_one(
-    name: str, text: str, tmp_path: Path
-) -> None:
+def test_json_that_is_no_plan_is_explained_with_the_command_that_makes_one(name, text, tmp_path):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(SurveyError) as caught:
         load_plan_file(tmp_path / name)
@@ -312,7 +306,7 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize("name", SYNTAX)
-def test_broken_toml_is_explained_with_its_line(name: str) -> None:
+def test_broken_toml_is_explained_with_its_line(name):
     text, line, words = SYNTAX[name]
     with pytest.raises(SurveyError, match=words) as caught:
         read_survey(text)
@@ -320,7 +314,7 @@ def test_broken_toml_is_explained_with_its_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x = 1" + "0" * 5000, "x = 1.5e99999999999999999999"])
-def test_hostile_toml_is_refused_like_any_other(text: str) -> None:
+def test_hostile_toml_is_refused_like_any_other(text):
     with pytest.raises(SurveyError):
         read_survey(text)
 
@@ -328,14 +322,14 @@ def test_hostile_toml_is_refused_like_any_other(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "\n# nothing\n", "[survey]\n", "survey = 1\nlabel = 2\nfeatures = 3\nmechanism = 4"]
 )
-def test_an_empty_survey_names_all_that_it_lacks(text: str) -> None:
+def test_an_empty_survey_names_all_that_it_lacks(text):
     with pytest.raises(SurveyError) as caught:
         read_survey(text)
     fields = {problem.field for problem in caught.value.problems}
     assert {"survey.id", "survey.epsilon", "label.name", "label.values", "features"} <= fields
 
 
-def test_error_lists_all_mistakes_in_the_order_of_the_file() -> None:
+def test_error_lists_all_mistakes_in_the_order_of_the_file():
     text = (
         GOOD.replace("1.5", "0")
         .replace("[0, 10]", "[10, 0]")

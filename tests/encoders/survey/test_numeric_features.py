@@ -1,7 +1,5 @@
 """Codes of numbers and their squares on the grid, with equal results for rows and columns."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -48,14 +46,14 @@ MISSING = 2 * GRID + 1
         *((math.nextafter(1, 2), 2 * GRID), (math.nextafter(1, 0), 2 * GRID), (5e-324, GRID)),
     ],
 )
-def test_a_number_is_the_nearest_point_of_the_grid(value: Any, code: int) -> None:
+def test_a_number_is_the_nearest_point_of_the_grid(value, code):
     coded = UNIT.code(value)
     assert coded == code
     assert type(coded) is int
 
 
 @pytest.mark.parametrize("value", [None, "", math.nan, np.float32("nan"), Decimal("sNaN"), pd.NA, pd.NaT])
-def test_what_is_missing_is_the_last_code_or_an_error(value: object) -> None:
+def test_what_is_missing_is_the_last_code_or_an_error(value):
     assert INCOME.code(value) == MISSING == INCOME.size - 1
     assert STRICT.size == MISSING
     assert not INCOME.is_clipped(value)
@@ -64,14 +62,14 @@ def test_what_is_missing_is_the_last_code_or_an_error(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, np.float32("inf"), Decimal("-Infinity")])
-def test_an_infinite_number_is_refused(value: object) -> None:
+def test_an_infinite_number_is_refused(value):
     for feature in (INCOME, STRICT):
         with pytest.raises(RowError, match="is infinite: give a finite number"):
             feature.code(value)
 
 
 @pytest.mark.parametrize("value", [True, "5", "s3cret", [1], 3j, b"1", np.array([1.0]), Fraction(1, 2)])
-def test_what_is_no_number_is_refused_without_repeating_it(value: object) -> None:
+def test_what_is_no_number_is_refused_without_repeating_it(value):
     for feature in (INCOME, STRICT):
         with pytest.raises(RowError, match="must be a number") as caught:
             feature.code(value)
@@ -86,9 +84,7 @@ numbers = st.one_of(
 
 @settings(deadline=None)
 @given(st.sampled_from(FEATURES), st.lists(numbers, min_size=2, max_size=9))
-def test_device_column_and_document_code_alike_and_in_order(
-    feature: NumericFeature, drawn: list[float]
-) -> None:
+def test_device_column_and_document_code_alike_and_in_order(feature, drawn):
     codes = [feature.code(value) for value in sorted(drawn)]
     assert codes == sorted(codes)
     assert all(0 <= code <= 2 * GRID for code in codes)
@@ -97,19 +93,19 @@ def test_device_column_and_document_code_alike_and_in_order(
 
 
 @given(st.integers(0, 2 * GRID))
-def test_a_code_stands_for_the_number_that_has_it(code: int) -> None:
+def test_a_code_stands_for_the_number_that_has_it(code):
     for feature in (INCOME, UNIT, TENTHS):
         assert feature.code(feature.original((code - GRID) / GRID)) == code
 
 
 @given(st.integers(0, 2 * GRID))
-def test_a_square_is_the_nearest_point_of_the_grid(code: int) -> None:
+def test_a_square_is_the_nearest_point_of_the_grid(code):
     exact = Fraction(code - GRID, GRID) ** 2 * GRID + GRID
     assert abs(square_code(code) - exact) <= Fraction(1, 2)
     assert square_code(code) == reference.square_of(code) == square_code(2 * GRID - code)
 
 
-def test_squares_keep_both_ends_the_middle_and_the_missing() -> None:
+def test_squares_keep_both_ends_the_middle_and_the_missing():
     assert [square_code(code) for code in (0, GRID, 2 * GRID, MISSING)] == [
         2 * GRID,
         GRID,
@@ -123,7 +119,7 @@ def test_squares_keep_both_ends_the_middle_and_the_missing() -> None:
 @pytest.mark.parametrize(
     ("value", "clips"), [(0, False), (-2000.5, False), (200_000, False), (200_000.1, True), (-1e300, True)]
 )
-def test_a_number_beyond_its_bounds_is_known_to_be_clipped(value: float, clips: bool) -> None:
+def test_a_number_beyond_its_bounds_is_known_to_be_clipped(value, clips):
     assert INCOME.is_clipped(value) is clips
 
 
@@ -141,7 +137,7 @@ def rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def test_a_table_of_numbers_is_coded_row_by_row_as_a_device_does() -> None:
+def test_a_table_of_numbers_is_coded_row_by_row_as_a_device_does():
     columns = {"city": ["north"] * 10, "hours": HOURS, "age": AGES, "income": INCOMES, "more": [None] * 10}
     coded = encode_table(PLAN, columns)
     assert coded.dtype == np.int64
@@ -162,7 +158,7 @@ def test_a_table_of_numbers_is_coded_row_by_row_as_a_device_does() -> None:
     ],
     ids=["float", "series", "single", "object", "nullable", "masked"],
 )
-def test_columns_of_every_kind_are_coded_by_their_elements(kind: Any) -> None:
+def test_columns_of_every_kind_are_coded_by_their_elements(kind):
     drawn = np.random.default_rng(5)
     columns = {
         "city": np.array(["north", "south"] * 25),
@@ -175,13 +171,13 @@ def test_columns_of_every_kind_are_coded_by_their_elements(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32, np.uint64, np.float16])
-def test_whole_numbers_of_every_width_are_coded_by_their_elements(dtype: Any) -> None:
+def test_whole_numbers_of_every_width_are_coded_by_their_elements(dtype):
     column = np.array([0, 1, 7, 12, 13, 200], dtype=dtype)
     columns = {"city": ["north"] * 6, "hours": column, "age": column, "income": column}
     assert encode_table(PLAN, columns).tolist() == [list(PLAN.encode_row(row)) for row in rows_of(columns)]
 
 
-def test_what_is_missing_in_an_array_is_coded_or_refused_by_its_row() -> None:
+def test_what_is_missing_in_an_array_is_coded_or_refused_by_its_row():
     gaps = np.array([1.0, math.nan, math.nan])
     good = {"city": ["north"] * 3, "hours": [1] * 3, "age": [1] * 3, "income": [1] * 3}
     assert encode_table(PLAN, good | {"age": gaps})[:, 3].tolist()[1:] == [MISSING, MISSING]
@@ -192,14 +188,14 @@ def test_what_is_missing_in_an_array_is_coded_or_refused_by_its_row() -> None:
 
 
 @pytest.mark.parametrize("infinite", [math.inf, -math.inf])
-def test_infinity_in_an_array_is_refused_by_its_row(infinite: float) -> None:
+def test_infinity_in_an_array_is_refused_by_its_row(infinite):
     good = {"city": ["north"] * 3, "hours": [1] * 3, "age": [1] * 3, "income": [1] * 3}
     for name, row, why in (("age", 3, "infinite"), ("income", 2, "missing"), ("hours", 2, "missing")):
         with pytest.raises(RowError, match=f"^{name}: row {row}: is {why}"):
             encode_table(PLAN, good | {name: np.array([1.0, math.nan, infinite])})
 
 
-def test_a_projected_name_in_a_table_or_row_is_not_read() -> None:
+def test_a_projected_name_in_a_table_or_row_is_not_read():
     row = {"city": "north", "hours": 1, "age": 33, "income": 21_000}
     more = row | {"first": "s3cret", "second": object()}
     assert PLAN.encode_row(more) == PLAN.encode_row(row)

@@ -1,22 +1,16 @@
 """Plans with numbers: canonical JSON, keys of questions, rows, and use without numpy."""
 
-from __future__ import annotations
-
 import dataclasses
-import hashlib
 import math
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from encoders.errors import RowError
 from encoders.mechanisms import NUMERIC_MECHANISMS
-from encoders.survey import Plan, canonical
+from encoders.survey import Plan
 from encoders.survey.numeric_features import GRID
-from tests.support.json_walk import leaves_of
 from tests.support.numeric_plans import NAMES, PLANS, SURVEY, compiled, survey
 from tests.support.surveys import PROJECTED
 from tests.support.tampering import document
@@ -28,35 +22,7 @@ every_name = pytest.mark.parametrize("numeric", NAMES)
 
 
 @every_name
-def test_plan_equals_itself_after_json(numeric: str) -> None:
-    plan = compiled(numeric=numeric)
-    again = Plan.from_json(plan.json)
-    assert again == plan
-    assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
-    assert (again.features, again.projection, again.entries) == (plan.features, plan.projection, plan.entries)
-    for ours, theirs in zip(plan.questions, again.questions, strict=True):
-        assert (ours.key, ours.weight, ours.feature_indices, ours.moment, ours.name) == (
-            theirs.key,
-            theirs.weight,
-            theirs.feature_indices,
-            theirs.moment,
-            theirs.name,
-        )
-        assert ours.mechanism.parameters == theirs.mechanism.parameters
-        assert ours.mechanism.ratio == theirs.mechanism.ratio
-
-
-@every_name
-def test_a_plan_is_canonical_json_without_floats(numeric: str) -> None:
-    plan = compiled(numeric=numeric)
-    assert plan.json == canonical.dump_canonical_json(document(plan))
-    leaves = [leaf for _, leaf in leaves_of(document(plan))]
-    assert {type(leaf) for leaf in leaves} <= {str, int, type(None)}
-    assert all(abs(leaf) <= 1 << 53 for leaf in leaves if isinstance(leaf, int))
-
-
-@every_name
-def test_a_question_about_numbers_names_its_moment_and_no_domain(numeric: str) -> None:
+def test_a_question_about_numbers_names_its_moment_and_no_domain(numeric):
     for entry, question in zip(
         document(compiled(numeric=numeric))["questions"], compiled(numeric=numeric).questions, strict=True
     ):
@@ -65,12 +31,12 @@ def test_a_question_about_numbers_names_its_moment_and_no_domain(numeric: str) -
         assert isinstance(entry["feature"], list) == (question.mechanism.name == "laplace")
 
 
-def test_what_must_be_in_a_row_is_the_inputs_and_what_is_not_projected() -> None:
+def test_what_must_be_in_a_row_is_the_inputs_and_what_is_not_projected():
     assert [entry.name for entry in compiled().entries] == ["age", "income", "city", "hours"]
     assert [entry.name for entry in SURVEY.entries] == ["age", "income", "city", "hours"]
 
 
-def test_questions_without_numbers_do_not_contain_the_projection() -> None:
+def test_questions_without_numbers_do_not_contain_the_projection():
     plan = compiled(features=SURVEY.features[:1], weights=(None, 1), projection=None)
     assert set(document(plan)) == {"epsilon", "features", "format", "id", "label", "questions", "tables"}
     assert "moment" not in document(plan)["questions"][0]
@@ -79,7 +45,7 @@ def test_questions_without_numbers_do_not_contain_the_projection() -> None:
 # -- values and keys ----------------------------------------------------------------------------
 
 
-def test_value_combines_code_and_label_and_has_the_right_meaning() -> None:
+def test_value_combines_code_and_label_and_has_the_right_meaning():
     plan = survey("laplace", 1, 1, 1).compile()
     _, mean, square = plan.questions
     codes = (1, GRID + GRID // 2, 2 * GRID + 1)
@@ -127,15 +93,13 @@ def with_input(**changes: Any) -> Plan:
         (lambda: compiled(weights=(1, 1, 2, 3, 4)), set()),
     ],
 )
-def test_a_key_moves_with_the_projection_that_its_number_comes_from(
-    change: Callable[[], Plan], moved: set[str]
-) -> None:
+def test_a_key_moves_with_the_projection_that_its_number_comes_from(change, moved):
     before, after = keys(compiled()), keys(change())
     assert {name.split()[0] for name in before if before[name] != after[name]} == moved
     assert len(set(before.values())) == len(before)
 
 
-def test_mean_and_square_and_each_mechanism_have_keys_of_their_own() -> None:
+def test_mean_and_square_and_each_mechanism_have_keys_of_their_own():
     found = [
         question.key
         for numeric in NUMERIC_MECHANISMS
@@ -165,32 +129,11 @@ ROW = {"city": "north", "hours": 1, "age": 33, "income": 21_000}
         ({"city": "south"}, ()),
     ],
 )
-def test_clipped_names_lists_entries_outside_their_bounds(
-    changes: dict[str, Any], clipped: tuple[str, ...]
-) -> None:
+def test_clipped_names_lists_entries_outside_their_bounds(changes, clipped):
     assert compiled().clipped_names(ROW | changes) == clipped
 
 
-@pytest.mark.parametrize(
-    ("row", "field"),
-    [
-        ({"city": "north", "hours": 1, "age": 33}, "income"),
-        ({"city": "north", "age": 33, "income": 1}, "hours"),
-        (ROW | {"income": None}, "income"),
-        (ROW | {"hours": math.nan}, "hours"),
-        (ROW | {"age": math.inf}, "age"),
-        (ROW | {"hours": "1"}, "hours"),
-        (ROW | {"age": True}, "age"),
-        ({"city": "north", "hours": 1, "first": 0, "second": 0}, "age"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_refused_by_field(row: Any, field: str) -> None:
-    with pytest.raises(RowError) as caught:
-        compiled().encode(row, "yes")
-    assert caught.value.field == field
-
-
-def test_a_missing_input_makes_its_components_missing() -> None:
+def test_a_missing_input_makes_its_components_missing():
     assert compiled().encode(ROW | {"age": None}, "yes")[0][2:] == (4, 2 * GRID + 1)
 
 
@@ -219,7 +162,7 @@ assert sys.modules["numpy"] is None
 
 
 @pytest.mark.slow
-def test_surveys_compile_load_and_report_where_numpy_is_not_installed() -> None:
+def test_surveys_compile_load_and_report_where_numpy_is_not_installed():
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_NUMPY.format(names=NAMES)],
         input=PROJECTED,

@@ -1,7 +1,5 @@
 """Which questions a survey with numbers asks, and how often."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from decimal import Decimal
@@ -19,7 +17,7 @@ def asked(plan: Plan) -> list[tuple[str, int]]:
     return [(question.name, question.weight) for question in plan.questions]
 
 
-def test_a_number_is_two_questions_and_all_others_count_double() -> None:
+def test_a_number_is_two_questions_and_all_others_count_double():
     assert asked(survey("sign", 3, 1, 2, 4).compile()) == [
         ("rested", 8),
         ("city", 6),
@@ -30,11 +28,11 @@ def test_a_number_is_two_questions_and_all_others_count_double() -> None:
     ]
 
 
-def test_without_numbers_weights_are_as_written() -> None:
+def test_without_numbers_weights_are_as_written():
     assert asked(survey("sign", 3, 0, 0, 4).compile()) == [("rested", 4), ("city", 3)]
 
 
-def test_laplace_question_has_the_sum_of_the_weights_of_all_numbers() -> None:
+def test_laplace_question_has_the_sum_of_the_weights_of_all_numbers():
     plan = survey("laplace", 3, 5, 2, 4).compile()
     assert asked(plan) == [
         ("rested", 8),
@@ -46,7 +44,7 @@ def test_laplace_question_has_the_sum_of_the_weights_of_all_numbers() -> None:
     assert plan.questions[2].numeric_domain.missing == (False, True)
 
 
-def test_laplace_leaves_out_numbers_that_are_not_asked_for() -> None:
+def test_laplace_leaves_out_numbers_that_are_not_asked_for():
     plan = survey("laplace", 3, 0, 2).compile()
     assert asked(plan) == [("city", 6), ("nap (mean)", 2), ("nap (square)", 2)]
     assert plan.questions[1].feature_indices == (2,)
@@ -54,7 +52,7 @@ def test_laplace_leaves_out_numbers_that_are_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("numeric", NAMES)
-def test_each_feature_is_asked_in_proportion_to_its_weight(numeric: str) -> None:
+def test_each_feature_is_asked_in_proportion_to_its_weight(numeric):
     plan, shares = survey(numeric, 3, 4, 2, 1).compile(), Counter[str]()
     for question in plan.questions:
         about = "numbers" if question.moment else question.name
@@ -80,9 +78,7 @@ def test_each_feature_is_asked_in_proportion_to_its_weight(numeric: str) -> None
         *((name, (0, 0, 0), 1) for name in NAMES),
     ],
 )
-def test_label_is_asked_alone_only_if_no_other_question_estimates_it(
-    numeric: str, weights: tuple[int, int, int], default: int
-) -> None:
+def test_label_is_asked_alone_only_if_no_other_question_estimates_it(numeric, weights, default):
     found = [
         question.weight
         for question in survey(numeric, *weights).compile().questions
@@ -92,7 +88,7 @@ def test_label_is_asked_alone_only_if_no_other_question_estimates_it(
 
 
 @pytest.mark.parametrize("numeric", ["laplace", "onebit", "sampled-laplace", "sign-vector"])
-def test_label_that_no_question_estimates_is_a_mistake(numeric: str) -> None:
+def test_label_that_no_question_estimates_is_a_mistake(numeric):
     with pytest.raises(SurveyError, match="0 leaves no question that estimates the label's prior") as caught:
         survey(numeric, 0, 1, 1, 0).compile()
     assert caught.value.field == "label.weight"
@@ -100,7 +96,7 @@ def test_label_that_no_question_estimates_is_a_mistake(numeric: str) -> None:
     survey("sign", 0, 1, 1, 0).compile()
 
 
-def test_the_largest_weights_add_up() -> None:
+def test_the_largest_weights_add_up():
     plan = survey("laplace", 10**6, 10**6, 10**6, 10**6).compile()
     assert [question.weight for question in plan.questions] == [2 * 10**6] * 4
     features = tuple(NumericFeature(f"x{i}", "0", "1") for i in range(5))
@@ -110,7 +106,7 @@ def test_the_largest_weights_add_up() -> None:
     assert [question.weight for question in many.compile().questions] == [2, 5 * 10**6, 5 * 10**6]
 
 
-def test_laplace_asks_for_a_hundred_numbers_at_most() -> None:
+def test_laplace_asks_for_a_hundred_numbers_at_most():
     def of(count: int) -> Survey:
         features = tuple(NumericFeature(f"x{i}", "0", "1") for i in range(count))
         weights, epsilon = (None, *[1] * count), Decimal(8)
@@ -125,7 +121,7 @@ def test_laplace_asks_for_a_hundred_numbers_at_most() -> None:
     assert caught.value.field == "features.x0"
 
 
-def test_a_report_about_too_many_numbers_names_the_first() -> None:
+def test_a_report_about_too_many_numbers_names_the_first():
     label = dataclasses.replace(SURVEY.label, values=tuple(map(str, range(11))))
     features = tuple(NumericFeature(f"x{i}", "0", "1", "category") for i in range(92))
     plan = Survey(

@@ -1,21 +1,14 @@
 """Hostile and tampered plans with numbers are refused, and quickly."""
 
-from __future__ import annotations
-
-import copy
-import hashlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from encoders.epsilon_proof import realised_epsilon
-from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms import load_numeric
+from encoders.errors import SurveyError
 from encoders.probability_tables import WORD
 from encoders.survey import Plan, canonical
-from encoders.survey.decimals import decimal_text
 from tests.support.json_walk import Path, leaves_of, objects_of
 from tests.support.numeric_plans import PLANS, Document
 from tests.support.tampering import accepted_changes, accepted_with_more, accepted_without, document, starred
@@ -53,37 +46,15 @@ def change_entries(entry: Document, **changes: Any) -> None:
 
 
 HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
-    "a number asked of a category": ("sign", lambda d: change_entries(question_of(d, 1), feature=0)),
-    "a number asked of a binned feature": ("sign", lambda d: change_entries(question_of(d, 1), feature=2)),
-    "a category asked of a number": ("sign", lambda d: change_entries(question_of(d, None, 0), feature=1)),
-    "a number asked of the label": ("sign", lambda d: change_entries(question_of(d, 1), feature=None)),
-    "a number asked of nothing": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[])),
-    "a domain beside the moment": ("sign", lambda d: change_entries(question_of(d, 1), domain=4)),
-    "moment 3": ("sign", lambda d: change_entries(question_of(d, 2, 1), moment=3)),
-    "moment 0": ("sign", lambda d: change_entries(question_of(d, 1), moment=0)),
-    "moment true": ("sign", lambda d: change_entries(question_of(d, 1), moment=True)),
-    "moment as text": ("sign", lambda d: change_entries(question_of(d, 1), moment="1")),
-    "moment in a list": ("sign", lambda d: change_entries(question_of(d, 1), moment=[1])),
-    "moment null": ("sign", lambda d: change_entries(question_of(d, 1), moment=None)),
-    "moment of a category": ("sign", lambda d: change_entries(question_of(d, None, 0), moment=1)),
-    "moment 2 twice": ("sign", lambda d: change_entries(question_of(d, 1), moment=2)),
-    "a mean without a square": ("sign", lambda d: drop(d, 2)),
-    "a square without a mean": ("sign", lambda d: drop(d, 1)),
     "a mean without a square, all at once": ("laplace", lambda d: drop(d, 2)),
     "a mean of one and a square of another": (
         "sign",
         lambda d: (drop(d, 2, 1), drop(d, 1, 3)),
     ),
-    "a square before its mean": ("sign", lambda d: swap(d, 1, 2)),
     "numbers before the others": ("laplace", lambda d: swap(d, 0, 3)),
-    "a question twice": ("sign", lambda d: d["questions"].insert(1, copy.deepcopy(d["questions"][1]))),
     "features out of order": (
         "laplace",
         lambda d: [change_entries(q, feature=[3, 1]) for q in d["questions"] if "moment" in q],
-    ),
-    "a feature twice": (
-        "laplace",
-        lambda d: [change_entries(q, feature=[1, 1]) for q in d["questions"] if "moment" in q],
     ),
     "a feature of the list beyond the last": (
         "laplace",
@@ -93,50 +64,20 @@ HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
     "a true feature": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[True, 3])),
     "a list in the list": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[[1], 3])),
     "lists that differ": ("laplace", lambda d: change_entries(question_of(d, 2), feature=[1])),
-    "laplace with a plain feature": (
-        "laplace",
-        lambda d: [change_entries(q, feature=1) for q in d["questions"] if "moment" in q],
-    ),
-    "a list for one number": ("sign", lambda d: change_entries(question_of(d, 1), feature=[1])),
     "several numbers for one": ("sign", lambda d: change_entries(question_of(d, 1), feature=[1, 3])),
     "a category in the list": ("laplace", lambda d: change_entries(question_of(d, 1), feature=[0, 1, 3])),
-    "another form, a class more": ("laplace", lambda d: d["label"]["values"].append("perhaps")),
     "the tables of numbers for squares": (
         "piecewise",
         lambda d: change_entries(question_of(d, 2), tables=question_of(d, 1)["tables"]),
     ),
     "an oracle for a number": ("sign", lambda d: change_entries(question_of(d, 1), mechanism="DE")),
-    "a mechanism of numbers for a category": (
-        "sign",
-        lambda d: change_entries(question_of(d, None, 0), mechanism="sign"),
-    ),
     "a mechanism in a list": ("sign", lambda d: change_entries(question_of(d, 1), mechanism=["sign"])),
-    "an unknown mechanism": ("sign", lambda d: change_entries(question_of(d, 1), mechanism="auto")),
-    "no tables": ("onebit", lambda d: d["tables"].pop(question_of(d, 1)["tables"])),
-    "tables with another entry": ("onebit", lambda d: change_entries(tables_of(d), more="1")),
-    "tables unused": ("onebit", lambda d: change_entries(d["tables"], more={"q": "1"})),
-    "q out of range": ("onebit", lambda d: change_entries(tables_of(d), q=str(WORD // 2))),
     "q of nothing": ("sign-vector", lambda d: change_entries(tables_of(d), q="0")),
-    "q a number": ("sign-vector", lambda d: change_entries(tables_of(d), q=1)),
     "near one": ("piecewise", lambda d: change_entries(tables_of(d), near=str(WORD))),
     "reach too far": ("piecewise", lambda d: change_entries(tables_of(d), reach="257")),
     "steps huge": ("laplace", lambda d: change_entries(tables_of(d), steps="9" * 5000)),
-    "steps three": ("laplace", lambda d: change_entries(tables_of(d), steps="3")),
     "weights short": ("laplace", lambda d: tables_of(d)["weights"].pop()),
     "an empty projection": ("sign", lambda d: change_entries(d["projection"], inputs=[], components=[])),
-    "no inputs": ("sign", lambda d: change_entries(d["projection"], inputs=[])),
-    "no components": ("sign", lambda d: change_entries(d["projection"], components=[])),
-    "a projection that is null": ("sign", lambda d: change_entries(d, projection=None)),
-    "a projection with more": ("sign", lambda d: change_entries(d["projection"], more=[])),
-    "a component with more": ("sign", lambda d: change_entries(d["projection"]["components"][0], more="1")),
-    "a projected feature that is not there": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], name="ghost"),
-    ),
-    "a component of a category": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], name="city"),
-    ),
     "a component of the label": (
         "sign",
         lambda d: change_entries(d["projection"]["components"][0], name="rested"),
@@ -145,57 +86,20 @@ HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
         "sign",
         lambda d: change_entries(d["projection"]["components"][0], name="second"),
     ),
-    "a component without name": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], name=None),
-    ),
-    "a component that may not be missing": (
-        "sign",
-        lambda d: change_entries(feature_of(d, "first"), missing="error"),
-    ),
-    "an input of a feature's name": (
-        "sign",
-        lambda d: change_entries(d["projection"]["inputs"][1], name="hours"),
-    ),
     "an input of the label's name": (
         "sign",
         lambda d: change_entries(d["projection"]["inputs"][1], name="rested"),
     ),
-    "an input in bins": ("sign", lambda d: change_entries(d["projection"]["inputs"][1], kind="binned")),
     "an input of unknown missing": (
         "sign",
         lambda d: change_entries(d["projection"]["inputs"][1], missing="maybe"),
     ),
     "an input reversed": ("sign", lambda d: change_entries(d["projection"]["inputs"][1], low="9", high="1")),
     "weights as one text": ("sign", lambda d: change_entries(d["projection"]["components"][0], weights="12")),
-    "a weight too few": ("sign", lambda d: d["projection"]["components"][0]["weights"].pop()),
-    "a weight nan": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "NaN"]),
-    ),
-    "a weight infinite": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "Infinity"]),
-    ),
     "a weight huge": (
         "sign",
         lambda d: change_entries(d["projection"]["components"][0], weights=["1", "9" * 100_000]),
     ),
-    "a weight with an exponent": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "1e3"]),
-    ),
-    "a weight too fine": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], weights=["1", "0.0000001"]),
-    ),
-    "an offset not canonical": (
-        "sign",
-        lambda d: change_entries(d["projection"]["components"][0], offset="0.0"),
-    ),
-    "an offset a number": ("sign", lambda d: change_entries(d["projection"]["components"][0], offset=0)),
-    "bounds equal": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="12")),
-    "bounds reversed": ("sign", lambda d: change_entries(feature_of(d, "hours"), low="13")),
     "bounds equal as doubles": (
         "sign",
         lambda d: change_entries(feature_of(d, "hours"), low="11.99999999999999999999"),
@@ -214,17 +118,14 @@ HOSTILE: dict[str, tuple[str, Callable[[Document], object]]] = {
         lambda d: change_entries(feature_of(d, "hours"), low=f"-17{'0' * 307}", high=f"17{'0' * 307}"),
     ),
     "bounds not canonical": ("sign", lambda d: change_entries(feature_of(d, "hours"), high="12.0")),
-    "bounds numbers": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=12)),
-    "bounds null": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=None)),
     "bounds lists": ("sign", lambda d: change_entries(feature_of(d, "hours"), high=["12"])),
     "bounds missing": ("sign", lambda d: feature_of(d, "hours").pop("high")),
-    "an unknown kind": ("sign", lambda d: change_entries(feature_of(d, "hours"), kind="number")),
     "edges of a number": ("sign", lambda d: change_entries(feature_of(d, "hours"), edges=["0", "12"])),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_plan_is_refused_at_once(name: str) -> None:
+def test_a_hostile_plan_is_refused_at_once(name):
     numeric, change = HOSTILE[name]
     changed = document(PLANS[numeric])
     change(changed)
@@ -236,7 +137,7 @@ def test_a_hostile_plan_is_refused_at_once(name: str) -> None:
     assert time.process_time() - start < 1
 
 
-def test_many_inputs_are_refused_at_once() -> None:
+def test_many_inputs_are_refused_at_once():
     changed = document(PLANS["sign"])
     age = changed["projection"]["inputs"][0]
     changed["projection"]["inputs"] += [{**age, "name": f"i{number}"} for number in range(9_000)]
@@ -273,7 +174,7 @@ FREE = {
 
 
 @pytest.mark.parametrize("numeric", ["sign", "onebit"])
-def test_no_entry_can_be_changed_unnoticed(numeric: str) -> None:
+def test_no_entry_can_be_changed_unnoticed(numeric):
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
     plan, free = PLANS[numeric], set()
     for path, value in leaves_of(document(plan)):
@@ -282,7 +183,7 @@ def test_no_entry_can_be_changed_unnoticed(numeric: str) -> None:
     assert free == FREE | ({("features", "*", "missing")} if numeric == "onebit" else set())
 
 
-def test_no_question_about_several_numbers_can_be_changed_unnoticed() -> None:
+def test_no_question_about_several_numbers_can_be_changed_unnoticed():
     plan, free = PLANS["laplace"], set()
     for path, value in leaves_of({"questions": document(plan)["questions"]}):
         free |= changes_accepted(plan, path, value, STRANGE[::3])
@@ -296,45 +197,10 @@ def changes_accepted(plan: Plan, path: Path, value: Any, strange: tuple[Any, ...
     return set() if accepted is None else {starred(path)}
 
 
-def test_no_entry_can_be_added_or_left_out() -> None:
+def test_no_entry_can_be_added_or_left_out():
     plan = PLANS["sign"]
     for path, node in objects_of(document(plan)):
         for place in accepted_without(plan, path, node):
             # to project less, or to ask for less, is the author's choice, and another plan
             assert place == ("projection",) or path in (("projection", "components"), ("questions",))
         assert accepted_with_more(plan, path) is None, path
-
-
-def forged(plan: Plan, change: Callable[[Document], None]) -> bytes:
-    """Change the tables of the first question about numbers and everything computed from them."""
-    forgery = document(plan)
-    mean = next(question for question in plan.questions if question.moment == 1)
-    old = forgery["questions"][mean.index]["tables"]
-    tables = copy.deepcopy(forgery["tables"][old])
-    change(tables)
-    key = hashlib.sha256(canonical.dump_canonical_json(tables)).hexdigest()[:16]
-    forgery["tables"][key] = tables
-    entry = forgery["questions"][mean.index]
-    ratio = load_numeric(mean.mechanism.name, mean.numeric_domain, tables).ratio
-    entry["ratio"] = [str(ratio.numerator), str(ratio.denominator)]
-    entry |= {"tables": key, "epsilon": decimal_text(realised_epsilon(ratio))}
-    if all(question["tables"] != old for question in forgery["questions"]):
-        del forgery["tables"][old]
-    return canonical.dump_canonical_json(forgery)
-
-
-SPENDING: dict[str, Callable[[Document], None]] = {
-    "onebit": lambda tables: tables.update(q=str(int(tables["q"]) - 1)),
-    "sign-vector": lambda tables: tables.update(q=str(int(tables["q"]) // 2)),
-    "piecewise": lambda tables: tables.update(near=str(int(tables["near"]) + 100)),
-    "sign": lambda tables: tables.update(keep=str(int(tables["keep"]) + 1)),
-    "laplace": lambda tables: tables.update(steps=str(2 * int(tables["steps"]))),
-    "sampled-laplace": lambda tables: tables.update(steps=str(2 * int(tables["steps"]))),
-}
-
-
-@pytest.mark.parametrize("numeric", SPENDING)
-def test_a_forgery_without_contradictions_is_refused_for_what_it_spends(numeric: str) -> None:
-    with pytest.raises(PrivacyError, match="more than epsilon"):
-        Plan.from_json(forged(PLANS[numeric], SPENDING[numeric]))
-    assert Plan.from_json(forged(PLANS[numeric], lambda tables: None)) == PLANS[numeric]

@@ -1,13 +1,10 @@
 """The plan: canonical form, exact limits of the draw of a question, coding of rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import decimal
 import hashlib
 import itertools
 import json
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,7 +16,8 @@ from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, Survey, canonical, read_survey
 from tests.support.json_walk import leaves_of
-from tests.support.surveys import GOOD, PROJECTED
+from tests.support.numeric_plans import PLANS as NUMERIC_PLANS
+from tests.support.surveys import GOOD, PROJECTED, VALIDATED
 
 FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)", "SS")
 SURVEY = read_survey(GOOD)
@@ -38,24 +36,39 @@ def document(plan: Plan = PLAN) -> dict[str, Any]:
 # -- canonical JSON ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("frequency", FREQUENCIES)
-def test_plan_equals_itself_after_json(frequency: str) -> None:
-    plan = compiled(frequency=frequency, weights=(1, 2, 3))
+PLANS_OF_EACH_KIND = {
+    **{name: compiled(frequency=name, weights=(1, 2, 3)) for name in FREQUENCIES},
+    **{f"numbers, {name}": plan for name, plan in NUMERIC_PLANS.items()},
+    "several features": compiled(epsilon=Decimal(8), frequency="auto", weights=(None, 1, 1)),
+    "a validation": read_survey(VALIDATED).compile(),
+}
+
+
+@pytest.mark.parametrize("kind", PLANS_OF_EACH_KIND)
+def test_plan_equals_itself_after_json(kind):
+    plan = PLANS_OF_EACH_KIND[kind]
     again = Plan.from_json(plan.json)
     assert again == plan
     assert hash(again) == hash(plan)
     assert again.json == plan.json
     assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
     assert (again.features, again.label, again.epsilon) == (plan.features, plan.label, plan.epsilon)
+    assert (again.projection, again.entries) == (plan.projection, plan.entries)
+    assert again.validation == plan.validation
     for ours, theirs in zip(plan.questions, again.questions, strict=True):
-        assert (ours.key, ours.weight, ours.domain) == (theirs.key, theirs.weight, theirs.domain)
+        assert (ours.key, ours.weight, ours.feature_indices) == (
+            theirs.key,
+            theirs.weight,
+            theirs.feature_indices,
+        )
+        assert (ours.moment, ours.name) == (theirs.moment, theirs.name)
         assert ours.mechanism.parameters == theirs.mechanism.parameters
         assert ours.mechanism.ratio == theirs.mechanism.ratio
 
 
-@pytest.mark.parametrize("frequency", FREQUENCIES)
-def test_a_plan_is_canonical_json(frequency: str) -> None:
-    plan = compiled(frequency=frequency)
+@pytest.mark.parametrize("kind", PLANS_OF_EACH_KIND)
+def test_a_plan_is_canonical_json(kind):
+    plan = PLANS_OF_EACH_KIND[kind]
     assert plan.json == json.dumps(
         document(plan), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     ).encode("utf-8")
@@ -64,73 +77,38 @@ def test_a_plan_is_canonical_json(frequency: str) -> None:
     assert all(abs(leaf) <= 1 << 53 for leaf in leaves if isinstance(leaf, int))
 
 
-def test_the_digest_is_pinned() -> None:
+def test_the_digest_is_pinned():
     # Devices in use have this plan: its content and encoding must not change.
     assert PLAN.digest == "d54b0e54b5d5add5a47c364e7cec7960ef9e9900d7abecf8aba347b6da87e476"
 
 
-def test_texts_are_utf_8_as_they_are() -> None:
+def test_texts_are_utf_8_as_they_are():
     label = dataclasses.replace(SURVEY.label, name="schlaf-ähnlich \U0001f634", values=('"', "\\"))
     plan = compiled(label=label)
     assert "schlaf-ähnlich \U0001f634".encode() in plan.json
     assert Plan.from_json(plan.json) == plan
 
 
-@pytest.mark.parametrize(
-    "respell",
-    [
-        lambda data: data + b"\n",
-        lambda data: b" " + data,
-        lambda data: b"\xef\xbb\xbf" + data,
-        lambda data: data.replace(b",", b", "),
-        lambda data: data.replace(b'"epsilon"', b'"\\u0065psilon"', 1),
-        lambda data: data.replace(b'"format":1', b'"format":1,"format":1'),
-        lambda data: data.replace(b'"format":1', b'"format":1.0'),
-        lambda data: data.replace(b'"format":1', b'"format":true'),
-        lambda data: data.replace(b'"format":1', b'"format":1e0'),
-        lambda data: data.replace(b'"format":1', b'"format":NaN'),
-        lambda data: data.replace(b'"format":1', b'"format":"1"'),
-        lambda data: data.replace(b'"format":1', b'"format":2'),
-        lambda data: data.replace(b"sleep-2026", b"sleep-\\ud800"),
-        lambda data: data.decode().encode("utf-16"),
-        lambda data: json.dumps(dict(reversed(json.loads(data).items())), separators=(",", ":")).encode(),
-    ],
-)
-def test_plan_that_is_not_canonical_is_refused(respell: Callable[[bytes], bytes]) -> None:
-    data = respell(PLAN.json)
-    assert data != PLAN.json
-    with pytest.raises(SurveyError):
-        Plan.from_json(data)
-
-
+# tests/vectors/bad-plans.json has more spellings that are refused
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"1",
-        b'"x"',
-        b"[" * 100_000,
-        b"9" * 5000,
-        b"\xff",
-        b'{"format":1}',
-        b'"\\ud800"',
+        *(b"", b"1", b'"x"', b"{}", b"[" * 100_000, b"9" * 5000, b"\xff", b'{"format":1}'),
+        *(b" " + PLAN.json, PLAN.json.decode().encode("utf-16")),
     ],
 )
-def test_document_that_is_not_a_plan_is_refused(data: bytes) -> None:
+def test_document_that_is_not_a_plan_is_refused(data):
     with pytest.raises(SurveyError):
         Plan.from_json(data)
 
 
-def test_every_truncation_is_refused() -> None:
+def test_every_truncation_is_refused():
     for end in range(0, len(PLAN.json), 3):
         with pytest.raises(SurveyError):
             Plan.from_json(PLAN.json[:end])
 
 
-def test_a_plan_does_not_depend_on_the_application_s_decimal_context() -> None:
+def test_a_plan_does_not_depend_on_the_application_s_decimal_context():
     plan = compiled(epsilon=Decimal("1.23456789"))
     with decimal.localcontext() as context:
         context.prec, context.rounding = 2, decimal.ROUND_UP
@@ -140,7 +118,7 @@ def test_a_plan_does_not_depend_on_the_application_s_decimal_context() -> None:
 # -- questions ---------------------------------------------------------------------------------
 
 
-def test_the_questions_are_those_of_a_positive_weight() -> None:
+def test_the_questions_are_those_of_a_positive_weight():
     plan = compiled(weights=(5, 0, 2))
     assert [(q.index, q.kind, q.name, q.feature_index, q.weight) for q in plan.questions] == [
         (0, "label", "rested", None, 5),
@@ -150,7 +128,7 @@ def test_the_questions_are_those_of_a_positive_weight() -> None:
     assert [question.domain for question in plan.questions] == [2, 8]
 
 
-def test_coupled_value_is_a_k_plus_c_and_has_the_right_meaning() -> None:
+def test_coupled_value_is_a_k_plus_c_and_has_the_right_meaning():
     plan = compiled(weights=(1, 1, 1))
     label, age, hours = plan.questions
     for (a, b), c in itertools.product(itertools.product(range(3), range(4)), range(2)):
@@ -165,7 +143,7 @@ def test_coupled_value_is_a_k_plus_c_and_has_the_right_meaning() -> None:
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (0, 1, 3), (7, 1, 10**6), (3, 0, 0), (1, 1, 0)])
-def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights: tuple[int, ...]) -> None:
+def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights):
     plan, reached = compiled(weights=weights), 0
     total = sum(weights)
     for question in plan.questions:
@@ -177,12 +155,12 @@ def test_a_draw_passes_from_question_to_question_exactly_at_its_limits(weights: 
     assert WORD * reached // total == WORD
 
 
-def test_the_keys_are_pinned() -> None:
+def test_the_keys_are_pinned():
     # Collectors store counters under them; rounds of one survey in different years are added up by them.
     assert [question.key for question in PLAN.questions] == ["5e373fe586855719", "1300163109f3f9d2"]
 
 
-def test_a_question_s_mechanism_is_of_its_domain() -> None:
+def test_a_question_s_mechanism_is_of_its_domain():
     plan = compiled(frequency="OUE", weights=(1, 1, 1))
     label, age, hours = plan.questions
     wrong = dataclasses.replace(age, mechanism=hours.mechanism)
@@ -190,7 +168,7 @@ def test_a_question_s_mechanism_is_of_its_domain() -> None:
         dataclasses.replace(plan, questions=(label, wrong, hours))
 
 
-def test_key_depends_only_on_the_question_and_its_mechanism() -> None:
+def test_key_depends_only_on_the_question_and_its_mechanism():
     key = PLAN.questions[0].key
     assert len(key) == 16
     assert int(key, 16) >= 0
@@ -221,31 +199,18 @@ def test_key_depends_only_on_the_question_and_its_mechanism() -> None:
 # -- rows --------------------------------------------------------------------------------------
 
 
-def test_a_row_is_coded_in_the_plan_s_order_and_more_entries_are_ignored() -> None:
+def test_a_row_is_coded_in_the_plan_s_order_and_more_entries_are_ignored():
     assert PLAN.encode({"hours": 6, "zip": object(), "age": None}, "no") == ((2, 2), 1)
 
 
-@pytest.mark.parametrize(
-    ("row", "label", "field"),
-    [
-        ({"age": "old"}, "yes", "hours"),
-        ({"hours": 1}, "yes", "age"),
-        ({}, "yes", "age"),
-        ({"age": "old", "hours": None}, "yes", "hours"),
-        ({"age": "old", "hours": 1}, "maybe", "rested"),
-        ({"age": "old", "hours": 1}, None, "rested"),
-        (None, "yes", "row"),
-        (["old", 1], "yes", "row"),
-        ("old", "yes", "row"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_refused_by_field(row: Any, label: object, field: str) -> None:
+@pytest.mark.parametrize("row", [None, ["old", 1], "old"])
+def test_a_row_that_is_no_mapping_is_refused(row):
     with pytest.raises(RowError) as caught:
-        PLAN.encode(row, label)
-    assert caught.value.field == field
+        PLAN.encode(row, "yes")
+    assert caught.value.field == "row"
 
 
-def test_every_entry_that_does_not_fit_is_named_and_none_of_their_values() -> None:
+def test_every_entry_that_does_not_fit_is_named_and_none_of_their_values():
     with pytest.raises(RowError) as caught:
         PLAN.encode({"hours": "s3cret", "age": "s3cret"}, "s3cret")
     error = caught.value
@@ -258,14 +223,14 @@ def test_every_entry_that_does_not_fit_is_named_and_none_of_their_values() -> No
     assert [each.field for each in caught.value.problems] == ["hours", "rested"]
 
 
-def test_one_entry_that_does_not_fit_is_the_only_problem() -> None:
+def test_one_entry_that_does_not_fit_is_the_only_problem():
     for row, label, field in (({"age": "old", "hours": 1}, "s3cret", "rested"), ([1], "s3cret", "row")):
         with pytest.raises(RowError) as caught:
-            PLAN.encode(row, label)  # type: ignore[arg-type]
+            PLAN.encode(row, label)
         assert [each.field for each in caught.value.problems] == [field]
 
 
-def test_inputs_of_a_projection_that_do_not_fit_are_named_with_the_other_entries() -> None:
+def test_inputs_of_a_projection_that_do_not_fit_are_named_with_the_other_entries():
     with pytest.raises(RowError) as caught:
         read_survey(PROJECTED).compile().encode(
             {"age": True, "income": 1, "hours": 2, "city": "s3cret"}, None
@@ -273,13 +238,13 @@ def test_inputs_of_a_projection_that_do_not_fit_are_named_with_the_other_entries
     assert [each.field for each in caught.value.problems] == ["age", "city", "rested"]
 
 
-def test_a_plan_cannot_be_changed() -> None:
+def test_a_plan_cannot_be_changed():
     for name, value in (("epsilon", Decimal(9)), ("json", b""), ("id", "x"), ("questions", ())):
         with pytest.raises(AttributeError):
             setattr(PLAN, name, value)
 
 
-def test_family_is_the_survey_id_by_default() -> None:
+def test_family_is_the_survey_id_by_default():
     assert (PLAN.family, compiled(family=PLAN.id)) == (PLAN.id, PLAN)
     second = compiled(id="second", family=PLAN.id)
     assert Plan.from_json(second.json).family == document(second)["family"] == PLAN.id

@@ -1,15 +1,11 @@
 """A projection is exact on a device and over a table, compared with the definition in fractions."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,14 +61,14 @@ def same(one: float, other: float) -> bool:
 # -- components ---------------------------------------------------------------------------------
 
 
-def test_the_middle_of_every_range_gives_the_offset() -> None:
+def test_the_middle_of_every_range_gives_the_offset():
     assert PROJECTION.apply({"age": 50, "income": (200_000 - 2000.5) / 2, "hours": 6}) == {
         "one": 0.1,
         "two": 0,
     }
 
 
-def test_the_ends_of_the_ranges_are_minus_one_and_one() -> None:
+def test_the_ends_of_the_ranges_are_minus_one_and_one():
     assert PROJECTION.apply({"age": 100, "income": 200_000, "hours": 0}) == {
         "one": 0.25 - 0.75 - 1.5 + 0.1,
         "two": -3.000001,
@@ -81,9 +77,7 @@ def test_the_ends_of_the_ranges_are_minus_one_and_one() -> None:
 
 @settings(deadline=None)
 @given(components, st.lists(st.tuples(numbers, st.one_of(numbers, gaps), numbers), min_size=1, max_size=8))
-def test_device_table_and_definition_agree_to_the_last_bit(
-    drawn: tuple[list[tuple[str, ...]], str], rows: list[tuple[float | None, ...]]
-) -> None:
+def test_device_table_and_definition_agree_to_the_last_bit(drawn, rows):
     weights, offset = drawn
     named = tuple(Component(f"c{place}", each, offset) for place, each in enumerate(weights))
     projection = Projection((AGE, INCOME, HOURS), named)
@@ -103,7 +97,7 @@ def test_device_table_and_definition_agree_to_the_last_bit(
             assert same(table[name][place], expected)
 
 
-def test_the_largest_sums_are_exact() -> None:
+def test_the_largest_sums_are_exact():
     most = Component("most", ("4000", "-2000.000001", "1999.999998"), "0.000001")
     projection = Projection((AGE, INCOME, HOURS), (most,))
     projection.check()
@@ -127,7 +121,7 @@ def test_the_largest_sums_are_exact() -> None:
         lambda cells: np.array(cells, dtype=object),
     ],
 )
-def test_every_kind_of_column_is_read_alike(kind: Callable[[list[float]], Any]) -> None:
+def test_every_kind_of_column_is_read_alike(kind):
     cells = {"age": [20.5, 30.0], "income": [1000.0, 1e9], "hours": [0.5, 7.25]}
     found = project_columns(PROJECTION, {name: kind(values) for name, values in cells.items()})
     for row in range(2):
@@ -135,7 +129,7 @@ def test_every_kind_of_column_is_read_alike(kind: Callable[[list[float]], Any]) 
         assert {name: column[row] for name, column in found.items()} == expected
 
 
-def test_whole_numbers_and_masks_of_an_array_keep_their_meaning() -> None:
+def test_whole_numbers_and_masks_of_an_array_keep_their_meaning():
     masked = np.ma.array([5.0, 6.0], mask=[False, True])
     found = project_columns(
         PROJECTION, {"age": np.array([1, 2]), "income": masked, "hours": np.array([3, 4], np.uint8)}
@@ -144,7 +138,7 @@ def test_whole_numbers_and_masks_of_an_array_keep_their_meaning() -> None:
     assert np.isnan(found["one"][1])
 
 
-def test_numbers_beyond_the_bounds_are_clipped_and_named() -> None:
+def test_numbers_beyond_the_bounds_are_clipped_and_named():
     inside, outside = {"age": 100, "income": -2000.5, "hours": 6}, {"age": 101, "income": -1e300, "hours": 6}
     assert PROJECTION.apply(inside) == PROJECTION.apply(outside)
     assert PROJECTION.clipped_inputs(inside) == ()
@@ -155,7 +149,7 @@ def test_numbers_beyond_the_bounds_are_clipped_and_named() -> None:
 # -- rows that do not fit -----------------------------------------------------------------------
 
 
-def test_a_missing_input_makes_every_component_missing() -> None:
+def test_a_missing_input_makes_every_component_missing():
     row = {"age": 50, "income": None, "hours": 6}
     assert PROJECTION.apply(row) == {"one": None, "two": None}
     table = project_columns(PROJECTION, {name: [value] for name, value in row.items()})
@@ -172,9 +166,7 @@ def test_a_missing_input_makes_every_component_missing() -> None:
         ({"age": True}, "age", "must be a number"),
     ],
 )
-def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(
-    changed: dict[str, object], name: str, why: str
-) -> None:
+def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(changed, name, why):
     row = {"age": 50, "income": 100, "hours": 6}
     with pytest.raises(RowError, match=why) as caught:
         PROJECTION.apply(row | changed)
@@ -189,12 +181,12 @@ def test_a_row_that_does_not_fit_is_refused_by_the_name_of_the_input(
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_gap_in_an_array_is_refused_by_its_row() -> None:
+def test_a_gap_in_an_array_is_refused_by_its_row():
     with pytest.raises(RowError, match="age: row 2: is missing"):
         project_columns(PROJECTION, {"age": np.array([1, math.nan]), "income": [1, 2], "hours": [1, 2]})
 
 
-def test_an_absent_input_is_named() -> None:
+def test_an_absent_input_is_named():
     for act in (PROJECTION.apply, PROJECTION.clipped_inputs):
         with pytest.raises(RowError, match="hours: the row has no such entry"):
             act({"age": 50, "income": 1})
@@ -202,7 +194,7 @@ def test_an_absent_input_is_named() -> None:
         project_columns(PROJECTION, {"age": [50], "income": [1]})
 
 
-def test_columns_of_other_lengths_are_refused() -> None:
+def test_columns_of_other_lengths_are_refused():
     with pytest.raises(RowError, match="income: has 2 rows, but the first column has 1"):
         project_columns(PROJECTION, {"age": [50], "income": [1, 2], "hours": [1]})
 
@@ -210,7 +202,7 @@ def test_columns_of_other_lengths_are_refused() -> None:
 # -- projections of a plan ----------------------------------------------------------------------
 
 
-def test_a_projection_survives_its_plan_form() -> None:
+def test_a_projection_survives_its_plan_form():
     PROJECTION.check()
     document = PROJECTION.as_dict()
     assert Projection.from_dict(document) == PROJECTION
@@ -224,13 +216,6 @@ def with_one(**changes: object) -> Projection:
 
 
 BROKEN = {
-    "no input": (replace(PROJECTION, inputs=()), "projection.inputs", r"add at least one table \[projection"),
-    "no component": (replace(PROJECTION, components=()), "projection", "3 components.* this survey has 0"),
-    "more components than inputs": (
-        Projection((AGE,), (Component("one", ("1",)), Component("two", ("2",)))),
-        "projection",
-        "1 inputs make 1 to 1 components.* this survey has 2",
-    ),
     "two components of a name": (with_one(name="two"), "projection.inputs", "repeated: two"),
     "two inputs of a name": (
         replace(PROJECTION, inputs=(AGE, HOURS, AGE)),
@@ -238,12 +223,6 @@ BROKEN = {
         "repeated: age",
     ),
     "a component called as an input": (with_one(name="age"), "projection.inputs", "repeated: age"),
-    "too few weights": (with_one(weights=("1", "2")), "features.one.weights", "each of the 3 inputs.* has 2"),
-    "too many weights": (
-        with_one(weights=("1",) * 4),
-        "features.one.weights",
-        "each of the 3 inputs.* has 4",
-    ),
     "a sum too large": (with_one(weights=("4000", "-4000", "0.1")), "features.one.weights", "more than 8000"),
     "a sum too large by a millionth": (
         with_one(weights=("0", "-8000", "0"), offset="0.000001"),
@@ -255,7 +234,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_is_named_by_its_entry(name: str) -> None:
+def test_what_is_wrong_is_named_by_its_entry(name):
     projection, field, why = BROKEN[name]
     with pytest.raises(SurveyError, match=why) as caught:
         projection.check()
@@ -269,7 +248,7 @@ NO_DECIMALS = [
 
 
 @pytest.mark.parametrize("text", NO_DECIMALS)
-def test_weights_and_offsets_are_canonical_decimals_of_at_most_six_places(text: object) -> None:
+def test_weights_and_offsets_are_canonical_decimals_of_at_most_six_places(text):
     with pytest.raises(SurveyError, match=r"features\.one\.weights: weights must be finite decimals"):
         with_one(weights=("1", text, "1")).check()
     with pytest.raises(SurveyError, match=r"features\.one\.offset: the offset must be a finite decimal"):
@@ -277,14 +256,14 @@ def test_weights_and_offsets_are_canonical_decimals_of_at_most_six_places(text: 
 
 
 @given(st.integers(-MAX_SUM * UNIT, MAX_SUM * UNIT))
-def test_every_number_of_millionths_is_a_weight_in_its_canonical_spelling(whole: int) -> None:
+def test_every_number_of_millionths_is_a_weight_in_its_canonical_spelling(whole):
     text = decimal_text(Decimal(whole) / UNIT)
     projection = Projection((AGE,), (Component("one", (text,)),))
     projection.check()
     assert projection.apply({"age": 100}) == {"one": whole / UNIT}
 
 
-def test_only_numbers_can_be_inputs() -> None:
+def test_only_numbers_can_be_inputs():
     document = PROJECTION.as_dict()
     document["inputs"][0]["kind"] = "binned"
     with pytest.raises(SurveyError, match="inputs of a projection must be numeric"):
@@ -292,7 +271,7 @@ def test_only_numbers_can_be_inputs() -> None:
 
 
 @pytest.mark.slow
-def test_a_device_projects_without_numpy() -> None:
+def test_a_device_projects_without_numpy():
     code = (
         "import sys; from encoders.survey.numeric_features import NumericFeature\n"
         "from encoders.survey.projection import Component, Projection\n"

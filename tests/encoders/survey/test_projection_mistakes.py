@@ -1,9 +1,5 @@
 """Every mistake in a projection is explained by field and line."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from encoders.errors import SurveyError
@@ -135,7 +131,7 @@ PROJECTED_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", PROJECTED_MISTAKES)
-def test_a_mistake_about_a_projection_is_explained_by_field_and_line(name: str) -> None:
+def test_a_mistake_about_a_projection_is_explained_by_field_and_line(name):
     old, new, field, line, words = PROJECTED_MISTAKES[name]
     assert PROJECTED.count(old) == 1
     with pytest.raises(SurveyError) as caught:
@@ -145,7 +141,7 @@ def test_a_mistake_about_a_projection_is_explained_by_field_and_line(name: str) 
     assert words in error.why
 
 
-def test_every_mistake_in_components_is_named_at_once() -> None:
+def test_every_mistake_in_components_is_named_at_once():
     text = PROJECTED.replace("[0.25, -0.75]", "[0.25]").replace("offset = 0.1\n", "offset = 0.1234567\n")
     with pytest.raises(SurveyError) as caught:
         read_survey(text)
@@ -165,15 +161,13 @@ def test_every_mistake_in_components_is_named_at_once() -> None:
         (INPUTS, "", {("projection.inputs", None)}),
     ],
 )
-def test_a_component_is_a_number_with_a_range(
-    old: str, new: str, fields: set[tuple[str, int | None]]
-) -> None:
+def test_a_component_is_a_number_with_a_range(old, new, fields):
     with pytest.raises(SurveyError) as caught:
         read_survey(PROJECTED.replace(old, new))
     assert {(each.field, each.line) for each in caught.value.problems} == fields
 
 
-def test_a_component_s_line_is_found_whatever_its_name() -> None:
+def test_a_component_s_line_is_found_whatever_its_name():
     text = PROJECTED.replace("[features.first]", '[features."fir.st"]').replace("-0.75]", "-0.75, 1]")
     with pytest.raises(SurveyError) as caught:
         read_survey(text)
@@ -181,7 +175,7 @@ def test_a_component_s_line_is_found_whatever_its_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["projection = 3\n", "projection = []\n"])
-def test_a_projection_is_a_table(text: str) -> None:
+def test_a_projection_is_a_table(text):
     with pytest.raises(SurveyError) as caught:
         read_survey(text + PROJECTED.replace(INPUTS, ""))
     assert ("projection", 1) in {(each.field, each.line) for each in caught.value.problems}
@@ -215,9 +209,7 @@ COMPILED_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", COMPILED_MISTAKES)
-def test_a_mistake_that_shows_when_compiling_is_explained_by_field_and_line(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_mistake_that_shows_when_compiling_is_explained_by_field_and_line(name, tmp_path):
     old, new, field, line, words = COMPILED_MISTAKES[name]
     only_numbers = PROJECTED.replace("bins = 4\n", "").replace('"south"]', '"south"]\nweight = 0')
     text = (only_numbers if field == "label.weight" else PROJECTED).replace(old, new)

@@ -1,7 +1,5 @@
 """Features that share a question: the choice, the answers, and the checks of a plan."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -54,27 +52,27 @@ def groups(sizes: Sequence[int], labels: int, epsilon: str) -> list[tuple[int, .
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "1.5"])
-def test_at_a_small_epsilon_each_feature_is_a_question_of_its_own(epsilon: str) -> None:
+def test_at_a_small_epsilon_each_feature_is_a_question_of_its_own(epsilon):
     assert asked(compiled([2, 2, 3, 2], epsilon)) == ["a", "b", "c", "d"]
 
 
-def test_at_a_large_epsilon_features_of_few_values_are_asked_about_together() -> None:
+def test_at_a_large_epsilon_features_of_few_values_are_asked_about_together():
     assert asked(compiled([2, 2, 2, 2, 2, 2])) == ["a, b, c", "d, e, f"]
     assert asked(compiled([2, 2, 2], "32")) == ["a, b, c"]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_mechanism_that_the_author_names_asks_about_one_feature_at_a_time(name: str) -> None:
+def test_a_mechanism_that_the_author_names_asks_about_one_feature_at_a_time(name):
     plan = compiled([2, 2, 2], "8", more=f'[mechanism]\nfrequency = "{name}"\n')
     assert asked(plan) == ["a", "b", "c"]
 
 
-def test_features_of_different_weights_are_not_asked_about_together() -> None:
+def test_features_of_different_weights_are_not_asked_about_together():
     plan = compiled([2, 2, 2, 2], "8", [1, 3, 1, 3])
     assert [(question.name, question.weight) for question in plan.questions] == [("a, c", 1), ("b, d", 3)]
 
 
-def test_group_has_the_weight_of_one_feature_doubled_if_there_are_numbers() -> None:
+def test_group_has_the_weight_of_one_feature_doubled_if_there_are_numbers():
     number = "[features.n]\nrange = [0, 1]\nweight = 2\n"
     plan = compiled([2, 2, 2], "8", [2, 2, 1], number + "[features.z]\nvalues = ['0', '1']\nweight = 2\n")
     assert [(question.name, question.weight) for question in plan.questions] == [
@@ -85,19 +83,19 @@ def test_group_has_the_weight_of_one_feature_doubled_if_there_are_numbers() -> N
     ]
 
 
-def test_features_that_are_not_asked_about_join_nothing() -> None:
+def test_features_that_are_not_asked_about_join_nothing():
     plan = compiled([2, 2, 2, 2], "8", [1, 0, 1, 0])
     assert [question.feature_indices for question in plan.questions] == [(0, 2)]
 
 
-def test_no_question_about_several_features_has_more_answers_than_a_byte_names() -> None:
+def test_no_question_about_several_features_has_more_answers_than_a_byte_names():
     plan = compiled([2] * 8, "32")
     assert [question.domain for question in plan.questions] == [192, 12]
     assert all(question.mechanism.payload_bytes == 1 for question in plan.questions)
     assert asked(compiled([90, 90], "32")) == ["a", "b"]  # 270 answers: as long as they are alone
 
 
-def test_features_of_too_many_values_are_refused_by_name() -> None:
+def test_features_of_too_many_values_are_refused_by_name():
     with pytest.raises(
         SurveyError, match=r"^features\.a: 22,000 values x 3 values of the label = 66,000 "
     ) as caught:
@@ -111,7 +109,7 @@ def shapes() -> Iterator[tuple[list[int], int, str]]:
             yield sizes, labels, epsilon
 
 
-def test_omitted_question_leaves_the_other_groups_unchanged() -> None:
+def test_omitted_question_leaves_the_other_groups_unchanged():
     for sizes, labels, epsilon in shapes():
         found = groups(sizes, labels, epsilon)
         for gone in found:
@@ -122,7 +120,7 @@ def test_omitted_question_leaves_the_other_groups_unchanged() -> None:
             ]
 
 
-def test_feature_with_weight_zero_leaves_the_other_groups_unchanged() -> None:
+def test_feature_with_weight_zero_leaves_the_other_groups_unchanged():
     whole, part = compiled([2] * 6), compiled([2] * 6, weights=[0, 0, 0, 1, 1, 1])
     assert [question.key for question in part.questions] == [question.key for question in whole.questions[1:]]
 
@@ -140,7 +138,7 @@ def by_hand(sizes: Sequence[int], labels: int, epsilon: str) -> float:
     return gain
 
 
-def test_each_feature_that_joins_improves_a_question_and_the_next_would_not() -> None:
+def test_each_feature_that_joins_improves_a_question_and_the_next_would_not():
     for sizes, labels, epsilon in shapes():
         order = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
         found = {place: group for group in groups(sizes, labels, epsilon) for place in group}
@@ -156,7 +154,7 @@ def test_each_feature_that_joins_improves_a_question_and_the_next_would_not() ->
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_question_about_several_features_gains_over_single_questions(epsilon: str) -> None:
+def test_question_about_several_features_gains_over_single_questions(epsilon):
     for sizes in ([2] * 6, [2, 2, 3, 3, 5], [2, 4, 3]):
         found = groups(sizes, 2, epsilon)
         gain = sum(by_hand([sizes[place] for place in group], 2, epsilon) for group in found) / len(found)
@@ -189,7 +187,7 @@ def of_several(plan: Plan) -> Iterator[Question]:
     yield from (question for question in plan.questions if len(question.feature_indices) > 1)
 
 
-def test_a_plan_is_the_same_after_its_json(plan: Plan) -> None:
+def test_a_plan_is_the_same_after_its_json(plan):
     again = Plan.from_json(plan.json)
     assert again == plan
     assert asked(again) == asked(plan) == ["a, b", "n (mean)", "n (square)", "colour, age", "lone"]
@@ -197,21 +195,19 @@ def test_a_plan_is_the_same_after_its_json(plan: Plan) -> None:
     assert [entry["feature"] for entry in json.loads(plan.json)["questions"]] == [[0, 1], 2, 2, [3, 4], 5]
 
 
-def test_questions_come_in_the_order_of_their_first_features() -> None:
+def test_questions_come_in_the_order_of_their_first_features():
     plan = compiled([3, 2, 2, 3], "5", [1, 2, 2, 1])
     assert [question.feature_indices for question in plan.questions] == [(0, 3), (1, 2)]
     assert [question.index for question in plan.questions] == [0, 1]
 
 
-def test_the_label_alone_comes_first() -> None:
+def test_the_label_alone_comes_first():
     head = HEAD.format("5") + "weight = 1\n"
     text = head + "".join(VALUES.format(name, ["x", "y"], 1) for name in "ab")
     assert [question.feature_indices for question in read_survey(text).compile().questions] == [(), (0, 1)]
 
 
-def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fastest(
-    plan: Plan,
-) -> None:
+def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fastest(plan):
     for question in of_several(plan):
         names = [feature.name for feature in question.asked_features] + ["win"]
         texts = [feature.texts for feature in question.asked_features] + [list(plan.label.values)]
@@ -231,7 +227,7 @@ def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fa
             assert question.meaning(number) == dict(zip(names, words, strict=True))
 
 
-def test_report_contains_the_values_of_all_features_of_its_question(plan: Plan) -> None:
+def test_report_contains_the_values_of_all_features_of_its_question(plan):
     row = {"a": "1", "b": "0", "n": 5, "colour": None, "age": 89, "lone": "x"}
     codes, label = plan.encode(row, "draw")
     meanings: dict[str, str] = {}
@@ -240,7 +236,7 @@ def test_report_contains_the_values_of_all_features_of_its_question(plan: Plan) 
     assert meanings == {"a": "1", "b": "0", "colour": "(missing)", "age": "60 and more", "win": "draw"}
 
 
-def test_features_in_another_order_have_other_counters() -> None:
+def test_features_in_another_order_have_other_counters():
     one, same, other = (compiled(sizes, "8").questions[0] for sizes in ([2, 3], [2, 3], [3, 2]))
     assert one.key == same.key != other.key
     assert one.domain == other.domain
@@ -260,42 +256,22 @@ def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:
 TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
     "a feature in two questions": ({"q3": {"feature": [1, 3]}}, "at most once"),
     "a feature alone and together": ({"q4": {"feature": 4}}, "at most once"),
-    "a number among them": ({"q0": {"feature": [0, 2]}}, "a question about a number must ask for a moment"),
-    "the features unsorted": ({"q0": {"feature": [1, 0]}}, "in the order of the plan"),
-    "a feature repeated": ({"q0": {"feature": [0, 0]}}, "in the order of the plan"),
-    "another domain": ({"q0": {"domain": 24}}, "a: the mechanism does not fit this question"),
     "another feature of as many values": ({"q3": {"feature": [3, 5]}, "q4": {"feature": 4}}, "does not fit"),
     "a list of one": ({"q4": {"feature": [5]}}, "contradicts itself"),
-    "a list of none": ({"q4": {"feature": []}}, "in the order of the features"),
-    "one feature less": ({"q0": {"feature": 0}}, "a: the mechanism does not fit this question"),
     "one feature more": ({"q0": {"feature": [0, 1, 3]}, "q3": {"feature": 4}}, "does not fit this question"),
-    "no such feature": ({"q0": {"feature": [0, 9]}}, "questions.0.feature: there is no such feature"),
     "a feature that is true": ({"q0": {"feature": [0, True]}}, "there is no such feature"),
-    "a list in a list": ({"q0": {"feature": [[0, 1]]}}, "there is no such feature"),
-    "a weight of several": (
-        {"q0": {"weight": 2_000_001}},
-        "questions.0: weights must be whole numbers from 1 to 2000000",
-    ),
-    "a moment of categories": ({"q0": {"moment": 1}}, "'DE' is not one of laplace, "),
     "a mean of several numbers": ({"q1": {"feature": [2, 3]}}, "asks for one number at a time"),
 }
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_a_tampered_question_about_several_features_is_refused(plan: Plan, name: str) -> None:
+def test_a_tampered_question_about_several_features_is_refused(plan, name):
     changes, why = TAMPERED[name]
     with pytest.raises(SurveyError, match=why):
         Plan.from_json(tampered(plan, **changes))
 
 
-def test_questions_in_another_order_are_refused(plan: Plan) -> None:
-    document = json.loads(plan.json)
-    document["questions"].reverse()
-    with pytest.raises(SurveyError, match="in the order of the features"):
-        Plan.from_json(canonical.dump_canonical_json(document))
-
-
-def test_an_author_may_ask_about_features_together_that_auto_would_not(plan: Plan) -> None:
+def test_an_author_may_ask_about_features_together_that_auto_would_not(plan):
     """A plan may have any groups; a reader checks that the questions agree with their entries."""
     document = json.loads(compiled([2, 2], "1").json)
     _, other = document["questions"]

@@ -1,7 +1,5 @@
 """Signatures of plans: the committed vector, and everything that the expected key did not sign."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys
@@ -42,20 +40,20 @@ def other_kind_of_pem() -> bytes:
     )
 
 
-def test_signing_and_verifying_match_the_committed_signature() -> None:
+def test_signing_and_verifying_match_the_committed_signature():
     assert PLAN.digest == "9edc0fe6440526e899ec907adad8fb0ecd17b613f27fb2a2566665277dca9430"
     assert public_key_of(PEM) == PUBLIC
     assert signature_text(sign(PLAN, PEM)) == SIGNATURE
     verify(PLAN.json, read_signature(SIGNATURE), PUBLIC)
 
 
-def test_what_is_signed_is_the_prefix_and_the_digest() -> None:
+def test_what_is_signed_is_the_prefix_and_the_digest():
     # From docs/wire-format.md and the library alone: what a port in another language does.
     message = b"ldp-bayes plan v1\0" + bytes.fromhex(PLAN.digest)
     assert Ed25519PrivateKey.from_private_bytes(SEED).sign(message) == read_signature(SIGNATURE)
 
 
-def test_a_new_key_signs_and_each_is_another() -> None:
+def test_a_new_key_signs_and_each_is_another():
     one, two = make_keys(), make_keys()
     assert one.public_key == public_key_of(one.private_pem) != two.public_key
     verify(PLAN.json, sign(PLAN, one.private_pem), one.public_key)
@@ -63,14 +61,14 @@ def test_a_new_key_signs_and_each_is_another() -> None:
         verify(PLAN.json, sign(PLAN, one.private_pem), two.public_key)
 
 
-def test_a_key_pair_does_not_show_its_private_half() -> None:
+def test_a_key_pair_does_not_show_its_private_half():
     pair = make_keys()
     assert "PRIVATE" not in repr(pair)
     assert pair.public_key in repr(pair)
 
 
 @pytest.mark.parametrize("place", range(0, 64, 7))
-def test_one_bit_of_plan_or_signature_changed_is_refused(place: int) -> None:
+def test_one_bit_of_plan_or_signature_changed_is_refused(place):
     def flipped(data: bytes) -> bytes:
         return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
@@ -80,7 +78,7 @@ def test_one_bit_of_plan_or_signature_changed_is_refused(place: int) -> None:
             verify(plan, mark, PUBLIC)
 
 
-def test_a_signature_of_the_plan_for_another_purpose_is_refused() -> None:
+def test_a_signature_of_the_plan_for_another_purpose_is_refused():
     key = Ed25519PrivateKey.from_private_bytes(SEED)
     for message in (
         PLAN.json,
@@ -91,7 +89,7 @@ def test_a_signature_of_the_plan_for_another_purpose_is_refused() -> None:
             verify(PLAN.json, key.sign(message), PUBLIC)
 
 
-def test_a_signature_with_a_too_large_scalar_is_refused() -> None:
+def test_a_signature_with_a_too_large_scalar_is_refused():
     # S + L satisfies the equation too; RFC 8032 refuses it, so that a plan has one signature of a key.
     signature, order = read_signature(SIGNATURE), 2**252 + 27742317777372353535851937790883648493
     scalar = int.from_bytes(signature[32:], "little") + order
@@ -116,24 +114,24 @@ def test_a_signature_with_a_too_large_scalar_is_refused() -> None:
         SIGNATURE,
     ],
 )
-def test_a_text_that_is_no_public_key_is_refused(text: str) -> None:
+def test_a_text_that_is_no_public_key_is_refused(text):
     with pytest.raises(SignatureError, match="not a public key: a key is 32 bytes in base64") as caught:
         verify(PLAN.json, read_signature(SIGNATURE), text)
     assert base64.b64encode(PKCS8).decode() not in str(caught.value)  # pasted by mistake, printed nowhere
 
 
 @pytest.mark.parametrize("text", ["", PUBLIC, SIGNATURE[:-2], SIGNATURE * 2, b"\xff" * 88, b"<html></html>"])
-def test_a_text_that_is_no_signature_is_refused(text: str | bytes) -> None:
+def test_a_text_that_is_no_signature_is_refused(text):
     with pytest.raises(SignatureError, match="not a signature: one is 64 bytes in base64"):
         read_signature(text)
 
 
-def test_space_around_a_line_does_no_harm() -> None:
+def test_space_around_a_line_does_no_harm():
     verify(PLAN.json, read_signature(b" " + SIGNATURE.encode() + b"\r\n"), f"\n{PUBLIC} \n")
 
 
 @pytest.mark.parametrize("size", [0, 63, 65])
-def test_a_signature_of_another_length_is_refused(size: int) -> None:
+def test_a_signature_of_another_length_is_refused(size):
     with pytest.raises(SignatureError, match=f"has 64 bytes, this one {size}"):
         verify(PLAN.json, bytes(size), PUBLIC)
 
@@ -148,12 +146,12 @@ def test_a_signature_of_another_length_is_refused(size: int) -> None:
         (other_kind_of_pem(), "not for Ed25519"),
     ],
 )
-def test_error_for_an_unusable_private_key_gives_the_reason(pem: bytes, why: str) -> None:
+def test_error_for_an_unusable_private_key_gives_the_reason(pem, why):
     with pytest.raises(SignatureError, match=why):
         sign(PLAN, pem)
 
 
-def test_without_cryptography_the_extra_is_named_and_nothing_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cryptography_the_extra_is_named_and_nothing_passes(monkeypatch):
     for module in [name for name in sys.modules if name.partition(".")[0] == "cryptography"]:
         monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
     for act in (
@@ -165,7 +163,7 @@ def test_without_cryptography_the_extra_is_named_and_nothing_passes(monkeypatch:
             act()
 
 
-def test_a_signature_lies_beside_its_survey(tmp_path: Path) -> None:
+def test_a_signature_lies_beside_its_survey(tmp_path):
     path = signature_path(tmp_path / "survey.toml")
     assert path == tmp_path / "survey.toml.sig"
     assert load_signature_file(path) is None

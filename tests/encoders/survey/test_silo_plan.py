@@ -1,7 +1,5 @@
 """Plans of silos: what the file says, the canonical form, and what a reader refuses."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -9,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +50,7 @@ def with_change(path: tuple[Any, ...], value: Any) -> bytes:
 # -- the plan ----------------------------------------------------------------------------------
 
 
-def test_a_plan_equals_itself_after_json() -> None:
+def test_a_plan_equals_itself_after_json():
     again = SiloPlan.from_json(PLAN.json)
     assert again == PLAN == read_any_plan(PLAN.json)
     assert hash(again) == hash(PLAN)
@@ -63,12 +60,12 @@ def test_a_plan_equals_itself_after_json() -> None:
     assert {type(leaf) for _, leaf in leaves_of(document())} <= {str, int}
 
 
-def test_the_digest_is_pinned() -> None:
+def test_the_digest_is_pinned():
     # Silos have this plan in their journals: its content and encoding must not change.
     assert PLAN.digest == "bf7ef8912e4a30a7dee5ab62dbe1bac499d27ae7bc7e5b24ec8d0c98bc82f9b3"
 
 
-def test_a_plan_names_its_kind_its_limits_and_its_noise() -> None:
+def test_a_plan_names_its_kind_its_limits_and_its_noise():
     entries = document()
     assert entries["kind"] == "silo"
     assert (entries["format"], entries["rows"], entries["rows_per_person"]) == (1, 100_000, 1)
@@ -86,20 +83,20 @@ def test_a_plan_names_its_kind_its_limits_and_its_noise() -> None:
     }
 
 
-def test_the_scale_is_features_times_rows_per_person_over_epsilon() -> None:
+def test_the_scale_is_features_times_rows_per_person_over_epsilon():
     for epsilon, most in itertools.product((Decimal("0.3"), Decimal(7)), (1, 5)):
         plan = replace(SURVEY, epsilon=epsilon, rows_per_person=most).compile()
         assert plan.scale * Fraction(epsilon) == len(plan.features) * most
         assert SiloPlan.from_json(plan.json).scale == plan.scale
 
 
-def test_tables_follow_the_features_and_a_number_has_soft_cells() -> None:
+def test_tables_follow_the_features_and_a_number_has_soft_cells():
     shapes = [(each.start, each.values, each.unit) for each in PLAN.mechanism.tables]
     assert shapes == [(0, 2, 1), (4, 5, 1), (14, 3, SOFT_UNIT), (20, 4, SOFT_UNIT)]
     assert PLAN.mechanism.cells == PLAN.question.cells == 28
 
 
-def test_a_row_adds_one_unit_to_the_cells_of_its_label_in_each_table() -> None:
+def test_a_row_adds_one_unit_to_the_cells_of_its_label_in_each_table():
     for codes, label in make_rows(PLAN, 200):
         counts = count_rows(PLAN, [(codes, label)])
         for each in PLAN.mechanism.tables:
@@ -108,19 +105,19 @@ def test_a_row_adds_one_unit_to_the_cells_of_its_label_in_each_table() -> None:
         assert counts[codes[0] * 2 + label] == counts[4 + codes[1] * 2 + label] == 1
 
 
-def test_a_scale_above_the_needed_one_is_read() -> None:
+def test_a_scale_above_the_needed_one_is_read():
     plan = SiloPlan.from_json(with_change(("questions", 0, "scale"), ["9", "2"]))
     assert plan.scale == Fraction(9, 2)
     assert plan.question.key != PLAN.question.key
 
 
-def test_keys_are_equal_if_and_only_if_counts_and_noise_are() -> None:
+def test_keys_are_equal_if_and_only_if_counts_and_noise_are():
     assert replace(SURVEY, id="other", rows=5).compile().question.key == PLAN.question.key
     assert replace(SURVEY, epsilon=Decimal(2)).compile().question.key != PLAN.question.key
     assert replace(SURVEY, features=SURVEY.features[::-1]).compile().question.key != PLAN.question.key
 
 
-def test_family_enrolment_and_texts_are_those_of_other_surveys() -> None:
+def test_family_enrolment_and_texts_are_those_of_other_surveys():
     text = WARDS.replace('kind = "silo"', 'kind = "silo"\nfamily = "first"\nenrolment = "token"')
     plan = read_silo_survey(text + '\n[about]\ntitle = "Wards"\n').compile()
     again = SiloPlan.from_json(plan.json)
@@ -187,13 +184,13 @@ WRONG: dict[str, list[tuple[tuple[Any, ...], Any]]] = {
     [(field, path, value) for field, changes in WRONG.items() for path, value in changes],
     ids=str,
 )
-def test_a_wrong_entry_is_refused_by_its_field(field: str, path: tuple[Any, ...], value: Any) -> None:
+def test_a_wrong_entry_is_refused_by_its_field(field, path, value):
     with pytest.raises(SurveyError) as refusal:
         SiloPlan.from_json(with_change(path, value))
     assert refusal.value.field == field
 
 
-def test_a_changed_leaf_gives_another_plan_or_none() -> None:
+def test_a_changed_leaf_gives_another_plan_or_none():
     accepted = 0
     for path, leaf in leaves_of(document()):
         for other in ("", "x", "4", 0, 1, 7, True, None, [], {}):
@@ -210,7 +207,7 @@ def test_a_changed_leaf_gives_another_plan_or_none() -> None:
     assert accepted  # names and values may be other texts
 
 
-def test_noise_that_spends_more_than_epsilon_is_refused_to_the_last_digit() -> None:
+def test_noise_that_spends_more_than_epsilon_is_refused_to_the_last_digit():
     bottom = 10**30
     SiloPlan.from_json(with_change(("questions", 0, "scale"), [str(4 * bottom + 1), str(bottom)]))
     with pytest.raises(PrivacyError):
@@ -222,19 +219,19 @@ def test_noise_that_spends_more_than_epsilon_is_refused_to_the_last_digit() -> N
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b"{} ", PLAN.json + b"\n", PLAN.json.replace(b",", b", ", 1), b" " + PLAN.json]
 )
-def test_another_spelling_is_refused(data: bytes) -> None:
+def test_another_spelling_is_refused(data):
     with pytest.raises(SurveyError):
         SiloPlan.from_json(data)
     with pytest.raises(SurveyError):
         read_any_plan(data)
 
 
-def test_a_plan_above_a_mebibyte_is_refused() -> None:
+def test_a_plan_above_a_mebibyte_is_refused():
     with pytest.raises(SurveyError):
         SiloPlan.from_json(b" " * ((1 << 20) + 1))
 
 
-def test_the_two_kinds_of_plans_refuse_each_other() -> None:
+def test_the_two_kinds_of_plans_refuse_each_other():
     people = read_survey(GOOD).compile()
     with pytest.raises(SurveyError) as refusal:
         Plan.from_json(PLAN.json)
@@ -255,7 +252,7 @@ def many_cells(cells: int) -> str:
     return WARDS[: WARDS.index("[features.smoker]")] + f"[features.ward]\nvalues = [{values}]\n"
 
 
-def test_the_longest_message_has_at_most_64_kib_and_longer_ones_do_not_compile() -> None:
+def test_the_longest_message_has_at_most_64_kib_and_longer_ones_do_not_compile():
     plan = read_silo_survey(many_cells(8184)).compile()
     message = make_message(plan, [((0,), 0)], SystemEntropy())
     assert MAX_REPORT_BYTES < len(message) == plan.message_bytes <= MAX_MESSAGE_BYTES
@@ -265,7 +262,7 @@ def test_the_longest_message_has_at_most_64_kib_and_longer_ones_do_not_compile()
     assert refusal.value.field == "features"
 
 
-def test_a_plan_of_people_takes_no_report_above_4_kib() -> None:
+def test_a_plan_of_people_takes_no_report_above_4_kib():
     plan, people = read_silo_survey(many_cells(8184)).compile(), read_survey(GOOD).compile()
     message = make_message(plan, [((0,), 0)], SystemEntropy())
     with pytest.raises(Exception, match="4096") as refusal:
@@ -301,7 +298,7 @@ def changes() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("field", "text"), list(changes()))
-def test_a_mistake_in_a_survey_of_silos_is_named_with_its_line(field: str, text: str) -> None:
+def test_a_mistake_in_a_survey_of_silos_is_named_with_its_line(field, text):
     with pytest.raises(SurveyError) as refusal:
         read_any_survey(text)
     named = {problem.field: problem.line for problem in refusal.value.problems}
@@ -310,12 +307,12 @@ def test_a_mistake_in_a_survey_of_silos_is_named_with_its_line(field: str, text:
 
 
 @pytest.mark.parametrize("key", ["rows = 10", "rows_per_person = 1"])
-def test_a_survey_of_people_has_no_rows(key: str) -> None:
+def test_a_survey_of_people_has_no_rows(key):
     with pytest.raises(SurveyError, match=r'only for kind = "silo"'):
         read_any_survey(GOOD.replace("[survey]", f"[survey]\n{key}"))
 
 
-def test_what_reads_surveys_of_people_refuses_those_of_silos(tmp_path: Path) -> None:
+def test_what_reads_surveys_of_people_refuses_those_of_silos(tmp_path):
     authored, compiled = tmp_path / "wards.toml", tmp_path / "wards.json"
     authored.write_text(WARDS)
     compiled.write_bytes(PLAN.json)

@@ -1,7 +1,5 @@
 """docs/survey-file.md documents exactly the keys, defaults and limits of the reader."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -40,7 +38,7 @@ def problems(text: str) -> str:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_page_documents_each_key_of_the_table_and_no_other(table: str) -> None:
+def test_page_documents_each_key_of_the_table_and_no_other(table):
     feature = "[features.NAME]\n" if table.startswith("texts") else ""
     known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems(f"[{table}]\nunknown_key = 1\n{feature}"))
     assert known
@@ -48,41 +46,41 @@ def test_page_documents_each_key_of_the_table_and_no_other(table: str) -> None:
     assert {key for key in documented if "." not in key} == set(known[1].split(", "))
 
 
-def test_page_documents_each_table() -> None:
+def test_page_documents_each_table():
     known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems("unknown_key = 1\n"))
     assert known
     assert {key.partition(".")[0] for key in DOCUMENTED} == set(known[1].split(", "))
 
 
-def test_example_on_the_page_is_a_survey() -> None:
+def test_example_on_the_page_is_a_survey():
     assert read_survey(EXAMPLE).id == "missed-payments-2026"
 
 
-def test_example_of_texts_on_the_page_fits_the_example_survey() -> None:
+def test_example_of_texts_on_the_page_fits_the_example_survey():
     texts = read_survey(EXAMPLE + EXAMPLE_OF_TEXTS).texts
     assert texts
     assert texts.languages["en"]["features"]["age"]["values"]["young"] == "Under 30"
 
 
-def test_example_of_silos_on_the_page_compiles() -> None:
+def test_example_of_silos_on_the_page_compiles():
     plan = read_silo_survey(EXAMPLE_OF_SILOS).compile()
     assert (plan.id, plan.rows, plan.by_invitation) == ("wards-2026", 1_000_000, True)
 
 
-def test_example_of_a_curator_on_the_page_is_a_survey() -> None:
+def test_example_of_a_curator_on_the_page_is_a_survey():
     survey = read_any_survey(EXAMPLE_OF_A_CURATOR)
     assert (survey.id, survey.kind) == ("readmissions", "central")
 
 
 @pytest.mark.parametrize(("rows", "beyond"), [(1, 0), (10**9, 10**9 + 1)])
-def test_rows_have_the_documented_limits(rows: int, beyond: int) -> None:
+def test_rows_have_the_documented_limits(rows, beyond):
     text = EXAMPLE_OF_SILOS.replace("1_000_000", str(rows))
     assert read_silo_survey(text).rows_per_person == 1
     with pytest.raises(SurveyError):
         read_silo_survey(text.replace(f"rows = {rows}", f"rows = {beyond}"))
 
 
-def test_optional_keys_have_the_documented_defaults() -> None:
+def test_optional_keys_have_the_documented_defaults():
     survey = read_survey(MINIMAL.format(epsilon=1, survey="", feature='values = ["a", "b"]'))
     assert (survey.family, survey.enrolment, survey.users) == ("", "open", None)
     assert survey.weights == (None, 1)
@@ -106,7 +104,7 @@ def test_optional_keys_have_the_documented_defaults() -> None:
         ("1", "", 'values = ["a", "(missing)"]\nmissing = "category"'),
     ],
 )
-def test_reader_refuses_what_is_beyond_the_documented_limits(epsilon: str, survey: str, feature: str) -> None:
+def test_reader_refuses_what_is_beyond_the_documented_limits(epsilon, survey, feature):
     assert problems(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature))
 
 
@@ -120,5 +118,5 @@ def test_reader_refuses_what_is_beyond_the_documented_limits(epsilon: str, surve
         ("1", "", "range = [0, 1.0000000000000000001]"),
     ],
 )
-def test_reader_accepts_what_is_at_the_documented_limits(epsilon: str, survey: str, feature: str) -> None:
+def test_reader_accepts_what_is_at_the_documented_limits(epsilon, survey, feature):
     assert read_survey(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature)).id == "tea"

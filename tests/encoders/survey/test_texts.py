@@ -1,13 +1,10 @@
 """The texts of a survey: what the reader refuses, the side file, and its digest in the plan."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,14 +37,14 @@ def line_of(part: str, text: str) -> int:
 # -- the survey file -----------------------------------------------------------------------------
 
 
-def test_plan_of_a_survey_without_texts_has_no_entry_for_them() -> None:
+def test_plan_of_a_survey_without_texts_has_no_entry_for_them():
     plan = read_survey(SLEEP).compile()
     assert plan.texts is None
     assert plan.texts_digest == ""
     assert "texts" not in json.loads(plan.json)
 
 
-def test_plan_contains_the_digest_of_the_texts_and_nothing_else_of_them() -> None:
+def test_plan_contains_the_digest_of_the_texts_and_nothing_else_of_them():
     plan, document = compiled(), json.loads(compiled().json)
     assert plan.texts
     assert document.pop("texts") == hashlib.sha256(plan.texts.json).hexdigest() == plan.texts_digest
@@ -63,12 +60,12 @@ def test_plan_contains_the_digest_of_the_texts_and_nothing_else_of_them() -> Non
         ("To learn", "In order to learn"),
     ],
 )
-def test_every_changed_text_changes_the_digest_of_the_plan(old: str, new: str) -> None:
+def test_every_changed_text_changes_the_digest_of_the_plan(old, new):
     assert old in WITH_TEXTS
     assert read_survey(WITH_TEXTS.replace(old, new)).compile().digest != compiled().digest
 
 
-def test_order_of_languages_is_part_of_the_texts() -> None:
+def test_order_of_languages_is_part_of_the_texts():
     reverse = SLEEP + '[texts.de]\ntitle = "S"\n[texts.en]\ntitle = "S"\n'
     forward = SLEEP + '[texts.en]\ntitle = "S"\n[texts.de]\ntitle = "S"\n'
     texts = read_survey(reverse).compile().texts
@@ -79,13 +76,13 @@ def test_order_of_languages_is_part_of_the_texts() -> None:
     assert read_survey(reverse).compile() != read_survey(forward).compile()
 
 
-def test_white_space_around_a_text_is_removed_and_line_breaks_inside_a_help_stay() -> None:
+def test_white_space_around_a_text_is_removed_and_line_breaks_inside_a_help_stay():
     texts = read_survey(SLEEP + '[about]\npurpose = """\n one\n\ntwo \n"""\n').texts
     assert texts
     assert texts.about == {"purpose": "one\n\ntwo"}
 
 
-def test_texts_of_a_projected_survey_name_the_inputs() -> None:
+def test_texts_of_a_projected_survey_name_the_inputs():
     components = '[features.sum]\nrange = [-1, 1]\nweights = [1, 1]\nmissing = "category"\n'
     inputs = (
         '[projection.inputs.a]\nrange = [0, 1]\nmissing = "category"\n[projection.inputs.b]\nrange = [0, 1]\n'
@@ -126,9 +123,7 @@ def test_texts_of_a_projected_survey_name_the_inputs() -> None:
         ('{ yes = "Yes", no = "No" }', '["Yes", "No"]', "texts.en.label.values", "must be a table of texts"),
     ],
 )
-def test_reader_names_the_field_and_line_of_a_mistake_in_texts(
-    old: str, new: str, field: str, why: str
-) -> None:
+def test_reader_names_the_field_and_line_of_a_mistake_in_texts(old, new, field, why):
     assert old in WITH_TEXTS
     text = WITH_TEXTS.replace(old, new, 1)
     found = problems(text)
@@ -138,13 +133,13 @@ def test_reader_names_the_field_and_line_of_a_mistake_in_texts(
 
 
 @pytest.mark.parametrize("table", ["about", "texts"])
-def test_reader_refuses_texts_that_are_no_tables(table: str) -> None:
+def test_reader_refuses_texts_that_are_no_tables(table):
     ((field, line, why),) = problems(f"{table} = 5\n{SLEEP}")
     assert (field, line) == (table, 1)
     assert "must be" in why
 
 
-def test_reader_reports_mistakes_in_texts_together_with_others() -> None:
+def test_reader_reports_mistakes_in_texts_together_with_others():
     text = WITH_TEXTS.replace("range = [0, 12]", "range = [12, 0]").replace("How old are you?", "")
     assert [field for field, _, _ in problems(text)] == [
         "features.hours.range",
@@ -152,7 +147,7 @@ def test_reader_reports_mistakes_in_texts_together_with_others() -> None:
     ]
 
 
-def test_values_of_a_number_have_no_texts_except_the_missing_one() -> None:
+def test_values_of_a_number_have_no_texts_except_the_missing_one():
     ((field, _, why),) = problems(f'{SLEEP}[texts.en.features.hours.values]\n"7" = "seven"\n')
     assert field == "texts.en.features.hours.values.7"
     assert "number" in why
@@ -163,13 +158,13 @@ def test_values_of_a_number_have_no_texts_except_the_missing_one() -> None:
 @pytest.mark.parametrize(
     "text", ["\u00c2ge\u202f?", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0628", "5\u00a0km"]
 )
-def test_texts_may_contain_the_spaces_and_joiners_that_languages_need(text: str) -> None:
+def test_texts_may_contain_the_spaces_and_joiners_that_languages_need(text):
     texts = read_survey(f'{SLEEP}[texts.fr]\ntitle = "{text}"\n').texts
     assert texts
     assert texts.languages["fr"]["title"] == text
 
 
-def test_a_survey_has_at_most_the_documented_number_of_languages_and_bytes() -> None:
+def test_a_survey_has_at_most_the_documented_number_of_languages_and_bytes():
     tags = [f"{first}{second}" for first in "abcdefghijk" for second in "abcdefghij"]
     tables = [f"[texts.{tag}]\ntitle = 'x'\n" for tag in tags]
     assert read_survey(SLEEP + "".join(tables[:MAX_LANGUAGES])).texts
@@ -184,7 +179,7 @@ def test_a_survey_has_at_most_the_documented_number_of_languages_and_bytes() -> 
 # -- the side file -------------------------------------------------------------------------------
 
 
-def test_plan_takes_the_texts_of_its_side_file() -> None:
+def test_plan_takes_the_texts_of_its_side_file():
     plan = compiled()
     assert plan.texts
     alone = Plan.from_json(plan.json)
@@ -225,14 +220,14 @@ def document_of(**changes: Any) -> bytes:
         document_of(texts={"en": {"label": {"values": []}}, "de": {}}),
     ],
 )
-def test_side_file_is_refused_if_its_form_is_wrong_even_if_the_plan_has_its_digest(data: bytes) -> None:
+def test_side_file_is_refused_if_its_form_is_wrong_even_if_the_plan_has_its_digest(data):
     document = json.loads(read_survey(SLEEP).compile().json) | {"texts": hashlib.sha256(data).hexdigest()}
     plan = Plan.from_json(dump_canonical_json(document))
     with pytest.raises(SurveyError):
         plan.with_texts(data)
 
 
-def test_error_about_a_side_file_contains_no_control_characters() -> None:
+def test_error_about_a_side_file_contains_no_control_characters():
     data = document_of(about={"\x1b[31m": "x"})
     document = json.loads(read_survey(SLEEP).compile().json) | {"texts": hashlib.sha256(data).hexdigest()}
     plan = Plan.from_json(dump_canonical_json(document))
@@ -241,13 +236,13 @@ def test_error_about_a_side_file_contains_no_control_characters() -> None:
     assert str(caught.value).startswith("about.\\x1b[31m: is not an entry here")
 
 
-def test_plan_refuses_an_object_of_other_texts() -> None:
+def test_plan_refuses_an_object_of_other_texts():
     other = read_survey(WITH_TEXTS.replace("How old are you?", "How old?")).compile()
     with pytest.raises(SurveyError, match="not the texts of the plan"):
         replace(compiled(), texts=other.texts)
 
 
-def test_side_file_of_other_bytes_is_refused() -> None:
+def test_side_file_of_other_bytes_is_refused():
     plan = Plan.from_json(compiled().json)
     with pytest.raises(SurveyError, match="not the texts of the plan"):
         plan.with_texts(document_of(about={}))
@@ -257,7 +252,7 @@ def test_side_file_of_other_bytes_is_refused() -> None:
         read_survey(SLEEP).compile().with_texts(document_of())
 
 
-def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path: Path) -> None:
+def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path):
     plan, path = compiled(), tmp_path / "sleep.plan.json"
     assert plan.texts
     assert texts_path(path).name == "sleep.plan.texts.json"
@@ -270,14 +265,14 @@ def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path: Path) -> None:
         load_plan_file(path)
 
 
-def test_plan_without_texts_ignores_the_file_beside_it(tmp_path: Path) -> None:
+def test_plan_without_texts_ignores_the_file_beside_it(tmp_path):
     path = tmp_path / "plan.json"
     path.write_bytes(read_survey(SLEEP).compile().json)
     texts_path(path).write_bytes(b"something else")
     assert load_plan_file(path).texts is None
 
 
-def test_reading_plans_without_texts_does_not_import_the_reader_of_texts() -> None:
+def test_reading_plans_without_texts_does_not_import_the_reader_of_texts():
     loaded = "import sys, ldp_client.client, encoders.explain.preview"
     program = f"{loaded}; print('encoders.survey.texts' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,11 +1,8 @@
 """Authored surveys: what is accepted, and the field and line of every mistake."""
 
-from __future__ import annotations
-
 import dataclasses
 import decimal
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from encoders.survey.plan_files import load_plan_file
 from tests.support.surveys import GOOD
 
 
-def test_a_survey_is_read_as_written() -> None:
+def test_a_survey_is_read_as_written():
     assert read_survey(GOOD) == Survey(
         id="sleep-2026",
         epsilon=Decimal("1.5"),
@@ -77,7 +74,7 @@ frequency = "OUE"
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_every_way_to_write_toml_gives_the_same_plan(name: str) -> None:
+def test_every_way_to_write_toml_gives_the_same_plan(name):
     assert read_survey(SAME[name]) == read_survey(GOOD)
     assert read_survey(SAME[name]).compile().digest == read_survey(GOOD).compile().digest
 
@@ -96,15 +93,13 @@ def test_every_way_to_write_toml_gives_the_same_plan(name: str) -> None:
         ("windows", "1.5", "0", "survey.epsilon", 3),
     ],
 )
-def test_lines_are_found_in_every_way_to_write_toml(
-    name: str, old: str, new: str, field: str, line: int
-) -> None:
+def test_lines_are_found_in_every_way_to_write_toml(name, old, new, field, line):
     with pytest.raises(SurveyError) as caught:
         read_survey(SAME[name].replace(old, new))
     assert (caught.value.field, caught.value.line) == (field, line)
 
 
-def test_feature_names_may_be_anything_toml_can_quote() -> None:
+def test_feature_names_may_be_anything_toml_can_quote():
     text = GOOD.replace("[features.age]", '[features."Age, in years [a]"]').replace("bins = 4", "bins = 0")
     with pytest.raises(SurveyError) as caught:
         read_survey(text)
@@ -113,12 +108,12 @@ def test_feature_names_may_be_anything_toml_can_quote() -> None:
     assert named.name == "Age, in years [a]"
 
 
-def test_values_may_be_numbers_and_truths() -> None:
+def test_values_may_be_numbers_and_truths():
     survey = read_survey(GOOD.replace('["young", "old"]', '[1, 2, true, false, "x"]'))
     assert survey.features[0].texts == ("1", "2", "true", "false", "x", "(missing)")
 
 
-def test_a_category_of_one_value_needs_missing_beside_it() -> None:
+def test_a_category_of_one_value_needs_missing_beside_it():
     assert read_survey(GOOD.replace('["young", "old"]', '["smokes"]')).features[0].size == 2
     with pytest.raises(SurveyError, match="at least 2 values"):
         read_survey(GOOD.replace('["young", "old"]\nmissing = "category"', '["smokes"]'))
@@ -134,19 +129,19 @@ def test_a_category_of_one_value_needs_missing_beside_it() -> None:
         ("[1e20, 3e20]", 2, f"1{'0' * 20} 2{'0' * 20} 3{'0' * 20}"),
     ],
 )
-def test_bins_have_equal_width(span: str, bins: int, edges: str) -> None:
+def test_bins_have_equal_width(span, bins, edges):
     text = GOOD.replace("[0, 10]", span).replace("bins = 4", f"bins = {bins}")
     feature = read_survey(text).features[1]
     assert isinstance(feature, BinnedFeature)
     assert feature.edges == tuple(edges.split())
 
 
-def test_bins_too_narrow_for_doubles_are_refused() -> None:
+def test_bins_too_narrow_for_doubles_are_refused():
     with pytest.raises(SurveyError, match="edges must increase"):
         read_survey(GOOD.replace("[0, 10]", "[1, 1.0000000000000002]")).compile()
 
 
-def test_reports_too_long_for_the_wire_are_refused_with_a_way_out() -> None:
+def test_reports_too_long_for_the_wire_are_refused_with_a_way_out():
     many = GOOD.replace("bins = 4", "bins = 1000").replace('"no"]', '"no", "unsure"]')
     read_survey(many).compile()
     with pytest.raises(SurveyError, match="use fewer values, or another mechanism") as caught:
@@ -154,7 +149,7 @@ def test_reports_too_long_for_the_wire_are_refused_with_a_way_out() -> None:
     assert caught.value.field == "hours"
 
 
-def test_more_values_than_subset_selection_asks_for_are_refused_with_a_way_out() -> None:
+def test_more_values_than_subset_selection_asks_for_are_refused_with_a_way_out():
     many = GOOD.replace("bins = 4", "bins = 33").replace('"OUE"', '"SS"')
     read_survey(many.replace("33", "32")).compile()
     with pytest.raises(SurveyError, match='at most 64 values, not 66: choose "auto" or OUE') as caught:
@@ -162,12 +157,12 @@ def test_more_values_than_subset_selection_asks_for_are_refused_with_a_way_out()
     assert caught.value.field == "features.hours"
 
 
-def test_a_survey_that_asks_nothing_is_refused() -> None:
+def test_a_survey_that_asks_nothing_is_refused():
     with pytest.raises(SurveyError, match="no question has a positive weight"):
         dataclasses.replace(read_survey(GOOD), weights=(0, 0, 0)).compile()
 
 
-def test_a_survey_can_be_varied() -> None:
+def test_a_survey_can_be_varied():
     survey = read_survey(GOOD)
     plan = dataclasses.replace(survey, epsilon=Decimal(4), frequency="DE", weights=(1, 1, 0)).compile()
     assert [question.kind for question in plan.questions] == ["label", "coupled"]
@@ -176,12 +171,12 @@ def test_a_survey_can_be_varied() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "33", "NaN", "Infinity"])
-def test_a_varied_epsilon_is_checked_again(epsilon: str) -> None:
+def test_a_varied_epsilon_is_checked_again(epsilon):
     with pytest.raises(SurveyError):
         dataclasses.replace(read_survey(GOOD), epsilon=Decimal(epsilon)).compile()
 
 
-def test_noise_that_cannot_be_tabulated_names_the_question() -> None:
+def test_noise_that_cannot_be_tabulated_names_the_question():
     survey = dataclasses.replace(read_survey(GOOD), frequency="SHE", epsilon=Decimal("0.002"))
     with pytest.raises(SurveyError, match="raise epsilon") as caught:
         survey.compile()
@@ -189,7 +184,7 @@ def test_noise_that_cannot_be_tabulated_names_the_question() -> None:
     assert not isinstance(caught.value, PrivacyError)
 
 
-def test_reading_and_compiling_do_not_depend_on_the_application_s_decimal_context() -> None:
+def test_reading_and_compiling_do_not_depend_on_the_application_s_decimal_context():
     text = GOOD.replace("1.5", "1.2345678").replace("[0, 10]", "[0.001, 123456.789]")
     expected = read_survey(text).compile().json
     with decimal.localcontext() as context:
@@ -197,7 +192,7 @@ def test_reading_and_compiling_do_not_depend_on_the_application_s_decimal_contex
         assert read_survey(text).compile().json == expected
 
 
-def test_a_file_is_a_survey_or_a_plan_by_its_content(tmp_path: Path) -> None:
+def test_a_file_is_a_survey_or_a_plan_by_its_content(tmp_path):
     plan = read_survey(GOOD).compile()
     (tmp_path / "survey.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "plan.json").write_bytes(plan.json)

@@ -1,7 +1,5 @@
 """Every mistake in the model of a validation round is explained by field and line."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.errors import SurveyError
@@ -54,7 +52,7 @@ VALIDATED_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", VALIDATED_MISTAKES)
-def test_a_mistake_in_a_validation_is_explained_by_field_and_line(name: str) -> None:
+def test_a_mistake_in_a_validation_is_explained_by_field_and_line(name):
     old, new, field, line, words = VALIDATED_MISTAKES[name]
     assert VALIDATED.count(old) == 1
     with pytest.raises(SurveyError) as caught:
@@ -65,13 +63,13 @@ def test_a_mistake_in_a_validation_is_explained_by_field_and_line(name: str) -> 
 
 
 @pytest.mark.parametrize("text", ["validation = 3\n", "validation = []\n"])
-def test_validation_must_be_a_table(text: str) -> None:
+def test_validation_must_be_a_table(text):
     with pytest.raises(SurveyError) as caught:
         read_survey(text + PROJECTED)
     assert [(each.field, each.line) for each in caught.value.problems] == [("validation", 1)]
 
 
-def test_scores_of_a_feature_are_found_whatever_its_name() -> None:
+def test_scores_of_a_feature_are_found_whatever_its_name():
     text = (
         VALIDATED.replace('"city"', '"ci.ty"').replace(".city]", '."ci.ty"]').replace("city = ", '"ci.ty" = ')
     )
@@ -80,7 +78,7 @@ def test_scores_of_a_feature_are_found_whatever_its_name() -> None:
     assert (caught.value.field, caught.value.line) == ("validation.scores.ci.ty", 44)
 
 
-def test_mistakes_of_the_survey_come_before_those_of_its_validation() -> None:
+def test_mistakes_of_the_survey_come_before_those_of_its_validation():
     with pytest.raises(SurveyError) as caught:
         read_survey(VALIDATED.replace("[0, 12]", "[12, 0]").replace("tops = [1, 2]", "tops = []"))
     assert [each.field for each in caught.value.problems] == ["features.hours.range"]

@@ -1,8 +1,5 @@
 """A model that devices validate, in whole numbers, with equal results on a device and over a table."""
 
-from __future__ import annotations
-
-import hashlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -105,9 +102,7 @@ def guess_of(model: Validation, codes: Any, top: int) -> int:
 
 @settings(deadline=None)
 @given(models(), table)
-def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(
-    model: Validation, rows: list[Codes]
-) -> None:
+def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows):
     model.check()
     for codes, label in product(rows, range(len(model.prior))):
         top_k, all_ = model.validate(codes, label)
@@ -118,9 +113,7 @@ def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one
 
 @settings(deadline=None)
 @given(models(), table, st.data())
-def test_outcomes_of_a_table_equal_those_of_its_rows(
-    model: Validation, rows: list[Codes], data: st.DataObject
-) -> None:
+def test_outcomes_of_a_table_equal_those_of_its_rows(model, rows, data):
     known = st.integers(0, len(model.prior) - 1)
     labels = data.draw(st.lists(known, min_size=len(rows), max_size=len(rows)))
     top_k, all_ = validate_table(model, np.array(rows), np.array(labels))
@@ -130,7 +123,7 @@ def test_outcomes_of_a_table_equal_those_of_its_rows(
     assert [(tuple(each), one) for each, one in zip(top_k.tolist(), all_.tolist(), strict=True)] == one_by_one
 
 
-def test_table_without_rows_has_no_outcomes() -> None:
+def test_table_without_rows_has_no_outcomes():
     top_k, all_ = validate_table(MODEL, np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.int64))
     assert (top_k.shape, all_.shape) == ((0, 2), (0,))
 
@@ -150,7 +143,7 @@ def shows(place: int, cell: int) -> Validation:
 
 
 @pytest.mark.parametrize("part", [0, 1, 31, 32, 62, 63])
-def test_parts_of_a_number_s_range_are_equal_and_include_their_ends(part: int) -> None:
+def test_parts_of_a_number_s_range_are_equal_and_include_their_ends(part):
     model, last = shows(2, part), (2 * GRID if part == BINS - 1 else FIRST[part + 1] - 1)
     for code in {0, 2 * GRID, *range(FIRST[part] - 2, FIRST[part] + 3), *range(last - 2, last + 3)}:
         if 0 <= code <= 2 * GRID:
@@ -158,13 +151,13 @@ def test_parts_of_a_number_s_range_are_equal_and_include_their_ends(part: int) -
     assert last + 1 - FIRST[part] in (2 * GRID // BINS, 2 * GRID // BINS + 1)
 
 
-def test_the_last_row_of_scores_is_a_missing_number_s_and_no_other_s() -> None:
+def test_the_last_row_of_scores_is_a_missing_number_s_and_no_other_s():
     model = shows(3, BINS)
     codes = [*FIRST, 2 * GRID, DOSE.code(None)]
     assert [model.validate((0, 0, 0, code), 0)[1] for code in codes] == [0] * (BINS + 1) + [1]
 
 
-def test_feature_that_is_not_in_the_order_has_no_effect() -> None:
+def test_feature_that_is_not_in_the_order_has_no_effect():
     outcomes = {MODEL.validate((0, hours, 7, 9), 0) for hours in range(HOURS.size)}
     assert len(outcomes) == 1
 
@@ -179,37 +172,20 @@ def scores_with(place: int, *table: Any) -> tuple[Any, ...]:
 NO_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "an order beyond the features": ("order", "at least two features", {"order": (0, 4)}),
     "an order below them": ("order", "at least two features", {"order": (0, -1)}),
-    "an order with one twice": ("order", "each once", {"order": (0, 2, 0)}),
     "an order with true": ("order", "each once", {"order": (0, True, 2)}),
-    "an order with text": ("order", "each once", {"order": (0, "2")}),
     "an order with a list": ("order", "each once", {"order": (0, [2])}),
-    "an order of one": ("order", "at least two features", {"order": (0,), "top_k": ()}),
-    "an order of none": ("order", "at least two features", {"order": ()}),
-    "no tops": ("tops", "less than the 3 of the order", {"top_k": ()}),
-    "tops that fall": ("tops", "that increase", {"top_k": (2, 1)}),
     "tops that are equal": ("tops", "that increase", {"top_k": (1, 1)}),
-    "a top of all": ("tops", "less than the 3 of the order", {"top_k": (1, 3)}),
-    "a top of none": ("tops", "from 1", {"top_k": (0, 2)}),
-    "a top that is true": ("tops", "whole numbers", {"top_k": (True, 2)}),
     "a top that is no whole number": ("tops", "whole numbers", {"top_k": (1.0, 2)}),
-    "a prior of two": ("prior", "for each label, 3 in all", {"prior": (0, 0)}),
-    "a prior above zero": ("prior", f"from {LOWEST} to 0", {"prior": (0, 0, 1)}),
-    "a prior below the least": ("prior", f"from {LOWEST} to 0", {"prior": (0, 0, LOWEST - 1)}),
-    "a prior that is no whole number": ("prior", "a whole number", {"prior": (0, 0, -1.0)}),
     "a prior that is false": ("prior", "a whole number", {"prior": (0, 0, False)}),
     "scores of three features": ("scores", "for each feature", {"scores": MODEL.scores[:3]}),
     "scores of five features": ("scores", "for each feature", {"scores": (*MODEL.scores, ())}),
-    "a row less": ("scores.kind", "needs 3 rows", {"scores": scores_with(0, *MODEL.scores[0][:2])}),
-    "a part more": ("scores.size", "needs 64 rows", {"scores": scores_with(2, *MODEL.scores[3])}),
-    "no row of a missing number": ("scores.dose", "needs 65", {"scores": scores_with(3, *MODEL.scores[2])}),
     "a label less": ("scores.hours", "3 in all", {"scores": scores_with(1, (0, 0, 0), (0, 0))}),
-    "a score above zero": ("scores.hours", "to 0", {"scores": scores_with(1, (0, 0, 0), (0, 0, 1))}),
     "a row that is a list": ("scores.hours", "a whole", {"scores": scores_with(1, (0, 0, 0), [0, 0, 0])}),
 }
 
 
 @pytest.mark.parametrize("name", NO_MODELS)
-def test_an_invalid_model_is_refused_by_field(name: str) -> None:
+def test_an_invalid_model_is_refused_by_field(name):
     field, words, changes = NO_MODELS[name]
     with pytest.raises(SurveyError) as caught:
         replace(MODEL, **changes).check()
@@ -233,7 +209,7 @@ COLUMNS: dict[str, list[Any]] = {
 LABELS = ["no", "yes", "yes", "no", "yes", "no"]
 
 
-def test_plan_asks_for_outcomes_and_rows_are_coded_by_the_model_s_survey() -> None:
+def test_plan_asks_for_outcomes_and_rows_are_coded_by_the_model_s_survey():
     assert PLAN.validation is not None
     assert (PLAN.label.name, PLAN.label.values) == ("all 3", OUTCOMES)
     assert [(each.name, each.values) for each in PLAN.features] == [("top 1", OUTCOMES), ("top 2", OUTCOMES)]
@@ -246,20 +222,7 @@ def test_plan_asks_for_outcomes_and_rows_are_coded_by_the_model_s_survey() -> No
     assert PLAN.encode_row(ROW) == MODEL_PLAN.encode_row(ROW)
 
 
-@pytest.mark.parametrize("frequency", ["auto", "DE", "OUE", "SHE", "SS"])
-def test_plan_of_a_validation_equals_itself_after_json(frequency: str) -> None:
-    plan = replace(SURVEY, frequency=frequency).compile()
-    again = Plan.from_json(plan.json)
-    assert again == plan
-    assert again.digest == plan.digest == hashlib.sha256(plan.json).hexdigest()
-    assert again.validation == plan.validation
-    assert again.validation is not None
-    assert again.validation.digest == plan.validation.digest
-    assert [question.key for question in again.questions] == [question.key for question in plan.questions]
-    assert again.encode(ROW, "no") == plan.encode(ROW, "no")
-
-
-def test_client_without_validation_rounds_refuses_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_without_validation_rounds_refuses_the_plan(monkeypatch):
     # such a client ignores the entry and finds that the plan is inconsistent
     def older(document: dict[str, Any]) -> dict[str, Any]:
         return parse_plan_fields({name: entry for name, entry in document.items() if name != "validation"})
@@ -269,7 +232,7 @@ def test_client_without_validation_rounds_refuses_the_plan(monkeypatch: pytest.M
         Plan.from_json(PLAN.json)
 
 
-def test_encode_validates_the_model_on_the_row() -> None:
+def test_encode_validates_the_model_on_the_row():
     assert PLAN.validation is not None
     for label in MODEL_PLAN.label.values:
         codes, code = MODEL_PLAN.encode(ROW, label)
@@ -277,7 +240,7 @@ def test_encode_validates_the_model_on_the_row() -> None:
     assert {PLAN.encode(ROW, label)[1] for label in MODEL_PLAN.label.values} == {0, 1}
 
 
-def test_validate_table_equals_validate_on_each_row() -> None:
+def test_validate_table_equals_validate_on_each_row():
     assert PLAN.validation is not None
     top_k, all_ = validate_table(PLAN.validation, encode_table(PLAN, COLUMNS), encode_labels(PLAN, LABELS))
     for place, label in enumerate(LABELS):
@@ -290,18 +253,11 @@ def test_validate_table_equals_validate_on_each_row() -> None:
     ("changes", "label", "field"),
     [
         ({"city": "west"}, "no", "city"),
-        ({"city": None}, "no", "city"),
-        ({"hours": "2.5"}, "no", "hours"),
         ({"hours": None}, "no", "hours"),
-        ({"income": None}, "no", "income"),
-        ({"age": True}, "no", "age"),
-        ({}, None, "rested"),
         ({}, "right", "rested"),
     ],
 )
-def test_all_of_a_row_is_checked_before_anything_is_drawn(
-    changes: dict[str, Any], label: Any, field: str
-) -> None:
+def test_all_of_a_row_is_checked_before_anything_is_drawn(changes, label, field):
     with pytest.raises(RowError) as caught:
         randomise(PLAN, ROW | changes, label, GivenBytes(b""))
     assert caught.value.field == field
@@ -310,12 +266,12 @@ def test_all_of_a_row_is_checked_before_anything_is_drawn(
         randomise(PLAN, absent, "no", GivenBytes(b""))
 
 
-def test_entries_outside_the_bounds_of_the_model_are_named() -> None:
+def test_entries_outside_the_bounds_of_the_model_are_named():
     assert PLAN.clipped_names(ROW) == ()
     assert PLAN.clipped_names(ROW | {"age": 101, "hours": -1, "top 1": 9}) == ("age", "hours", "second")
 
 
-def test_answer_is_the_outcome_randomised_like_any_other() -> None:
+def test_answer_is_the_outcome_randomised_like_any_other():
     for label, question in product(MODEL_PLAN.label.values, PLAN.questions):
         codes, code = PLAN.encode(ROW, label)
         given = randomise(
@@ -326,7 +282,7 @@ def test_answer_is_the_outcome_randomised_like_any_other() -> None:
         assert read_report(PLAN, given.report).question == question.index
 
 
-def test_preview_explains_the_validation_and_its_result() -> None:
+def test_preview_explains_the_validation_and_its_result():
     seen = preview(PLAN, ROW | {"hours": -1}, "yes", GivenBytes(bytes(40)), "top 2")
     assert seen.truth == {"top 2": "right", "all 3": "wrong"}
     assert seen.clipped == ("hours",)
@@ -341,7 +297,7 @@ def test_preview_explains_the_validation_and_its_result() -> None:
     assert "stays on the device: top 2 = right, all 3 = wrong (hours is outside its range, 0 to 12" in words
 
 
-def test_answers_to_another_model_are_counted_separately() -> None:
+def test_answers_to_another_model_are_counted_separately():
     assert PLAN.validation is not None
     scores = PLAN.validation.scores
     others = {
@@ -361,13 +317,13 @@ def test_answers_to_another_model_are_counted_separately() -> None:
     assert keys.isdisjoint(question.key for question in plain.questions)
 
 
-def test_answers_to_one_model_are_added_up() -> None:
+def test_answers_to_one_model_are_added_up():
     other = replace(SURVEY, id="sleep-again", family="sleep-2026").compile()
     assert other.digest != PLAN.digest
     assert [question.key for question in other.questions] == [question.key for question in PLAN.questions]
 
 
-def test_plan_with_outcomes_of_another_model_is_refused() -> None:
+def test_plan_with_outcomes_of_another_model_is_refused():
     assert PLAN.validation is not None
     for other in (replace(PLAN.validation, top_k=(1,)), replace(PLAN.validation, order=(1, 3, 0, 2))):
         other.check()
@@ -376,7 +332,7 @@ def test_plan_with_outcomes_of_another_model_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
+def test_a_model_that_is_too_large_for_a_plan_is_refused():
     many = ", ".join(f'"{value:04}"' for value in range(5000))
     rows = ", ".join(["[-1000000, -1000000]"] * 5000)
     text = "".join(f"[features.f{place}]\nvalues = [{many}]\n" for place in range(8))
@@ -388,7 +344,7 @@ def test_a_model_that_is_too_large_for_a_plan_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_device_without_numpy_validates() -> None:
+def test_device_without_numpy_validates():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})

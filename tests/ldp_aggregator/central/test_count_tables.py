@@ -196,13 +196,6 @@ def test_pure_noise_does_not_outvote_the_prior() -> None:
     assert smoothed < unsmoothed / 20
 
 
-def test_no_rows_and_one_class_are_trained_like_all_others() -> None:
-    for rows in (make_rows(FEATURES, 2, []), make_rows(FEATURES, 2, [(0, 1, 0)] * 5)):
-        model, _ = fit_naive_bayes(rows, 100, EPSILON, FastStream(1))
-        assert np.isfinite(model.prior).all()
-        assert all(table.sum(axis=0) == pytest.approx([1, 1]) for table in model.conditionals)
-
-
 @pytest.mark.parametrize(
     ("codes", "labels"),
     [([[2, 0]], [0]), ([[0, -1]], [0]), ([[0, 0]], [2]), ([[0]], [0]), ([[0, 0]], [0, 1]), ([[0.5, 0]], [0])],

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from ldp_aggregator.central.ledger import Ledger
-from ldp_aggregator.cli.central import main
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.commands import command
 from tests.support.servers import inherited_environment
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,10 +23,8 @@ def read(folder: Path) -> Ledger | None:
 
 
 def train(survey: Path, folder: Path) -> bytes:
-    arguments = ["train", survey, folder / "rows.csv", "--epsilon", 1, "--learner", "nb", "--cap", 2]
-    arguments += ["-o", folder / "again.json"]
-    result = CliRunner().invoke(main, [str(each) for each in arguments])
-    assert result.exit_code == 0, result.output
+    options = ["--epsilon", 1, "--learner", "nb", "--cap", 2, "-o", folder / "again.json"]
+    command("ldp-central", "train", survey, folder / "rows.csv", *options)
     return (folder / "again.json").read_bytes()
 
 
@@ -36,9 +33,9 @@ def test_a_training_killed_at_any_call_never_understates_what_was_spent(tmp_path
     survey, rows, output = tmp_path / "survey.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     survey.write_text(survey_text())
     rows.write_text(make_csv(300))
-    command = [sys.executable, "-m", "tests.support.killed_trainings", str(survey), str(rows), str(output)]
+    words = [sys.executable, "-m", "tests.support.killed_trainings", str(survey), str(rows), str(output)]
     run = subprocess.run(
-        command,
+        words,
         cwd=ROOT,
         env={**inherited_environment(), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,

@@ -14,7 +14,7 @@ import ldp_aggregator.central
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import learner as learner_module
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
-from ldp_aggregator.central.learner import LEARNERS, choose_learner, train
+from ldp_aggregator.central.learner import LEARNERS, Training, choose_learner, train
 from ldp_aggregator.central.promise import Promise
 from tests.ldp_aggregator.central.small_rows import BINS, NUMBER, THREE, TWO, make_rows, random_rows
 
@@ -130,17 +130,22 @@ def test_no_module_of_the_curator_imports_another_generator() -> None:
             assert not is_seeded, path
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(0.1), Fraction(1000)])
-def test_extreme_epsilons_are_trained(learner: str, epsilon: Fraction) -> None:
-    rows = random_rows((TWO, NUMBER), 2, 100)
-    training = train(rows, Promise(epsilon), users=100, learner=learner, source=FastStream(2))
+def assert_finite(training: Training, epsilon: Fraction, codes: np.ndarray) -> None:
+    """Check that a training spent epsilon and that its model has finite probabilities or scores."""
     assert sum(each.epsilon for each in training.spendings) == epsilon
     if training.learner == "nb":
         assert np.isfinite(training.model.prior).all()
         assert np.isfinite(training.model.conditionals[0]).all()
     else:
-        assert np.isfinite(training.model.scores(rows.codes)).all()
+        assert np.isfinite(training.model.scores(codes)).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(0.1), Fraction(1000)])
+def test_extreme_epsilons_are_trained(learner: str, epsilon: Fraction) -> None:
+    rows = random_rows((TWO, NUMBER), 2, 100)
+    training = train(rows, Promise(epsilon), users=100, learner=learner, source=FastStream(2))
+    assert_finite(training, epsilon, rows.codes)
 
 
 @pytest.mark.parametrize(
@@ -171,9 +176,10 @@ def test_unknown_learners_and_no_users_are_refused() -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("coded", [[], [(1, 0)] * 3], ids=["no rows", "one class"])
-def test_rows_without_information_are_trained_like_all_others(learner: str, coded: list) -> None:
-    training = train(make_rows((TWO,), 2, coded), Promise(Fraction(1)), users=50, learner=learner)
-    assert sum(each.epsilon for each in training.spendings) == 1
+@pytest.mark.parametrize("k", [2, 3])
+def test_rows_without_information_are_trained_like_all_others(learner: str, coded: list, k: int) -> None:
+    training = train(make_rows((TWO,), k, coded), Promise(Fraction(1)), users=50, learner=learner)
+    assert_finite(training, Fraction(1), np.array([[0], [1]]))
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])

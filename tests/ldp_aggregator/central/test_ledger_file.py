@@ -20,8 +20,10 @@ TERMS = LedgerTerms("rows.csv", "add-remove", 1)
 REQUEST = TrainingRequest(("rows", "sorted rows"), "command", Fraction(1), Fraction(0))
 
 
-def request_of(command: str, epsilon: str = "1", rows: str = "rows", content: str = "") -> TrainingRequest:
-    return TrainingRequest((rows, content or f"sorted {rows}"), command, Fraction(epsilon), Fraction(0))
+def request_of(
+    command: str, epsilon: str = "1", rows: str = "rows", content: str = "", delta: str = "0"
+) -> TrainingRequest:
+    return TrainingRequest((rows, content or f"sorted {rows}"), command, Fraction(epsilon), Fraction(delta))
 
 
 def terms(cap: str | None = None, delta_cap: str | None = None, **changes: object) -> LedgerTerms:
@@ -47,10 +49,6 @@ def ledger(path: Path) -> Path:
 
 def read(path: Path) -> Ledger:
     return Ledger.parse(path.read_bytes())
-
-
-def test_the_ledger_is_for_its_owner_only(ledger: Path) -> None:
-    assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
 
 
 def test_an_equal_request_gets_the_same_bytes_and_spends_nothing(ledger: Path) -> None:
@@ -122,27 +120,23 @@ def test_the_cap_stays_until_another_is_stated(path: Path) -> None:
         train_once(path, terms("1"), request_of("third"), fail)
 
 
-def with_delta(command: str, delta: str) -> TrainingRequest:
-    return TrainingRequest(REQUEST.rows, command, Fraction(1), Fraction(delta))
-
-
 def test_deltas_add_up_exactly_to_their_own_cap(path: Path) -> None:
-    train_once(path, terms("9"), with_delta("first", "1e-7"), lambda: b"model")
+    train_once(path, terms("9"), request_of("first", delta="1e-7"), lambda: b"model")
     assert read(path).delta_cap == Fraction(1, 10**7)
     with pytest.raises(LedgerError, match=r"delta 1e-07 of 1e-07 is spent, and .* would spend 1e-30 more"):
-        train_once(path, TERMS, with_delta("second", "1e-30"), fail)
-    train_once(path, TERMS, with_delta("third", "0"), lambda: b"model")
-    train_once(path, terms(delta_cap="2e-7"), with_delta("fourth", "1e-7"), lambda: b"model")
+        train_once(path, TERMS, request_of("second", delta="1e-30"), fail)
+    train_once(path, TERMS, request_of("third", delta="0"), lambda: b"model")
+    train_once(path, terms(delta_cap="2e-7"), request_of("fourth", delta="1e-7"), lambda: b"model")
     assert read(path).spent_delta == read(path).delta_cap == Fraction(2, 10**7)
     with pytest.raises(LedgerError, match="--cap-delta"):
-        train_once(path, terms(delta_cap="0"), with_delta("fifth", "0"), fail)
+        train_once(path, terms(delta_cap="0"), request_of("fifth", delta="0"), fail)
 
 
 def test_a_first_training_without_delta_allows_the_tails_of_linear_models(ledger: Path) -> None:
     assert read(ledger).delta_cap == Fraction(1, 10**9)
-    train_once(ledger, terms("2"), with_delta("linear", "1e-100"), lambda: b"model")
+    train_once(ledger, terms("2"), request_of("linear", delta="1e-100"), lambda: b"model")
     with pytest.raises(LedgerError, match="would spend 1e-09 more"):
-        train_once(ledger, terms("9"), with_delta("nb", "1e-9"), fail)
+        train_once(ledger, terms("9"), request_of("nb", delta="1e-9"), fail)
 
 
 def test_a_refused_training_leaves_the_cap_unchanged(ledger: Path) -> None:
@@ -222,20 +216,24 @@ def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, ledger: Pa
         train_once(other, terms("9", name="else", rows_changed=True), REQUEST, fail)
 
 
-def test_of_two_first_trainings_of_the_same_rows_at_once_the_later_is_undone(
-    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other ledger is committed after the first look at the folder, and before the second one."""
-    other, write = tmp_path / "else.ledger", ledger_file._write
-    started: list[Path] = []
+def commit_between(monkeypatch: pytest.MonkeyPatch, other: Path, request: TrainingRequest) -> None:
+    """Commit to another ledger after the first look at the folder, and before the second one."""
+    write, started = ledger_file._write, []
 
     def write_both(target: Path, content: Ledger) -> None:
         if not started:
             started.append(other)
-            train_once(other, terms("9", name="else"), REQUEST, lambda: b"other")
+            train_once(other, terms("9", name="else"), request, lambda: b"other")
         write(target, content)
 
     monkeypatch.setattr(ledger_file, "_write", write_both)
+
+
+def test_of_two_first_trainings_of_the_same_rows_at_once_the_later_is_undone(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "else.ledger"
+    commit_between(monkeypatch, other, REQUEST)
     with pytest.raises(LedgerError, match=r"the same rows have the ledger else\.ledger"):
         train_once(path, TERMS, REQUEST, fail)
     assert not path.exists()
@@ -247,28 +245,11 @@ def test_of_two_first_trainings_of_the_same_rows_at_once_the_later_is_undone(
 def test_an_undone_commit_leaves_earlier_amounts(
     tmp_path: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, other, edited = ledger.read_bytes(), tmp_path / "else.ledger", request_of("second", rows="edited")
-    write = ledger_file._write
-    started: list[Path] = []
-
-    def write_both(target: Path, content: Ledger) -> None:
-        if not started:
-            started.append(other)
-            train_once(other, terms("9", name="else"), edited, lambda: b"other")
-        write(target, content)
-
-    monkeypatch.setattr(ledger_file, "_write", write_both)
+    before, edited = ledger.read_bytes(), request_of("second", rows="edited")
+    commit_between(monkeypatch, tmp_path / "else.ledger", edited)
     with pytest.raises(LedgerError, match=r"the same rows have the ledger else\.ledger"):
         train_once(ledger, terms("9", rows_changed=True), edited, fail)
     assert ledger.read_bytes() == before
-
-
-def cut(data: bytes) -> bytes:
-    return data[:-20]
-
-
-def flip(data: bytes) -> bytes:
-    return data.replace(b'"epsilon":"1"', b'"epsilon":"0"')
 
 
 def rewrite(data: bytes, **changes: object) -> bytes:
@@ -277,13 +258,14 @@ def rewrite(data: bytes, **changes: object) -> bytes:
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)})
 
 
-def exponent(data: bytes) -> bytes:
-    return rewrite(data, cap="1e99999999")
-
-
 @pytest.mark.parametrize(
     "damage",
-    [cut, exponent, flip, lambda _: b"", lambda _: b"[]", lambda _: b"\xff", lambda _: b"{}"],
+    [
+        lambda data: data[:-20],
+        lambda data: data.replace(b'"epsilon":"1"', b'"epsilon":"0"'),
+        lambda data: rewrite(data, cap="1e99999999"),
+        *(lambda _, data=data: data for data in (b"", b"[]", b"\xff", b"{}")),
+    ],
 )
 def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], bytes]) -> None:
     damaged = damage(ledger.read_bytes())
@@ -296,9 +278,7 @@ def test_a_damaged_ledger_is_refused(ledger: Path, damage: Callable[[bytes], byt
 def test_a_ledger_of_another_release_is_refused_and_stays(tmp_path: Path, ledger: Path) -> None:
     old = rewrite(ledger.read_bytes(), version=1)
     ledger.write_bytes(old)
-    why = (
-        r"rows\.csv\.ledger: the ledger has version 1, and only 2 is supported: use the release that wrote it"
-    )
+    why = r"rows\.csv\.ledger: .* version 1, and only 2 is supported: use the release that wrote it"
     with pytest.raises(LedgerError, match=why):
         train_once(ledger, terms("9"), REQUEST, fail)
     with pytest.raises(LedgerError, match=why):  # the old ledger may be of the same rows

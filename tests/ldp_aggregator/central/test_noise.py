@@ -13,12 +13,7 @@ from encoders.exact_samplers import draw_laplace
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import noise
-from ldp_aggregator.central.noise import (
-    draw_gaussian,
-    draw_gaussian_array,
-    draw_laplace_array,
-    find_rho,
-)
+from ldp_aggregator.central.noise import draw_gaussian, draw_gaussian_array, draw_laplace_array, find_rho
 
 ALARM = 1e-8
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ldp_aggregator.cli.prediction_check import find_useless_model
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.cli.prediction_check import find_useless_model
 from ldp_aggregator.cli.train import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports

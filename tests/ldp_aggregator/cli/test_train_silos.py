@@ -11,6 +11,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from ldp_aggregator.results.page.summary import describe_rejections
 
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
@@ -25,7 +26,6 @@ from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.page.summary import describe_rejections
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot

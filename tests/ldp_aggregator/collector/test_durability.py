@@ -4,44 +4,28 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from urllib.error import HTTPError
 
 import pytest
 import redis
 
-from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, ask
 from tests.support.servers import LocalRedis, collector, wait_for
 
 pytestmark = pytest.mark.slow
 
-ROW = {"age": "old", "hours": 7.5}
 SHORT_CACHE = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0.2"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalRedis]:
-    server = LocalRedis(tmp_path)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
-
-
-def status_of(url: str, body: bytes | None = None) -> int:
-    request = urllib.request.Request(url, body, {"Content-Type": MEDIA_TYPE} if body else {})
-    try:
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return int(response.status)
-    except HTTPError as error:
-        with error:
-            return error.code if error.code != 503 or b'"retryable":true' in error.read() else 0
+def status_of(address: str, body: bytes | None = None) -> int:
+    """Return the status of a response; a device must send a report again after 503."""
+    status, response = ask(address, body)
+    assert status != 503 or b'"retryable":true' in response
+    return status
 
 
 def test_weak_settings_of_a_running_redis_stop_acknowledgements(
@@ -51,7 +35,7 @@ def test_weak_settings_of_a_running_redis_stop_acknowledgements(
         collector([survey], server.url, prelude=SHORT_CACHE) as (base, _),
         redis.Redis.from_url(server.url) as client,
     ):
-        page = f"{base}/v1/surveys/sleep/reports"
+        page = f"{base}{REPORTS}"
         assert (status_of(f"{base}/readyz"), status_of(page, make_report(plan, ROW, "yes"))) == (200, 200)
         counted = 1
         for name, weak in {
@@ -77,7 +61,7 @@ def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(
     weaker = LocalRedis(tmp_path, "--appendfsync", "everysec")
     report = make_report(plan, ROW, "yes")
     with collector([survey], server.url, prelude=SHORT_CACHE) as (base, _):
-        page = f"{base}/v1/surveys/sleep/reports"
+        page = f"{base}{REPORTS}"
         assert status_of(page, report) == 200
         server.stop()
         try:
@@ -101,7 +85,7 @@ def test_unchecked_settings_do_not_stop_acknowledgements(
         redis.Redis.from_url(server.url) as client,
     ):
         client.config_set("appendonly", "no")
-        page = f"{base}/v1/surveys/sleep/reports"
+        page = f"{base}{REPORTS}"
         assert status_of(page, make_report(plan, ROW, "yes")) == 200
         assert status_of(f"{base}/readyz") == 200
 
@@ -111,7 +95,7 @@ def test_a_clean_stop_leaves_no_log_beside_a_sqlite_file(survey: Path, tmp_path:
     folder.mkdir()
     with collector([survey], f"sqlite:///{folder}/store.db") as (base, _):
         for _ in range(20):
-            assert status_of(f"{base}/v1/surveys/sleep/reports", make_report(plan, ROW, "yes")) == 200
+            assert status_of(f"{base}{REPORTS}", make_report(plan, ROW, "yes")) == 200
         assert {path.name for path in folder.iterdir()} == {"store.db", "store.db-wal", "store.db-shm"}
         assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert [path.name for path in folder.iterdir()] == ["store.db"]
@@ -135,7 +119,7 @@ def test_the_collector_is_ready_again_when_a_full_disk_has_space(
     survey: Path, small_disk: Path, plan: Plan
 ) -> None:
     with collector([survey], f"sqlite:///{small_disk}/store.db") as (base, _):
-        page = f"{base}/v1/surveys/sleep/reports"
+        page = f"{base}{REPORTS}"
         reports = [make_report(plan, ROW, "yes") for _ in range(10)]
         assert (status_of(page, reports[0]), status_of(f"{base}/readyz")) == (200, 200)
         with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as filler:

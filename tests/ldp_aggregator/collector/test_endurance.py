@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
-from tests.support.endurance.collector.secrecy import secrecy
-from tests.support.endurance.collector.soak import soak
 from tests.support.servers import ClusterNode, redis_server
+from tools.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
+from tools.endurance.collector.secrecy import secrecy
+from tools.endurance.collector.soak import soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import msgpack
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from encoders.errors import Reason
 from encoders.randomness import FastStream, SystemEntropy
@@ -17,18 +16,22 @@ from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from encoders.survey.invitation import format_token
 from encoders.survey.report_id import draw_report_id
-from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
-from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import (
+    INVITED,
+    REPORTS,
+    SURVEY,
+    make_client,
+    make_store,
+    outcomes_of,
+)
+from tests.support.commands import command
 
 ROW = {"age": "young", "hours": 7}
-INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +43,16 @@ def invite(store: MemoryStore, plan: Plan, count: int) -> list[str]:
     return list(create_tokens(store, plan, count, SystemEntropy()))
 
 
-def outcomes_of(plan: Plan, store: MemoryStore, body: bytes) -> list[str]:
-    intake = Intake(plan, store)
-    outcomes = intake.record_body(body)
-    intake.flush()
-    return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
+def uninvited(plan: Plan) -> bytes:
+    """Return a report with a token that the collector did not make."""
+    token = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
+    return make_report(plan, ROW, "yes", token=token)
 
 
 def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
     mine, yours = invite(store, plan, 2)
-    stranger = format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
-    reports = [make_report(plan, ROW, "yes", token=token) for token in (mine, stranger, yours)]
+    mine, yours = (make_report(plan, ROW, "yes", token=token) for token in (mine, yours))
+    reports = [mine, uninvited(plan), yours]
     assert outcomes_of(plan, store, b"".join(reports)) == ["recorded", "not-enrolled", "recorded"]
     assert outcomes_of(plan, store, b"".join(reports)) == ["duplicate", "not-enrolled", "duplicate"]
     again = unpack(reports[0])
@@ -94,8 +96,8 @@ def test_single_tokens_choose_questions_by_weight(plan: Plan, store: MemoryStore
     assert abs(asked[0] - 200) < 60  # six standard deviations: 2e-9
 
 
-def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, tmp_path: Path) -> None:
-    store = open_store(f"sqlite:///{tmp_path}/ldp.db")
+def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, url: str, tmp_path: Path) -> None:
+    store = open_store(url)
     store.publish(plan.id, plan.json)
     tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
     reports = [make_report(plan, ROW, "no", token=token) for token in tokens[:40]]
@@ -114,8 +116,7 @@ def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_e
     features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
     text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
     plan = read_survey(text + '[label]\nname = "l"\nvalues = ["y", "n"]\n' + features).compile()
-    store, rng = MemoryStore(), FastStream(4)  # deterministic
-    store.publish(plan.id, plan.json)
+    store, rng = make_store(plan), FastStream(4)  # deterministic
     tokens = [*create_tokens(store, plan, 35_000, rng)]
     row = {f"f{index}": "a" for index in range(7)}
     honest = [make_report(plan, row, "y", rng, token) for token in tokens[350:]]
@@ -146,48 +147,42 @@ def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_e
     assert max(shares) <= 0.015
 
 
-def test_over_http_an_uninvited_report_gets_a_retryable_refusal(plan: Plan, store: MemoryStore) -> None:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    web = create_app(CollectorSettings(), store).test_client()
+def test_an_uninvited_report_gets_a_retryable_refusal(plan: Plan) -> None:
+    store = make_store(plan)
+    web = make_client(store)
     good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
-    stranger = make_report(
-        plan, ROW, "yes", token=format_token(plan, draw_report_id(plan, plan.questions[0], SystemEntropy()))
-    )
-    url, media = f"/v1/surveys/{plan.id}/reports", {"Content-Type": "application/vnd.msgpack"}
-    refused = web.post(url, data=stranger, headers=media)
+    stranger = uninvited(plan)
+    media = {"Content-Type": "application/vnd.msgpack"}
+    refused = web.post(REPORTS, data=stranger, headers=media)
     assert (refused.status_code, refused.headers["Retry-After"]) == (403, "3600")
     assert (refused.json["reason"], refused.json["retryable"]) == ("not-enrolled", True)
-    assert web.post(url, data=good + stranger, headers=media).json == {
+    assert web.post(REPORTS, data=good + stranger, headers=media).json == {
         "recorded": 1,
         "duplicate": 0,
         "rejected": [{"index": 1, "reason": "not-enrolled"}],
     }
 
 
-def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/ldp.db"
+def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, url: str) -> None:
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    result = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "30", "--store", url])
-    tokens = result.stdout.split()
-    assert result.exit_code == 0
+    tokens = command(
+        "ldp-collector", "tokens", "create", plan.id, "--count", 30, "--store", url
+    ).stdout.split()
     assert len(tokens) == 30
-    assert (
-        Intake(plan, store).record_body(make_report(plan, ROW, "no", token=tokens[7]))[0].status == "recorded"
-    )
-    status = CliRunner().invoke(main, ["status", "--store", url]).stdout.splitlines()
+    assert outcomes_of(plan, store, make_report(plan, ROW, "no", token=tokens[7])) == ["recorded"]
+    status = command("ldp-collector", "status", "--store", url).stdout.splitlines()
     assert status[0].split()[-3:] == ["reports", "rejected", "tokens"]
     assert status[1].split()[-3:] == ["1", "0", "30"]
     store.close()
 
 
-def test_an_open_survey_has_no_invitations(tmp_path: Path) -> None:
-    url, plan = f"sqlite:///{tmp_path}/ldp.db", read_survey(SURVEY).compile()
+def test_an_open_survey_has_no_invitations(url: str) -> None:
+    plan = read_survey(SURVEY).compile()
     store = open_store(url)
     store.publish(plan.id, plan.json)
     store.close()
-    result = CliRunner().invoke(main, ["tokens", "create", plan.id, "--count", "3", "--store", url])
+    result = command("ldp-collector", "tokens", "create", plan.id, "--count", 3, "--store", url, check=False)
     assert result.exit_code == 1
     assert 'make a new survey with enrolment = "token"' in result.output
 

@@ -6,23 +6,19 @@ import json
 import os
 import shutil
 import signal
-import urllib.request
 from pathlib import Path
-from urllib.error import HTTPError
 
 import pytest
 import redis
 
-from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, ask
 from tests.support.servers import KillableCollector, LocalRedis, inherited_environment, wait_for
 
 pytestmark = pytest.mark.slow
-
-SHORT_RETRY = "from ldp_aggregator.collector.serving import server; server._RETRY_SECONDS = 0.1"
 
 
 class Running(KillableCollector):
@@ -43,8 +39,7 @@ class Running(KillableCollector):
         return [line for line in lines if line["event"] == event]
 
     def post(self, plan: Plan) -> int:
-        body = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
-        return self.request("/v1/surveys/sleep/reports", body)[0]
+        return self.request(REPORTS, make_report(plan, ROW, "yes"))[0]
 
     def ready(self) -> tuple[int, dict[str, object]]:
         status, body = self.request("/readyz")
@@ -58,13 +53,7 @@ class Running(KillableCollector):
         return self.events(event)[-1]
 
     def request(self, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-        request = urllib.request.Request(self.base + path, body, {"Content-Type": MEDIA_TYPE} if body else {})
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:
-                return response.status, response.read()
-        except HTTPError as error:
-            with error:
-                return error.code, error.read()
+        return ask(self.base + path, body)
 
 
 def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path: Path, plan: Plan) -> None:
@@ -110,10 +99,8 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
 
 
 def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(
-    survey: Path, tmp_path: Path, plan: Plan
+    survey: Path, server: LocalRedis, plan: Plan
 ) -> None:
-    server = LocalRedis(tmp_path)
-    server.start()
     running = Running(survey, server.url)
     try:
         running.start()
@@ -133,4 +120,3 @@ def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(
         store.close()
     finally:
         running.stop()
-        server.stop()

@@ -19,17 +19,13 @@ from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.report_id import report_id_prefix
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
-from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import INVITED, ROW, SURVEY, make_client
 
-INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
-ROW = {"age": "old", "hours": 7.5}
 OPERATOR = "the-token-of-the-operator"
 PAGES = ("snapshot", "estimates", "progress")
 MARK = b"\xb7marked\xb7"
@@ -47,9 +43,8 @@ class Store(MemoryStore):
 
     def __getattribute__(self, name: str) -> object:
         found = super().__getattribute__(name)
-        is_request = (
-            threading.current_thread() is threading.main_thread()
-        )  # buffered writes run in other threads
+        # buffered writes run in other threads
+        is_request = threading.current_thread() is threading.main_thread()
         if name in ("find_recorded", "record", "totals", "check_ready") and self.failure and is_request:
             return self.fail
         return found
@@ -64,11 +59,7 @@ def plans() -> tuple[Plan, Store]:
     store, plan = Store(), read_survey(INVITED).compile()
     store.publish(plan.id, plan.json)
     now = int(time.time())
-    for name, window in (
-        ("free", Schedule()),
-        ("early", Schedule(opens=now + 9999)),
-        ("late", Schedule(closes=now - 9)),
-    ):
+    for name, window in (("early", Schedule(opens=now + 9999)), ("late", Schedule(closes=now - 9))):
         other = read_survey(SURVEY.replace('"sleep"', f'"{name}"')).compile()
         store.publish(name, other.json)
         store.set_schedule(name, window.to_json())
@@ -131,11 +122,10 @@ class Web:
 
     def __init__(self, plan: Plan, store: Store, token: str) -> None:
         self.plan, self.store, self.token = plan, store, token
-        self.app = create_app(CollectorSettings(operator_token=OPERATOR), store).test_client()
-        self.once = create_app(CollectorSettings(rate=1), store).test_client()
-        self.limited = create_app(
-            CollectorSettings(operator_token=OPERATOR, gateway_token="of-gateways", rate=60_000), store
-        ).test_client()
+        self.app = make_client(store, operator_token=OPERATOR)
+        self.once = make_client(store, rate=1)
+        tokens = {"operator_token": OPERATOR, "gateway_token": "of-gateways"}
+        self.limited = make_client(store, rate=60_000, **tokens)
 
     def ask(self, method: str, path: str, web: FlaskClient | None = None, **options: object) -> Reason | None:
         """Send a request that is refused; return the reason."""

@@ -21,11 +21,11 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import ROW, SURVEY, make_client, make_store
 from tests.support.silo_surveys import make_message, make_rows, read_silo_survey
 
 PLAN = read_survey(f'{SURVEY}[about]\ntitle = "Sleep"\n').compile()
-REPORTS = [make_report(PLAN, {"age": "old", "hours": 7.5}, "yes") for _ in range(20)]
+REPORTS = [make_report(PLAN, ROW, "yes") for _ in range(20)]
 HEADERS = {"Accept-Encoding": "identity"}  # without a socket, the tool does not decompress responses
 OPERATOR = HEADERS | {"Authorization": "Bearer the-token"}
 CONFIG = schemathesis.Config.from_dict(
@@ -104,11 +104,8 @@ def test_responses_with_a_failing_store_match_the_description(
 ) -> None:
     found = request_each(described(Failing(error)))
     serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
-    assert {name for name, response in found.items() if response != expected} == {
-        "livez",
-        "root",
-        "signature",
-    } | PREFLIGHTS | serving
+    others = {"livez", "root", "signature"} | PREFLIGHTS | serving
+    assert {name for name, response in found.items() if response != expected} == others
 
 
 @pytest.mark.parametrize(
@@ -131,9 +128,7 @@ def test_responses_in_each_phase_match_the_description(
 
 def test_every_response_about_a_survey_of_silos_matches_the_description() -> None:
     plan = read_silo_survey().compile()
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    schema = described(store)
+    schema = described(make_store(plan))
     message = make_message(plan, make_rows(plan, 50), FastStream(3))
     found = request_each(schema, plan.id, message)
     refused = {name: reason for name, (_, reason) in found.items() if reason}
@@ -150,43 +145,30 @@ def test_the_operator_response_during_an_import_matches_the_description() -> Non
         assert found[page] == (403, "survey-not-open")
 
 
-@pytest.mark.parametrize(
-    ("body", "media_type", "reason"),
-    [
-        (b"junk", MEDIA_TYPE, "malformed"),
-        (b"x" * 5001, MEDIA_TYPE, "too-large"),
-        (REPORTS[0].replace(bytes.fromhex(PLAN.digest), bytes(32)), MEDIA_TYPE, "wrong-plan"),
-        (REPORTS[0], "application/json", "unsupported-media-type"),
-    ],
-    ids=["malformed", "too large", "wrong plan", "media type"],  # the bytes of reports differ in each run
-)
-def test_responses_to_bad_bodies_match_the_description(body: bytes, media_type: str, reason: str) -> None:
-    operation = described(MemoryStore(), max_body=5000)["/v1/surveys/{survey}/reports"]["POST"]
-    case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
-    response = case.call_and_validate(headers=HEADERS | {"Content-Type": media_type})
-    assert response.json()["reason"] == reason
+LIMITED = {"rate": 5, "gateway_token": "the-gateway-s-token"}
 
 
 @pytest.mark.parametrize(
-    ("count", "token", "expected"),
+    ("body", "headers", "settings", "expected"),
     [
-        (1, "", (200, None)),
-        (2, "", (403, "too-many-reports")),
-        (2, "Bearer the-gateway-s-token", (200, None)),
-        (1, "Bearer another", (401, "not-authorised")),
-        (1, "Basic another", (200, None)),  # may be meant for a proxy
+        (b"junk", {}, {}, (400, "malformed")),
+        (b"x" * 5001, {}, {"max_body": 5000}, (413, "too-large")),
+        (REPORTS[0].replace(bytes.fromhex(PLAN.digest), bytes(32)), {}, {}, (409, "wrong-plan")),
+        (REPORTS[0], {"Content-Type": "application/json"}, {}, (415, "unsupported-media-type")),
+        (REPORTS[0], {}, LIMITED, (200, None)),
+        (REPORTS[0] + REPORTS[1], {}, LIMITED, (403, "too-many-reports")),
+        (REPORTS[0] + REPORTS[1], {"Authorization": "Bearer the-gateway-s-token"}, LIMITED, (200, None)),
+        (REPORTS[0], {"Authorization": "Bearer another"}, LIMITED, (401, "not-authorised")),
+        (REPORTS[0], {"Authorization": "Basic another"}, LIMITED, (200, None)),  # may be meant for a proxy
     ],
+    ids=range(9),  # the bytes of reports differ in each run
 )
-def test_responses_with_a_limited_rate_match_the_description(
-    count: int, token: str, expected: tuple[int, str | None]
+def test_responses_to_reports_match_the_description(
+    body: bytes, headers: dict[str, str], settings: dict[str, object], expected: tuple[int, str | None]
 ) -> None:
-    limited = described(MemoryStore(), rate=5, gateway_token="the-gateway-s-token")
-    operation = limited["/v1/surveys/{survey}/reports"]["POST"]
-    body = b"".join(REPORTS[:count])
+    operation = described(MemoryStore(), **settings)["/v1/surveys/{survey}/reports"]["POST"]
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
-    response = case.call_and_validate(
-        headers=HEADERS | ({"Authorization": token} if token else {}), excluded_checks=[ignored_auth]
-    )
+    response = case.call_and_validate(headers=HEADERS | headers, excluded_checks=[ignored_auth])
     assert (response.status_code, response.json().get("reason")) == expected
 
 
@@ -222,7 +204,7 @@ def test_every_page_method_and_reason_is_described() -> None:
     }
 
 
-METHODS = {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"}
+METHODS = {"GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"}
 DESCRIBED = {path: {"get", "head"} for path in ("/", "/livez", "/openapi.json", "/v1/surveys")}
 DESCRIBED |= {"/v1/surveys/sleep": {"get", "head", "options"}}
 DESCRIBED |= {"/v1/surveys/sleep/reports": {"post", "options"}}
@@ -239,7 +221,7 @@ DESCRIBED |= {"/v1/surveys/sleep/reports": {"post", "options"}}
 def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_ones(
     path: str, method: str
 ) -> None:
-    response = create_app(CollectorSettings(), MemoryStore()).test_client().open(path, method=method)
+    response = make_client(MemoryStore()).open(path, method=method)
     assert (response.status_code, response.content_type) == (405, "application/problem+json")
     assert response.json["reason"] == "no-such-page"
     assert response.allow.as_set() == DESCRIBED[path]
@@ -249,16 +231,12 @@ def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_o
     "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
 )
 def test_an_unusual_path_is_a_problem_and_not_redirected(path: str) -> None:
-    response = (
-        create_app(CollectorSettings(), MemoryStore())
-        .test_client()
-        .get("/", environ_overrides={"PATH_INFO": path})
-    )
+    response = make_client(MemoryStore()).get("/", environ_overrides={"PATH_INFO": path})
     assert (response.status_code, response.json["reason"]) == (404, "no-such-page")
 
 
 def test_the_description_is_public_and_may_be_cached() -> None:
-    web = create_app(CollectorSettings(), MemoryStore()).test_client()
+    web = make_client(MemoryStore())
     response = web.get("/openapi.json")
     assert (response.json["openapi"], response.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")
     assert web.get("/openapi.json", headers={"If-None-Match": response.headers["ETag"]}).status_code == 304

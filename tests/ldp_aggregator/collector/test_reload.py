@@ -7,12 +7,10 @@ import os
 import signal
 import socket
 import threading
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from subprocess import Popen
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,12 +19,10 @@ from encoders.report import MEDIA_TYPE, unpack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY, ask, some_reports
 from tests.support.servers import collector, free_port, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
-
-ROW = {"age": "old", "hours": 7.5}
 
 
 @pytest.fixture
@@ -76,22 +72,11 @@ def reload(folder: Path, process: Popen[str], event: str = "reloaded") -> dict[s
 
 
 def post(base: str, body: bytes, token: str = "") -> int:
-    """Post once, on a new connection, without retries."""
-    headers = {"Content-Type": MEDIA_TYPE} | ({"Authorization": f"Bearer {token}"} if token else {})
-    return _status(urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, headers))
+    return ask(f"{base}{REPORTS}", body, token)[0]
 
 
 def get(base: str, path: str, token: str = "") -> int:
-    return _status(urllib.request.Request(f"{base}{path}", headers={"Authorization": f"Bearer {token}"}))
-
-
-def _status(request: urllib.request.Request) -> int:
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return int(response.status)
-    except HTTPError as error:
-        with error:
-            return error.code
+    return ask(f"{base}{path}", token=token)[0]
 
 
 def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan: Plan) -> None:
@@ -182,6 +167,7 @@ def test_a_report_in_transfer_during_a_stop_is_counted_and_acknowledged(folder: 
     head = f"POST /v1/surveys/sleep/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\n"
     with serving(folder) as (base, process):
         wait_for(lambda: len(logged(folder, "worker-started")) == 2)
+        assert post(base, b"junk") == 400
         where = urlsplit(base)
         with socket.create_connection((where.hostname, where.port), 30) as line:
             line.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(report) + report[:5])
@@ -194,6 +180,9 @@ def test_a_report_in_transfer_during_a_stop_is_counted_and_acknowledged(folder: 
     assert [line["event"] for line in logged(folder, "stopped")] == ["stopped"]
     assert totals(folder)[question.key].n == 1
     assert totals(folder)[question.support_key].cells.any()
+    opened = open_store(store(folder))
+    assert opened.rejections("sleep") == {"malformed": 1}
+    opened.close()
 
 
 def takes_connections(base: str) -> bool:
@@ -206,33 +195,18 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
     folder: Path, plan: Plan
 ) -> None:
     port, token = free_port(), "the-token-of-the-gateways"
-    operator_address, both = (
-        f"http://127.0.0.1:{port}",
-        make_report(plan, ROW, "yes") + make_report(plan, ROW, "no"),
-    )
-    configure(folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100)
+    operator_address, both = f"http://127.0.0.1:{port}", some_reports(plan, 2)
+    limited = {"operator_bind": f"127.0.0.1:{port}", "rate": 100}
+    configure(folder, "sleep.toml", **limited)
     with serving(folder) as (base, process):
         assert (get(base, "/"), get(operator_address, "/"), post(base, both)) == (404, 200, 403)
         (folder / "token").write_text(token)
-        configure(
-            folder, "sleep.toml", operator_bind=f"127.0.0.1:{port}", rate=100, gateway_token_file="token"
-        )
+        configure(folder, "sleep.toml", **limited, gateway_token_file="token")
         first = set(workers_of(process))
         reload(folder, process)
         wait_for(lambda: not first & set(workers_of(process)) and len(workers_of(process)) == 2)
         assert (get(base, "/"), get(operator_address, "/"), post(base, both, token)) == (404, 200, 200)
         assert logged(folder, "restart-needed") == []
-
-
-def test_an_unreadable_plan_is_logged_and_the_others_are_served(folder: Path, plan: Plan) -> None:
-    with serving(folder) as (base, process):
-        kept = open_store(store(folder))
-        kept.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
-        kept.close()
-        reload(folder, process)
-        wait_for(lambda: logged(folder, "survey-unreadable"))
-        assert logged(folder, "survey-unreadable")[0]["survey"] == "future"
-        assert (get(base, "/v1/surveys/sleep"), get(base, "/v1/surveys/future")) == (200, 404)
 
 
 def test_a_closed_log_pipe_affects_only_the_log(folder: Path, plan: Plan) -> None:

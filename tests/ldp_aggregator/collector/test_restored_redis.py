@@ -13,7 +13,7 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY
 from tests.ldp_aggregator.collector.test_lost_store import Running
 from tests.support.servers import LocalRedis, wait_for
 
@@ -23,10 +23,8 @@ pytestmark = pytest.mark.slow
 class Trial:
     """A collector that has counted reports in a Redis whose file can be replaced."""
 
-    def __init__(self, survey: Path, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
-        self.redis = LocalRedis(folder)
-        self.redis.start()
+    def __init__(self, survey: Path, server: LocalRedis, folder: Path, plan: Plan) -> None:
+        self.redis, self.folder, self.plan = server, folder, plan
         self.collector = Running(survey, self.redis.url)
         self.collector.start()
 
@@ -54,13 +52,12 @@ class Trial:
 
 
 @pytest.fixture
-def trial(survey: Path, tmp_path: Path, plan: Plan) -> Iterator[Trial]:
-    made = Trial(survey, tmp_path, plan)
+def trial(survey: Path, server: LocalRedis, tmp_path: Path, plan: Plan) -> Iterator[Trial]:
+    made = Trial(survey, server, tmp_path, plan)
     try:
         yield made
     finally:
         made.collector.stop()
-        made.redis.stop()
 
 
 def files_of_another_redis(folder: Path, survey: str) -> Path:
@@ -104,11 +101,11 @@ def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(
 
 def test_after_an_older_copy_no_report_is_counted_twice(trial: Trial, tmp_path: Path) -> None:
     def send(report: bytes) -> str:
-        status, body = trial.collector.request("/v1/surveys/sleep/reports", report)
+        status, body = trial.collector.request(REPORTS, report)
         assert status == 200
         return str(json.loads(body)["status"])
 
-    first, second = (make_report(trial.plan, {"age": "old", "hours": 7.5}, "yes") for _ in range(2))
+    first, second = (make_report(trial.plan, ROW, "yes") for _ in range(2))
     assert send(first) == "recorded"
     shutil.copytree(trial.files, tmp_path / "copy")
     assert send(second) == "recorded"

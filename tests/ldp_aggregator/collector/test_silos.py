@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import struct
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from encoders.randomness import SystemEntropy
@@ -22,8 +17,6 @@ from encoders.report import ID_BYTES, MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey.invitation import read_invitation
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
@@ -41,19 +34,12 @@ from ldp_aggregator.snapshot import (
 )
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import SURVEY, rejected
-from tests.support.servers import TOKEN, collector, redis_server
-from tests.support.silo_surveys import (
-    WARDS,
-    count_rows,
-    make_message,
-    make_rows,
-    read_silo_survey,
-)
+from tests.ldp_aggregator.collector.conftest import OPERATOR, ROW, SURVEY, make_client, make_store, rejected
+from tests.support.commands import command
+from tests.support.silo_surveys import WARDS, count_rows, make_message, make_rows, read_silo_survey
 
 PLAN = read_silo_survey().compile()
 PEOPLE = read_survey(SURVEY).compile()
-OPERATOR = {"Authorization": "Bearer the-token"}
 PATH = "/v1/surveys/wards"
 
 
@@ -76,15 +62,12 @@ def with_cells(plan: SiloPlan, change: dict[int, int]) -> bytes:
 @pytest.fixture
 def both() -> MemoryStore:
     """Return a store with a survey of silos and one of people."""
-    store = MemoryStore()
-    store.publish(PLAN.id, PLAN.json)
-    store.publish(PEOPLE.id, PEOPLE.json)
-    return store
+    return make_store(PLAN, PEOPLE)
 
 
 @pytest.fixture
 def site(both: MemoryStore) -> FlaskClient:
-    return create_app(CollectorSettings(operator_token="the-token"), both).test_client()
+    return make_client(both, operator_token="the-token")
 
 
 def post(site: FlaskClient, body: bytes, survey: str = "wards") -> tuple[int, dict[str, Any]]:
@@ -104,14 +87,6 @@ def test_each_message_is_counted_once_and_the_cells_add_up(site: FlaskClient, bo
     assert isinstance(snapshot, SiloSnapshot)
     assert snapshot.messages == 3
     assert snapshot.cells.tolist() == (cells_of(one) + cells_of(two) + cells_of(three)).tolist()
-
-
-def test_another_message_under_a_counted_id_is_refused(site: FlaskClient) -> None:
-    one, two = messages_of(count=2)
-    first, second = (unpack(message, PLAN.max_report_bytes) for message in (one, two))
-    post(site, one)
-    status, problem = post(site, pack(Report(PLAN.digest_bytes, 0, first.id, second.payload)))
-    assert (status, problem["reason"]) == (409, "id-reused")
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -134,7 +109,7 @@ def test_contradictory_totals_are_refused_without_a_number_of_the_message(
 
 
 def test_reports_of_people_and_messages_of_silos_do_not_mix(site: FlaskClient) -> None:
-    report = make_report(PEOPLE, {"age": "old", "hours": 7.5}, "yes")
+    report = make_report(PEOPLE, ROW, "yes")
     message = messages_of(count=1)[0]
     for survey, body in (("wards", report), (PEOPLE.id, message)):
         status, problem = post(site, body, survey)
@@ -173,7 +148,7 @@ def long_plan() -> SiloPlan:
 def test_messages_of_64_kib_are_counted(both: MemoryStore) -> None:
     plan = long_plan()
     both.publish(plan.id, plan.json)
-    site = create_app(CollectorSettings(), both).test_client()
+    site = make_client(both)
     one, two = messages_of(plan, 2)
     assert len(one) == 65_530
     assert post(site, one, "long") == (200, {"status": "recorded"})
@@ -189,8 +164,7 @@ def test_a_body_limit_below_one_message_keeps_the_collector_from_starting(tmp_pa
 
 def test_a_flood_of_messages_does_not_wrap_around_the_totals(both: MemoryStore) -> None:
     plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 1000000000")).compile()
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
+    store = make_store(plan)
     table = plan.mechanism.tables[2]
     full = {each.start: 10**9 * each.unit for each in plan.mechanism.tables}
     intake = Intake(plan, store)
@@ -207,10 +181,9 @@ def test_a_flood_of_messages_does_not_wrap_around_the_totals(both: MemoryStore) 
 
 def test_a_token_admits_one_message() -> None:
     plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
+    store = make_store(plan)
     mine, yours = create_tokens(store, plan, 2, SystemEntropy())
-    site = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
+    site = make_client(store, operator_token="the-token")
 
     def message(token: str | None) -> bytes:
         invited = read_invitation(plan, token) if token else None
@@ -264,8 +237,7 @@ def test_progress_has_the_messages_the_noise_and_the_estimates_without_margins(s
 
 
 def snapshot_of(messages: Sequence[bytes], plan: SiloPlan = PLAN) -> SiloSnapshot:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
+    store = make_store(plan)
     Intake(plan, store).record_body(b"".join(messages))
     snapshot = take_snapshot(store, plan.id)
     assert isinstance(snapshot, SiloSnapshot)
@@ -357,79 +329,11 @@ def test_commands_export_merge_and_list_surveys_of_silos(tmp_path: Path) -> None
         Intake(PLAN, store).record_body(b"".join(messages_of(count=2)))
         store.close()
         urls.append(url)
-    runner = CliRunner()
-    files = [str(tmp_path / f"{name}.json") for name in ("one", "two")]
+    files = [tmp_path / f"{name}.json" for name in ("one", "two")]
     for url, file in zip(urls, files, strict=True):
-        result = runner.invoke(main, ["export", "wards", "--store", url, "-o", file])
-        assert result.exit_code == 0, result.output
-        assert "2 reports of wards" in result.output
-    pooled = str(tmp_path / "pooled.json")
-    result = runner.invoke(main, ["merge", *files, "-o", pooled])
-    assert "4 reports of wards" in result.output
-    status = runner.invoke(main, ["status", "--store", urls[0]])
-    assert "wards" in status.output
-    merged = read_snapshot(Path(pooled).read_bytes())
-    assert merged.total() == 4
-
-
-# -- real servers ------------------------------------------------------------------------------
-
-
-@contextmanager
-def store_url(kind: str, folder: Path) -> Iterator[str]:
-    if kind == "sqlite":
-        yield f"sqlite:///{folder}/ldp.db"
-    else:
-        with redis_server(folder) as url:
-            yield url
-
-
-def send(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(url, body, {"Content-Type": MEDIA_TYPE})
-    try:
-        with urllib.request.urlopen(request) as response:
-            return response.status, json.load(response)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_messages_over_http_are_counted_once_in_every_store(kind: str, tmp_path: Path) -> None:
-    wards, people = tmp_path / "wards.toml", tmp_path / "people.toml"
-    wards.write_text(WARDS)
-    people.write_text(SURVEY)
-    messages = messages_of()
-    with store_url(kind, tmp_path) as store, collector([wards, people], store) as (base, _):
-        reports, other = f"{base}{PATH}/reports", f"{base}/v1/surveys/{PEOPLE.id}/reports"
-        with urllib.request.urlopen(f"{base}{PATH}") as response:
-            assert response.read() == PLAN.json
-        assert [send(reports, message) for message in messages] == [(200, {"status": "recorded"})] * 3
-        assert [send(reports, message) for message in messages] == [(200, {"status": "duplicate"})] * 3
-        assert send(reports, b"".join(messages)) == (200, {"recorded": 0, "duplicate": 3, "rejected": []})
-        status, problem = send(reports, with_cells(PLAN, {0: 5000}))
-        assert (status, problem["reason"]) == (400, "bad-payload")
-        status, problem = send(reports, make_report(PEOPLE, {"age": "old", "hours": 7.5}, "yes"))
-        assert (status, problem["reason"]) == (409, "wrong-plan")
-        status, problem = send(other, messages[0])
-        assert (status, problem["reason"]) == (409, "wrong-plan")
-        request = urllib.request.Request(
-            f"{base}{PATH}/snapshot", headers={"Authorization": f"Bearer {TOKEN}"}
-        )
-        with urllib.request.urlopen(request) as response:
-            snapshot = read_snapshot(response.read())
-        assert isinstance(snapshot, SiloSnapshot)
-        assert snapshot.messages == 3
-        assert snapshot.cells.tolist() == sum(map(cells_of, messages)).tolist()
-
-
-@pytest.mark.slow
-def test_long_messages_add_up_exactly_in_a_cluster(cluster_nodes: Sequence[Any]) -> None:
-    plan = long_plan()
-    store = open_store(cluster_nodes[0].url)
-    store.publish(plan.id, plan.json, [plan.question.key])
-    store.require_survey(plan.id, [plan.question.key])
-    messages = messages_of(plan, 3)
-    assert [each.status for each in Intake(plan, store).record_body(b"".join(messages))] == ["recorded"] * 3
-    assert take_snapshot(store, plan.id).to_json() == snapshot_of(messages, plan).to_json()
-    store.close()
+        exported = command("ldp-collector", "export", "wards", "--store", url, "-o", file)
+        assert "2 reports of wards" in exported.output
+    pooled = tmp_path / "pooled.json"
+    assert "4 reports of wards" in command("ldp-collector", "merge", *files, "-o", pooled).output
+    assert "wards" in command("ldp-collector", "status", "--store", urls[0]).output
+    assert read_snapshot(pooled.read_bytes()).total() == 4

@@ -5,22 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pytest
-from click.testing import CliRunner
 
 from encoders.survey import Plan, read_survey
 from encoders.survey.plan_files import texts_path
-from ldp_aggregator.cli.serve import main
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
-from ldp_aggregator.stores.schedule import Schedule
+from tests.ldp_aggregator.collector.conftest import ask, make_client, make_store
 from tests.support.servers import collector
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -39,21 +34,14 @@ def survey(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/store.db"
-
-
 def texts_of(plan: Plan) -> bytes:
     assert plan.texts
     return plan.texts.json
 
 
-def published(plan: Plan, texts: bytes | None) -> MemoryStore:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    if texts is not None:
-        store.set_texts(plan.id, texts)
+def published(plan: Plan, texts: bytes) -> MemoryStore:
+    store = make_store(plan)
+    store.set_texts(plan.id, texts)
     return store
 
 
@@ -61,7 +49,7 @@ def published(plan: Plan, texts: bytes | None) -> MemoryStore:
 
 
 def test_texts_are_served_with_the_digest_in_the_plan(plan: Plan) -> None:
-    web = create_app(CollectorSettings(), published(plan, texts_of(plan))).test_client()
+    web = make_client(published(plan, texts_of(plan)))
     response = web.get(PAGE)
     assert (response.status_code, response.content_type) == (200, "application/json")
     assert hashlib.sha256(response.data).hexdigest() == web.get("/v1/surveys/sleep").json["texts"]
@@ -74,27 +62,12 @@ def test_texts_are_served_with_the_digest_in_the_plan(plan: Plan) -> None:
 def test_survey_without_texts_has_its_own_reason(plan: Plan) -> None:
     plain = read_survey(SLEEP).compile()
     for served, why in ((plain, "this survey has no texts"), (plan, "this collector lacks the texts")):
-        response = create_app(CollectorSettings(), published(served, None)).test_client().get(PAGE)
+        response = make_client(make_store(served)).get(PAGE)
         assert (response.status_code, response.content_type) == (404, "application/problem+json")
         assert (response.json["reason"], response.json["retryable"]) == ("no-texts", False)
         assert why in response.json["detail"]
-    web = create_app(CollectorSettings(), published(plan, None)).test_client()
+    web = make_client(make_store(plan))
     assert web.get("/v1/surveys/diet/texts").json["reason"] == "unknown-survey"
-
-
-@pytest.mark.parametrize(
-    ("schedule", "reason"),
-    [
-        (Schedule(opens=1 << 40), "survey-not-open"),
-        (Schedule(closes=1, grace=1 << 40), "survey-closed"),
-        (Schedule(closes=1), "survey-closed"),
-    ],
-)
-def test_texts_are_served_while_the_plan_is(plan: Plan, schedule: Schedule, reason: str) -> None:
-    store = published(plan, texts_of(plan))
-    web = create_app(CollectorSettings(), store).test_client()
-    store.set_schedule(plan.id, schedule.to_json())
-    assert web.get(PAGE).json["reason"] == web.get("/v1/surveys/sleep").json["reason"] == reason
 
 
 def test_texts_of_another_plan_in_the_store_are_not_served(
@@ -102,7 +75,7 @@ def test_texts_of_another_plan_in_the_store_are_not_served(
 ) -> None:
     other = read_survey(SLEEP + SLEEP_TEXTS.replace("How old", "How young")).compile()
     with caplog.at_level("ERROR", "ldp.collector"):
-        web = create_app(CollectorSettings(), published(plan, texts_of(other))).test_client()
+        web = make_client(published(plan, texts_of(other)))
     assert [record.message for record in caplog.records] == ["texts-unreadable"]
     assert (web.get(PAGE).status_code, web.get("/v1/surveys/sleep").status_code) == (404, 200)
 
@@ -110,25 +83,17 @@ def test_texts_of_another_plan_in_the_store_are_not_served(
 # -- the start -----------------------------------------------------------------------------------
 
 
-def get(address: str) -> tuple[int, bytes]:
-    try:
-        with urlopen(Request(address), timeout=30) as response:
-            return response.status, response.read()
-    except HTTPError as error:
-        return error.code, error.read()
-
-
 @pytest.mark.slow
 def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_store(
     survey: Path, url: str, plan: Plan
 ) -> None:
     with collector([survey], url, workers=1) as (base, _):
-        assert get(base + PAGE) == (200, texts_of(plan))
+        assert ask(base + PAGE) == (200, texts_of(plan))
     other = survey.with_name("tea.toml")
     other.write_text(SLEEP.replace('id = "sleep"', 'id = "tea"'), encoding="utf-8")
     with collector([other], url, workers=1) as (base, _):
-        assert get(base + PAGE) == (200, texts_of(plan))
-        assert get(f"{base}/v1/surveys/tea/texts")[0] == 404
+        assert ask(base + PAGE) == (200, texts_of(plan))
+        assert ask(f"{base}/v1/surveys/tea/texts")[0] == 404
 
 
 def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path: Path, url: str, plan: Plan) -> None:
@@ -152,14 +117,6 @@ def test_changed_texts_under_the_same_id_are_refused_as_another_plan(
     with pytest.raises(StoreError, match="another plan of survey 'sleep'"):
         publish_surveys(CollectorSettings(surveys=(survey,), store=url))
     assert open_store(url).texts() == {"sleep": texts_of(plan)}
-
-
-def test_import_copies_the_texts(tmp_path: Path, survey: Path, url: str, plan: Plan) -> None:
-    publish_surveys(CollectorSettings(surveys=(survey,), store=url))
-    target = f"sqlite:///{tmp_path}/target.db"
-    result = CliRunner().invoke(main, ["import", "sleep", "--from", url, "--store", target])
-    assert result.exit_code == 0, result.output
-    assert open_store(target).texts() == {"sleep": texts_of(plan)}
 
 
 def test_snapshot_keeps_the_digest_of_the_texts(plan: Plan) -> None:

@@ -19,22 +19,21 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import make_plan, survey_toml
 
-SURVEY = """
-[survey]
-id = "estimation-tests"
-epsilon = 1.0
-[label]
-name = "label"
-values = ["a", "b", "rare"]
-weight = 1
-[features.four]
-values = ["p", "q", "r", "s"]
-[features.two]
-values = ["x", "y"]
-[mechanism]
-frequency = "{mechanism}"
-"""
+LABEL = {"name": "label", "values": ["a", "b", "rare"]}
+
+
+def tables_plan(mechanism: str, epsilon: float = 1.0) -> Plan:
+    """Return a plan about two discrete features."""
+    return make_plan(
+        epsilon=epsilon,
+        label=LABEL | {"weight": 1},
+        features={"four": ["p", "q", "r", "s"], "two": ["x", "y"]},
+        mechanism={"frequency": mechanism},
+    )
+
+
 # P(four, label): the label "rare" is rare
 JOINT = np.array([[0.20, 0.05, 0.01], [0.15, 0.05, 0.005], [0.05, 0.20, 0.02], [0.20, 0.06, 0.005]])
 # P(two = x | label)
@@ -69,28 +68,21 @@ def de_world() -> World:
 
 
 def make_world(mechanism: str) -> World:
-    plan = read_survey(SURVEY.format(mechanism=mechanism)).compile()
+    plan = tables_plan(mechanism)
     prior = JOINT.sum(axis=0)
     return World(plan, JOINT, prior, np.stack([GIVEN_LABEL, 1 - GIVEN_LABEL]) * prior)
 
 
-NUMBERS = """
-[survey]
-id = "number-tests"
-epsilon = {epsilon}
-[label]
-name = "label"
-values = ["a", "b", "rare"]
-[features.income]
-range = [0, 200]
-missing = "category"
-[features.two]
-values = ["x", "y"]
-[features.degrees]
-range = [-30, 50]
-[mechanism]
-numeric = "{mechanism}"
-"""
+def numbers_toml(mechanism: str = "auto", epsilon: float = 2, most: int = 200) -> str:
+    """Return a survey about two numbers; `most` is the highest income."""
+    features = {
+        "income": {"range": [0, most], "missing": "category"},
+        "two": ["x", "y"],
+        "degrees": {"range": [-30, 50]},
+    }
+    return survey_toml(epsilon=epsilon, label=LABEL, features=features, mechanism={"numeric": mechanism})
+
+
 # values that occur, and how often in each label; the last row of the income is missing
 INCOMES = np.array([20.0, 50.0, 90.0, 160.0, np.nan])
 INCOME = np.array([[0.4, 0.0, 0.3], [0.3, 0.1, 0.0], [0.2, 0.4, 0.0], [0.0, 0.3, 0.6], [0.1, 0.2, 0.1]])
@@ -151,7 +143,7 @@ def moment(values: np.ndarray, shares: np.ndarray, power: int) -> np.ndarray:
 
 
 def number_world(mechanism: str = "auto", epsilon: float = 2) -> NumberWorld:
-    return NumberWorld(read_survey(NUMBERS.format(mechanism=mechanism, epsilon=epsilon)).compile())
+    return NumberWorld(read_survey(numbers_toml(mechanism, epsilon)).compile())
 
 
 @dataclass(frozen=True)
@@ -184,27 +176,17 @@ def raw_results(snapshot: Snapshot, features: Iterable[int]) -> RawResults:
     return RawResults(raw.prior.estimate, results)
 
 
-DIFFERING = """
-[survey]
-id = "differences"
-epsilon = {epsilon}
-[label]
-name = "label"
-values = ["a", "b", "c"]
-[features.five]
-values = ["p", "q", "r", "s", "t"]
-[features.number]
-range = [0, 1]
-missing = "category"
-[mechanism]
-frequency = "{mechanism}"
-"""
 DIFFERING_PRIOR = [0.7, 0.2, 0.1]
 
 
 @cache
-def differing_plan(mechanism: str, epsilon: float) -> Plan:
-    return read_survey(DIFFERING.format(mechanism=mechanism, epsilon=epsilon)).compile()
+def differing_plan(mechanism: str, epsilon: float, numeric: str = "auto") -> Plan:
+    return make_plan(
+        epsilon=epsilon,
+        label={"values": ["a", "b", "c"]},
+        features={"five": ["p", "q", "r", "s", "t"], "number": {"range": [0, 1], "missing": "category"}},
+        mechanism={"frequency": mechanism, "numeric": numeric},
+    )
 
 
 def collect_differing(

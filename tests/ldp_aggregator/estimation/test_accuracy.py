@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import numpy as np
 import pytest
 
 from encoders.mechanisms import MECHANISMS
-from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from tests.ldp_aggregator.estimation.conftest import SURVEY, RawResults, World, make_world, raw_results
+from tests.ldp_aggregator.estimation.conftest import RawResults, World, make_world, raw_results, tables_plan
 from tests.support.statistical_checks import (
     assert_correct_errors,
     assert_covered,
@@ -70,10 +68,7 @@ def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world: Wor
 
 
 def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values() -> None:
-    world = make_world("DE")
-    world = replace(
-        world, plan=replace(read_survey(SURVEY.format(mechanism="DE")), epsilon=Decimal(4)).compile()
-    )
+    world = replace(make_world("DE"), plan=tables_plan("DE", epsilon=4))
     features = [raw_results(world.snapshot(400, seed), [0]).features[0] for seed in range(COLLECTIONS)]
     assert_covered_simultaneously([each.frequencies for each in features], world.joint)
     assert_covered_simultaneously([each.conditionals for each in features], world.joint / world.prior)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from decimal import Decimal
 
@@ -13,7 +12,6 @@ from scipy import stats
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, design
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
 from ldp_aggregator.estimation import class_differences, estimate_snapshot
 from ldp_aggregator.estimation.class_differences import (
     LEVEL,
@@ -35,12 +33,12 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import (
-    DIFFERING,
     collect_differing,
     differing_plan,
     number_world,
     raw_results,
 )
+from tests.support.surveys import make_plan
 
 SIGMAS = 5.5
 """Two-sided false alarms of one z-test: 4e-8. The seeds are fixed, so a pass stays a pass."""
@@ -157,20 +155,8 @@ def snapshot_of_table(
 ) -> Snapshot:
     """Return a snapshot of one discrete feature with a given P(value | class)."""
     values, classes = ([f"{kind}{i}" for i in range(n)] for kind, n in zip("vc", table.shape, strict=True))
-    plan = read_survey(
-        f"""
-        [survey]
-        id = "one"
-        epsilon = {epsilon}
-        [label]
-        name = "label"
-        values = {json.dumps(classes)}
-        [features.one]
-        values = {json.dumps(values)}
-        [mechanism]
-        frequency = "{mechanism}"
-        """
-    ).compile()
+    one, by = {"one": values}, {"frequency": mechanism}
+    plan = make_plan(epsilon=epsilon, label=classes, features=one, mechanism=by)
     rng = np.random.default_rng([seed, 5])
     labels = rng.choice(len(prior), users, p=prior)
     codes = (rng.random(users) >= np.cumsum(table, axis=0)[:-1, labels]).sum(axis=0)
@@ -309,9 +295,7 @@ def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(
 def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
     mechanism: str, epsilon: float, users: int
 ) -> None:
-    plan = read_survey(
-        DIFFERING.format(mechanism="DE", epsilon=epsilon) + f'numeric = "{mechanism}"\n'
-    ).compile()
+    plan = differing_plan("DE", epsilon, mechanism)
     alarms = 0
     for seed in range(60):
         rng = np.random.default_rng([seed, 7])
@@ -329,19 +313,8 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
 def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(
     epsilon: float, users: int, prior: tuple[float, ...]
 ) -> None:
-    survey = f"""
-[survey]
-id = "few"
-epsilon = {epsilon}
-[label]
-name = "class"
-values = ["a", "b", "c", "d", "e", "f"]
-[mechanism]
-numeric = "piecewise"
-[features.x]
-range = [0, 100]
-"""
-    plan = read_survey(survey).compile()
+    x, by = {"x": {"range": [0, 100]}}, {"numeric": "piecewise"}
+    plan = make_plan(epsilon=epsilon, label=list("abcdef"), features=x, mechanism=by)
     alarms = 0
     for seed in range(200):
         rng = np.random.default_rng([seed, 9])

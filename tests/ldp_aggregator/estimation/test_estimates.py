@@ -10,36 +10,31 @@ import pytest
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.findings.features import find_warnings
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import World, make_world, number_world, raw_results
+from tests.support.surveys import survey_toml
 
 # Yilmaz et al. 2019, table 1
 CUSTOMERS = """
 young low male yes,young high female yes,medium high male no,old medium male no,old high male no
 old low female yes,medium low female no,medium medium male yes,young low male no,old high female no
 """
-PAYMENTS = """
-[survey]
-id = "missed-payments"
-epsilon = 16.0
-[label]
-name = "missed"
-values = ["yes", "no"]
-weight = 1
-[features.age]
-values = ["young", "medium", "old"]
-[features.income]
-values = ["low", "medium", "high"]
-[features.gender]
-values = ["male", "female"]
-[mechanism]
-frequency = "{mechanism}"
-"""
+
+
+def payments(mechanism: str = "DE", **changes: object) -> Survey:
+    features = {
+        "age": ["young", "medium", "old"],
+        "income": ["low", "medium", "high"],
+        "gender": ["male", "female"],
+    }
+    settings = {"epsilon": 16.0, "label": {"name": "missed", "weight": 1}} | changes
+    return read_survey(survey_toml(features=features, mechanism={"frequency": mechanism}, **settings))
 
 
 def customers(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +48,7 @@ def customers(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
 def test_the_worked_example_of_the_paper_is_reproduced(mechanism: str, estimator: str) -> None:
     # Tables 1 and 2 ask for a young woman with a medium income: .025 for "missed"; the other product is
     # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
-    plan = read_survey(PAYMENTS.format(mechanism=mechanism)).compile()
+    plan = payments(mechanism).compile()
     codes, labels = (np.repeat(array, 20_000, axis=0) for array in customers(plan))
     estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(1)), estimator)
     tables = LogProbabilities.from_probabilities(
@@ -109,7 +104,7 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world: Worl
         document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
         assert document["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
         assert document["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
-        assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
+        assert [each.id for each in find_warnings(estimates)] == ["warnings.empty"]
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
@@ -120,23 +115,24 @@ def test_few_reports_give_a_warning_for_each_feature(world: World, users: int) -
         json.dumps(estimates.as_dict(), allow_nan=False)
         for feature in estimates.features:
             np.testing.assert_allclose(feature.smoothed.sum(axis=0), 1)
-            assert feature.n == 0 or any(warning.startswith(feature.name) for warning in estimates.warnings)
+            assert feature.n == 0 or any(
+                str(each).startswith(feature.name) for each in find_warnings(estimates)
+            )
 
 
 def test_a_feature_that_is_not_asked_cannot_inform() -> None:
-    survey = read_survey(PAYMENTS.format(mechanism="DE"))
-    plan = replace(survey, weights=(0, 1, 0, 1)).compile()
+    plan = replace(payments(), weights=(0, 1, 0, 1)).compile()
     codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
     estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(2)))
     income = estimates.features[1]
     assert (income.mechanism, income.n) == (None, 0)
     np.testing.assert_allclose(income.smoothed, 1 / 3)
     assert np.isinf(income.conditionals.stderr).all()
-    assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
+    assert "warnings.not-asked" in [each.id for each in find_warnings(estimates)]
 
 
 def test_the_papers_estimator_needs_the_label_question() -> None:
-    plan = replace(read_survey(PAYMENTS.format(mechanism="DE")), weights=(0, 1, 1, 1)).compile()
+    plan = replace(payments(), weights=(0, 1, 1, 1)).compile()
     with pytest.raises(EstimationError, match=r"give \[label\] a weight of 1"):
         estimate_snapshot(Snapshot(plan, {}, {}), "paper")
 
@@ -155,8 +151,8 @@ def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world: World)
 
 
 def test_noise_alone_makes_no_class_impossible() -> None:
-    text = PAYMENTS.format(mechanism="DE").replace('"no"]', '"no", "never"]').replace("16.0", "1.0")
-    plan = read_survey(text).compile()
+    label = {"values": ["yes", "no", "never"], "weight": 1}
+    plan = payments(epsilon=1.0, label=label).compile()
     label, k = plan.questions[0], 3
     share = label.mechanism.off_mean
     # fewer reports contain "never" than noise alone would produce

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -13,7 +12,6 @@ import pytest
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
@@ -24,27 +22,14 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
-from tests.support.statistical_checks import (
-    assert_correct_errors,
-    assert_covered,
-    assert_unbiased,
-)
+from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "together"
-epsilon = 5
-[label]
-name = "label"
-values = ["a", "b"]
-[features.three]
-values = ["p", "q", "r"]
-[features.lone]
-values = ["x", "y"]
-weight = 2
-[features.two]
-values = ["v", "w"]
-"""
+SURVEY = survey_toml(
+    epsilon=5,
+    label={"name": "label", "values": ["a", "b"]},
+    features={"three": ["p", "q", "r"], "lone": {"values": ["x", "y"], "weight": 2}, "two": ["v", "w"]},
+)
 # P(three, two, label): "three" and "two" are correlated, and "two" alone is uninformative
 JOINT = np.array([[[0.15, 0.03], [0.04, 0.06]], [[0.05, 0.12], [0.11, 0.06]], [[0.1, 0.05], [0.15, 0.08]]])
 THREE, TWO, PRIOR = JOINT.sum(axis=1), JOINT.sum(axis=0), JOINT.sum(axis=(0, 1))
@@ -178,10 +163,6 @@ def test_features_name_the_others_in_the_same_reports() -> None:
         ("three, two", three.n),
         ("lone", lone.n),
     ]
-    summary = format_summary(estimates, snapshot)
-    of = r"explains 0\.\d\d \[0\.\d\d, \d\.\d\d\] of \w+"
-    assert re.search(rf"^  three +{three.n} reports  OUE  {of}  same reports as two$", summary, re.MULTILINE)
-    assert re.search(rf"^  lone +{lone.n} reports  DE   {of}$", summary, re.MULTILINE)
 
 
 # -- the poisoning meter ---------------------------------------------------------------------------
@@ -209,8 +190,8 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
             values = np.stack([interval(each[place], 2).value for each in before])
             moved = abs(interval(now[place], 2).value - values).max(axis=0)
             influence = of(now[place], interval(now[place], 2), f" of {feature}")
-            np.testing.assert_allclose(moved, influence.move(1), rtol=slack)
-            np.testing.assert_array_equal(bound[influence.estimate].step, influence.step)
+            np.testing.assert_allclose(moved, influence.one, rtol=slack)
+            np.testing.assert_array_equal(bound[influence.estimate].one_percent, influence.one_percent)
     assert set(bound) == {
         f"{what} of {name}" for what in ("frequencies", "conditionals") for name in ("three", "two")
     } | {"prior"}
@@ -229,7 +210,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name: st
     ]
     moved = abs(compute_raw_estimates(snapshot).prior.estimate.value - np.stack(values)).max(axis=0)
     np.testing.assert_allclose(
-        moved, influences(estimate_snapshot(snapshot, poisoning=True), question)["prior"].move(1), rtol=1e-9
+        moved, influences(estimate_snapshot(snapshot, poisoning=True), question)["prior"].one, rtol=1e-9
     )
 
 
@@ -245,8 +226,9 @@ def test_an_alarm_names_the_values_of_all_features_of_a_question() -> None:
         snapshot = Snapshot(plan, {question.key: total, question.support_key: support})
         return estimate_snapshot(snapshot, poisoning=True).poisoning
 
-    assert meter(honest).lines[0] == "poisoning: no alarm; 1 of 2 questions can be tested, not lone"
+    assert not meter(honest).alarms
     check = meter(np.concatenate([honest, fakes]))
-    assert check.lines[0] == "poisoning: ALARM at three, two; 1 of 2 questions can be tested, not lone"
-    pair = "[three = p, two = v, label = a] with [three = p, two = v, label = b]"
-    assert pair in check.questions[0].warning
+    assert [each.question for each in check.alarms] == [question.name]
+    assert [each.question for each in check.untested] == ["lone"]
+    pair = ("[three = p, two = v, label = a]", "[three = p, two = v, label = b]")
+    assert pair in [each.values for each in check.alarms[0].alarm.suspicious_pairs]

@@ -10,27 +10,14 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import _unbiased_square, compute_relevance, format_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import make_plan
 
-SURVEY = """
-[survey]
-id = "relevance"
-epsilon = {epsilon}
-[label]
-name = "tired"
-values = ["yes", "no", "maybe"]
-weight = 1
-[features.informative]
-values = ["a", "b", "c", "d"]
-[features.silent]
-values = ["a", "b", "c", "d"]
-[features.number]
-range = [0, 10]
-"""
+FOUR = ["a", "b", "c", "d"]
 PRIOR = np.array([0.5, 0.3, 0.2])
 TABLE = np.array([[0.7, 0.1, 0.1], [0.1, 0.6, 0.1], [0.1, 0.2, 0.1], [0.1, 0.1, 0.7]])
 MEANS, SPREAD = np.array([2.0, 5.0, 6.0]), 1.0
@@ -83,8 +70,19 @@ def test_the_closed_form_equals_the_full_matrix() -> None:
     assert square == pytest.approx((found, chance, 2 * noise @ matrix**2 @ noise, slope))
 
 
-def make_plan(epsilon: float) -> Plan:
-    return read_survey(SURVEY.format(epsilon=epsilon)).compile()
+def relevance_plan(epsilon: float, values: list[str] = FOUR, **changes: object) -> Plan:
+    features = {"informative": values, "silent": FOUR, "number": {"range": [0, 10]}}
+    label = {"values": ["yes", "no", "maybe"], "weight": 1}
+    return make_plan(epsilon=epsilon, label=label, features=features, **changes)
+
+
+def health_plan() -> Plan:
+    return make_plan(
+        epsilon=1,
+        label=["yes", "no", "rather not"],
+        mechanism={"frequency": "SS"},
+        features={"region": list("abcdefgh"), "insured": ["yes", "no"]},
+    )
 
 
 def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
@@ -99,12 +97,9 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
 @pytest.fixture(scope="module")
 def found() -> np.ndarray:
     """Return value, standard error, low and high of each feature's relevance in 400 surveys."""
-    plan = make_plan(1)
+    plan = relevance_plan(1)
     estimates = (
-        [
-            feature.relevance.estimate
-            for feature in estimate_snapshot(make_snapshot(plan, 6000, seed)).features
-        ]
+        [each.relevance.estimate for each in estimate_snapshot(make_snapshot(plan, 6000, seed)).features]
         for seed in range(400)
     )
     return np.array([[[each.value, each.stderr, each.low, each.high] for each in row] for row in estimates])
@@ -128,7 +123,7 @@ def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_
 
 @pytest.mark.slow
 def test_the_raw_relevance_of_a_number_converges_to_the_truth() -> None:
-    plan = make_plan(4)
+    plan = relevance_plan(4)
     estimates = [
         estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.estimate
         for seed in range(20)
@@ -149,22 +144,9 @@ def test_intervals_contain_the_truth_in_19_of_20_surveys(found: np.ndarray) -> N
     assert (high <= 1).all()
 
 
-GAPS = """
-[survey]
-id = "gaps"
-epsilon = 2
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.number]
-range = [0, 10]
-missing = "category"
-"""
-
-
 @pytest.mark.parametrize("people", [1, 20, 300, 3000, 50_000])
 def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people: int) -> None:
-    plan = read_survey(GAPS).compile()
+    plan = make_plan(epsilon=2, features={"number": {"range": [0, 10], "missing": "category"}})
     for seed in range(10):
         rng = np.random.default_rng(seed)
         labels = rng.integers(0, 2, people)
@@ -191,33 +173,17 @@ def test_a_formatted_relevance_is_inside_its_interval() -> None:
 
 
 def test_relevance_is_unknown_without_reports() -> None:
-    document = estimate_snapshot(Snapshot(make_plan(1), {})).as_dict()
+    document = estimate_snapshot(Snapshot(relevance_plan(1), {})).as_dict()
     for feature in document["features"]:
         assert feature["relevance"]["value"] is None
         assert feature["relevance"]["low"] == 0
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-HEALTH = """
-[survey]
-id = "health"
-epsilon = 1
-[label]
-name = "diagnosis"
-values = ["yes", "no", "rather not"]
-[mechanism]
-frequency = "SS"
-[features.region]
-values = ["a", "b", "c", "d", "e", "f", "g", "h"]
-[features.insured]
-values = ["yes", "no"]
-"""
-
-
 @pytest.mark.parametrize("people", [8, 40, 100, 300])
 def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: int) -> None:
     """From so few reports, an interval would be informative only if noise made the estimate too large."""
-    plan = read_survey(HEALTH).compile()
+    plan = health_plan()
     for seed in range(50):
         rng = np.random.default_rng(seed)
         labels = rng.choice(3, people, p=[0.12, 0.8, 0.08])
@@ -231,25 +197,23 @@ def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: 
 
 
 def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes() -> None:
-    estimates = estimate_snapshot(make_snapshot(make_plan(4), 20_000, 1))
+    estimates = estimate_snapshot(make_snapshot(relevance_plan(4), 20_000, 1))
     assert [feature.relevance.maximum for feature in estimates.features] == [1, 1, 1 / 2]
-    plan = read_survey(HEALTH).compile()
+    plan = health_plan()
     codes = np.zeros((50, 2), dtype=np.int64, order="F")
     estimates = estimate_snapshot(simulate_reports(plan, codes, np.zeros(50, dtype=np.int64), FastStream(1)))
     assert estimates.features[1].as_dict()["relevance"]["maximum"] == 1 / 2
 
 
 def test_relevance_is_known_with_enough_reports() -> None:
-    estimates = estimate_snapshot(make_snapshot(make_plan(4), 20_000, 1))
+    estimates = estimate_snapshot(make_snapshot(relevance_plan(4), 20_000, 1))
     assert all(feature.relevance.is_known for feature in estimates.features[:2])
     assert str(estimates.features[0].relevance).startswith("0.")
 
 
 @pytest.mark.slow
 def test_thousands_of_values_need_no_quadratic_memory() -> None:
-    values = ", ".join(f'"{number}"' for number in range(20_000))
-    survey = SURVEY.format(epsilon=4).replace('["a", "b", "c", "d"]', f"[{values}]", 1)
-    plan = read_survey(survey + '[mechanism]\nfrequency = "DE"\n').compile()
+    plan = relevance_plan(4, list(map(str, range(20_000))), mechanism={"frequency": "DE"})
     snapshot = make_snapshot(plan, 500, 1)
     tracemalloc.start()
     try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from encoders.survey import Feature, read_survey
-from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
 from ldp_aggregator.models.naive_bayes import NaiveBayes
+from ldp_aggregator.privacy_statement import state_privacy
+from ldp_aggregator.snapshot import Snapshot
 
 HEAD = """
 [survey]
@@ -42,7 +46,16 @@ def random_model(features: str, labels: int = 3, seed: int = 1, vetoed: int = -1
     plan = read_survey(HEAD.format(labels=values) + features).compile()
     conditionals = [_random_conditional(feature, labels, rng, vetoed) for feature in plan.features]
     prior = rng.dirichlet(np.ones(labels))
-    return NaiveBayes.from_probabilities(plan, prior, conditionals, {"estimator": "default", "reports": 1000})
+    empty = Snapshot(plan, {})
+    estimates, privacy = estimate_snapshot(empty), state_privacy(empty)
+    return NaiveBayes.from_probabilities(plan, prior, conditionals, estimates, privacy)
+
+
+def give_probabilities(
+    model: NaiveBayes, prior: np.ndarray, conditionals: Sequence[ClassConditional]
+) -> NaiveBayes:
+    """Return a model of the same survey with other probabilities."""
+    return NaiveBayes.from_probabilities(model.plan_, prior, conditionals, model.estimates_, model.privacy_)
 
 
 def _random_conditional(

@@ -145,12 +145,11 @@ def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data: Curato
 
 def test_descriptions_name_trust_and_budgets(model: CentralClassifier) -> None:
     assert "trust='central', epsilon=5" in repr(model)
-    assert "a curator had the rows" in str(model)
     card = model.card()
     for text in ("central: a curator had the rows", "(5, ", "add-remove", "twice this epsilon"):
         assert text in card
-    for step in model.privacy_["steps"]:
-        assert f"| {step['step']} |" in card
+    for step in model.privacy_.steps:
+        assert f"| {step.step} |" in card
     assert "locally differentially private" not in card
     assert "a curator had the rows</td>" in model._repr_html_()
 

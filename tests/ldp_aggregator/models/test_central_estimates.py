@@ -26,7 +26,7 @@ from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining
 from ldp_aggregator.models.model_document import ModelError, dump_content, parse_content
 from ldp_aggregator.models.model_file import load_model
-from ldp_aggregator.results.table import COLUMNS, Row
+from ldp_aggregator.results.table import COLUMNS, EstimateRow
 from tests.support.central_surveys import make_csv, survey_text
 
 SURVEY = """
@@ -64,40 +64,40 @@ def draw_rows(kind: str, count: int, rng: np.random.Generator) -> CodedRows:
     )
 
 
-def estimate(rows: CodedRows, epsilon: str, source: FastStream, delta: str = "0") -> list[Row]:
+def estimate(rows: CodedRows, epsilon: str, source: FastStream, delta: str = "0") -> list[EstimateRow]:
     data = CuratorRows(read_survey(SURVEY).compile(), MANY_USERS, rows, ("file", "sorted rows"))
     training = CuratorTraining(data, Promise(Fraction(epsilon), Fraction(delta)), "nb")
     return build_central_table(read_central_content(parse_content(training.run(source), "m"), "m"))
 
 
-def find_truth(row: Row, kind: str, rows: CodedRows) -> float:
-    c = "ab".index(row["class"])
-    if row["statistic"] == "P(value | class)":
-        return VALUES[kind][c]["pqr".index(str(row["value"]))]
+def find_truth(row: EstimateRow, kind: str, rows: CodedRows) -> float:
+    c = "ab".index(row.class_name)
+    if row.statistic == "P(value | class)":
+        return VALUES[kind][c]["pqr".index(str(row.value))]
     return {
         "count": float((rows.labels == c).sum()),
         "P(class)": SHARE if c else 1 - SHARE,
         "mean": MEANS[kind][c],
         "standard deviation": DEVIATION,
         "P(missing | class)": MISSING[kind][c],
-    }[row["statistic"]]
+    }[row.statistic]
 
 
 def test_a_large_epsilon_gives_the_shares_and_moments_of_the_rows() -> None:
     rows = draw_rows("different", 20_000, np.random.default_rng(1))
     table = estimate(rows, "1000", FastStream(1))
     sizes = np.bincount(rows.labels)
-    assert [row["estimate"] for row in table if row["statistic"] == "count"] == pytest.approx(sizes, abs=0.1)
-    shares = [row["estimate"] for row in table if row["statistic"] == "P(class)"]
+    assert [row.estimate for row in table if row.statistic == "count"] == pytest.approx(sizes, abs=0.1)
+    shares = [row.estimate for row in table if row.statistic == "P(class)"]
     assert shares == pytest.approx(sizes / 20_000, abs=1e-4)
     for row in table:
-        if row["statistic"] == "P(value | class)":
-            mine = rows.codes[rows.labels == "ab".index(row["class"]), 0]
-            assert row["estimate"] == pytest.approx((mine == "pqr".index(str(row["value"]))).mean(), abs=1e-3)
-        assert row["estimate"] == pytest.approx(find_truth(row, "different", rows), abs=0.06)
-        assert row["low"] <= row["estimate"] <= row["high"]
-        assert row["n"] == 20_000
-    assert {row["statistic"] for row in table} == {
+        if row.statistic == "P(value | class)":
+            mine = rows.codes[rows.labels == "ab".index(row.class_name), 0]
+            assert row.estimate == pytest.approx((mine == "pqr".index(str(row.value))).mean(), abs=1e-3)
+        assert row.estimate == pytest.approx(find_truth(row, "different", rows), abs=0.06)
+        assert row.low <= row.estimate <= row.high
+        assert row.n == 20_000
+    assert {row.statistic for row in table} == {
         "count",
         "P(class)",
         "P(value | class)",
@@ -119,10 +119,10 @@ def test_intervals_contain_the_population_as_often_as_they_state(
     for _ in range(250):
         rows = draw_rows("different", count, rng)
         for row in estimate(rows, epsilon, source, delta):
-            key = row["statistic"], row["value"], row["class"]
+            key = row.statistic, row.value, row.class_name
             truth = find_truth(row, "different", rows)
-            inside.setdefault(key, []).append(row["low"] <= truth <= row["high"])
-            together.setdefault(key, []).append(row["simultaneous_low"] <= truth <= row["simultaneous_high"])
+            inside.setdefault(key, []).append(row.low <= truth <= row.high)
+            together.setdefault(key, []).append(row.simultaneous_low <= truth <= row.simultaneous_high)
     assert min(map(np.mean, inside.values())) > 0.86
     assert np.mean([*map(np.mean, inside.values())]) > 0.93
     assert min(map(np.mean, together.values())) > 0.9
@@ -133,15 +133,15 @@ def test_equal_classes_are_rarely_called_distinguishable() -> None:
     rng, source, marked = np.random.default_rng(3), FastStream(3), {}
     for _ in range(250):
         for row in estimate(draw_rows("equal", 400, rng), "1", source):
-            if row["statistic"] not in ("count", "P(class)"):
-                marked.setdefault((row["statistic"], row["value"]), []).append(row["distinguishable"])
+            if row.statistic not in ("count", "P(class)"):
+                marked.setdefault((row.statistic, row.value), []).append(row.distinguishable)
     # the level is .05 for a feature; .13 is six standard errors above it
     assert max(map(np.mean, marked.values())) < 0.13
 
 
 def test_different_classes_are_distinguishable_in_what_differs() -> None:
     table = estimate(draw_rows("different", 5000, np.random.default_rng(4)), "2", FastStream(4))
-    marks = {(row["statistic"], row["value"]): row["distinguishable"] for row in table}
+    marks = {(row.statistic, row.value): row.distinguishable for row in table}
     assert marks["count", None] is None
     assert marks["P(class)", None]
     assert marks["mean", None]
@@ -154,7 +154,7 @@ def test_the_mechanism_is_named(tmp_path: Path) -> None:
     rows = draw_rows("different", 300, np.random.default_rng(5))
     for delta, mechanism in (("0", "discrete Laplace"), ("1e-6", "discrete Gaussian")):
         table = estimate(rows, "1", FastStream(5), delta)
-        assert {row["mechanism"] for row in table} == {None, mechanism}
+        assert {row.mechanism for row in table} == {None, mechanism}
 
 
 @pytest.fixture

@@ -22,10 +22,11 @@ from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
-from ldp_aggregator.models.privacy_statement import build_privacy_statement, read_audit
+from ldp_aggregator.privacy_statement import read_audit, state_privacy
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.cli.survey import main
 from ldp_design.rounds.narrow_toml import write_narrowed_round
+from ldp_design.rounds.validate import build_validation
 from ldp_design.sizing.pilot import read_pilot
 from tests.ldp_aggregator.models.conftest import NUMBERS
 
@@ -117,9 +118,7 @@ def _plans_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) -> None:
     def train(data: bytes) -> None:
         snapshot = Snapshot.from_json(data)
-        estimates = estimate_snapshot(snapshot)
-        dump_model(snapshot, estimates)
-        format_summary(estimates, snapshot)
+        format_summary(parse_model(dump_model(snapshot, estimate_snapshot(snapshot))).results)
 
     document = json.loads(Snapshot(number_snapshot.plan, number_snapshot.totals, {"malformed": 2}).to_json())
     read_all(document, train, 200, ("totals",))
@@ -152,8 +151,11 @@ def test_a_damaged_model_is_refused_or_used(
         read_all(document, ask_again, 40, ("estimates", "features", place, "relevance"), signed)
     for name in ("reports", "estimator", "label"):
         read_all(document, use, 25, ("estimates", name), signed)
-    result = {"features": ["tea", "hours"], "selected_k": 1}
-    document["estimates"]["validation"] = {"reports": 5, "validation_result": result}
+    tables = [feature.smoothed for feature in number_estimates.features]
+    survey = read_survey(NUMBERS)
+    survey = survey.with_validation(build_validation(survey.compile(), number_estimates.prior, tables))
+    validated = estimate_snapshot(Snapshot(survey.compile(), {}))
+    document["estimates"]["validation"] = json.loads(json.dumps(validated.as_dict()))
     read_all(document, ask_again, 30, ("estimates", "validation"), signed)
 
 
@@ -162,7 +164,7 @@ def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path:
 
     def keep(data: bytes) -> None:
         path.write_bytes(data)
-        build_privacy_statement(number_snapshot, read_audit(path, plan))
+        state_privacy(number_snapshot, read_audit(path, plan))
 
     audit = {
         "faults": [],

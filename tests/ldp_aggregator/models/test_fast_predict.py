@@ -15,6 +15,7 @@ from ldp_aggregator.models.naive_bayes import NaiveBayes
 from tests.ldp_aggregator.models.random_models import (
     DISCRETE,
     NUMERIC,
+    give_probabilities,
     random_integers,
     random_model,
     random_numbers,
@@ -68,17 +69,16 @@ def test_mixed_rows_frames_and_columns_give_equal_predictions(labels: int) -> No
 def test_the_scores_decide_a_tie() -> None:
     model = random_model(DISCRETE, 2)
     even = [np.full((feature.size, 2), 1 / feature.size) for feature in model.plan_.features]
-    tied = NaiveBayes.from_probabilities(model.plan_, np.full(2, 0.5), even, {"estimator": "default"})
+    tied = give_probabilities(model, np.full(2, 0.5), even)
     assert decided_share(tied, random_integers()) == 0
     assert set(tied.predict(random_integers())) == {"label 0"}
 
 
 def test_the_grid_decides_numbers_beside_a_border() -> None:
     # within one grid step of the point where two labels are equally likely
-    plan = random_model(NUMERIC, 2).plan_
     shares = (None, np.full(2, 0.5))
     sides = [Gaussian(np.array([-0.25, 0.25]), np.full(2, 0.01), missing) for missing in shares]
-    model = NaiveBayes.from_probabilities(plan, np.full(2, 0.5), sides, {"estimator": "default"})
+    model = give_probabilities(random_model(NUMERIC, 2), np.full(2, 0.5), sides)
     X = np.column_stack([50 + np.linspace(-1, 1, 4001) * 1e-3, np.full(4001, (250000 - 1000.5) / 2)])
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert 0 < decided_share(model, X) < 1

@@ -15,7 +15,7 @@ from encoders.errors import RowError
 from encoders.survey import Feature
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from tests.ldp_aggregator.models.random_models import random_model
+from tests.ldp_aggregator.models.random_models import give_probabilities, random_model
 
 WHOLE = [
     'values = ["3", "-2", "7", "none", "007"]',
@@ -67,9 +67,7 @@ def random_tied_model(rng: np.random.Generator) -> NaiveBayes:
         conditionals.append(with_ties(rng, made))
     prior = np.full(k, 1 / k) if rng.random() < 0.4 else rng.dirichlet(np.ones(k))
     prior[rng.integers(k)] *= rng.random() < 0.7
-    return NaiveBayes.from_probabilities(
-        seen.plan_, prior / prior.sum(), conditionals, {"estimator": "default"}
-    )
+    return give_probabilities(seen, prior / prior.sum(), conditionals)
 
 
 def random_cells(rng: np.random.Generator, entry: Feature, count: int) -> np.ndarray:

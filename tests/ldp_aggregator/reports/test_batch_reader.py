@@ -11,45 +11,32 @@ import pytest
 from encoders.errors import Reason, ReportError
 from encoders.randomness import FastStream
 from encoders.report import split
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from encoders.survey.randomise import read_report
 from ldp_aggregator.reports.batch_reader import BatchReader, compute_marks
 from ldp_client import make_report
+from tests.support.surveys import make_plan
 
-SURVEY = """
-[survey]
-id = "mixed"
-epsilon = {epsilon}
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-[features.hours]
-range = [0, 12]
-bins = {bins}
-[features.cups]
-range = [0, 9]
-missing = "category"
-[features.debt]
-range = [0, 9]
-{mechanism}
-"""
 MECHANISMS = [
-    "frequency = 'DE'\nnumeric = 'onebit'",
-    "frequency = 'OUE'\nnumeric = 'sign-vector'",
-    "frequency = 'SHE'\nnumeric = 'piecewise'",
-    "frequency = 'SUE'\nnumeric = 'laplace'",
-    "frequency = 'THE'\nnumeric = 'sign'",
-    "numeric = 'sampled-laplace'",
-    "frequency = 'SS'\nnumeric = 'sign'",
+    {"frequency": "DE", "numeric": "onebit"},
+    {"frequency": "OUE", "numeric": "sign-vector"},
+    {"frequency": "SHE", "numeric": "piecewise"},
+    {"frequency": "SUE", "numeric": "laplace"},
+    {"frequency": "THE", "numeric": "sign"},
+    {"numeric": "sampled-laplace"},
+    {"frequency": "SS", "numeric": "sign"},
 ]
 
 
-def plan_of(mechanism: str, epsilon: float = 1.0) -> Plan:
-    bins = 30 if "SS" in mechanism else 150  # SS asks for 64 values at most
-    text = SURVEY.format(mechanism="[mechanism]\n" + mechanism, epsilon=epsilon, bins=bins)
-    return read_survey(text).compile()
+def plan_of(mechanism: dict[str, str], epsilon: float = 1.0) -> Plan:
+    bins = 30 if mechanism.get("frequency") == "SS" else 150  # SS asks for 64 values at most
+    features = {
+        "age": ["young", "old"],
+        "hours": {"range": [0, 12], "bins": bins},
+        "cups": {"range": [0, 9], "missing": "category"},
+        "debt": {"range": [0, 9]},
+    }
+    return make_plan(epsilon=epsilon, features=features, mechanism=mechanism)
 
 
 def reports(plan: Plan, count: int) -> list[bytes]:
@@ -94,7 +81,7 @@ def read_individually(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_batches_hold_what_the_reports_hold(mechanism: str) -> None:
+def test_batches_hold_what_the_reports_hold(mechanism: dict[str, str]) -> None:
     plan = plan_of(mechanism)
     body = b"".join(reports(plan, 200))
     assert BatchReader(plan)._locate_reports(body) is not None  # none of it is read again
@@ -102,7 +89,7 @@ def test_batches_hold_what_the_reports_hold(mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_damaged_bodies_are_read_as_report_by_report(mechanism: str) -> None:
+def test_damaged_bodies_are_read_as_report_by_report(mechanism: dict[str, str]) -> None:
     plan, rng = plan_of(mechanism), random.Random(2)
     sound = reports(plan, 40)
     for _ in range(300):

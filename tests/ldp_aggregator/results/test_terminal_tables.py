@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ldp_aggregator.results.terminal_tables import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, format_tables
+
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.results.table import build_table
-from ldp_aggregator.results.terminal_tables import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, format_tables
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.test_table import simulate
 

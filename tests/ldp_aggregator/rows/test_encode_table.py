@@ -11,30 +11,18 @@ import pandas as pd
 import pytest
 
 from encoders.errors import RowError
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.rows.encode_columns import encode_columns
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
+from tests.support.surveys import make_plan
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return read_survey(
-        """
-        [survey]
-        id = "columns"
-        epsilon = 1
-        [label]
-        name = "y"
-        values = ["yes", "no"]
-        [features.city]
-        values = ["north", 3, true]
-        missing = "category"
-        [features.hours]
-        edges = [0, 2.5, 5, 7.5]
-        missing = "category"
-        """
-    ).compile()
+    city = {"values": ["north", 3, True], "missing": "category"}
+    hours = {"edges": [0, 2.5, 5, 7.5], "missing": "category"}
+    return make_plan(features={"city": city, "hours": hours})
 
 
 CITIES = ["north", 3, 3.0, True, None, "", math.nan, "true", "3", np.int64(3), np.bool_(True), "north"]
@@ -130,18 +118,8 @@ def test_equal_values_of_different_types_have_different_codes(plan: Plan) -> Non
         encode_table(plan, {"city": ["north"] * 2, "hours": [1, True]})
 
 
-COUNTED = """
-[survey]
-id = "counted"
-epsilon = 1
-[label]
-name = "x"
-values = ["0", "1"]
-[features.grade]
-values = ["-3", "10", "2", "70000"]
-[features.tea]
-values = ["1", "2"]
-"""
+def counted_plan() -> Plan:
+    return make_plan(label=["0", "1"], features={"grade": ["-3", "10", "2", "70000"], "tea": ["1", "2"]})
 
 
 @pytest.mark.parametrize(
@@ -155,7 +133,7 @@ values = ["1", "2"]
     ],
 )
 def test_whole_numbers_are_coded_as_their_cells_are(numbers: list[int], dtype: type) -> None:
-    plan = read_survey(COUNTED).compile()
+    plan = counted_plan()
     columns = {"grade": np.array(numbers, dtype=dtype), "tea": np.ones(len(numbers), dtype=dtype)}
     cells = {name: column.tolist() for name, column in columns.items()}
     np.testing.assert_array_equal(encode_table(plan, columns), encode_table(plan, cells))
@@ -163,7 +141,7 @@ def test_whole_numbers_are_coded_as_their_cells_are(numbers: list[int], dtype: t
 
 @pytest.mark.parametrize("wrong", [3, -4, -(2**63), 2**63 - 1])
 def test_a_whole_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> None:
-    plan = read_survey(COUNTED).compile()
+    plan = counted_plan()
     columns = {"grade": np.array([2, 10, wrong, wrong]), "tea": np.ones(4, dtype=np.int64)}
     with pytest.raises(RowError, match=r"^grade: row 3: is not one of the survey's values"):
         encode_table(plan, columns)

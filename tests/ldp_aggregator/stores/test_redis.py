@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,62 +16,44 @@ import redis
 from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
+from tests.ldp_aggregator.stores.conftest import StartRedis, count
 from tests.support.batches import is_ready, record
-from tests.support.servers import (
-    ClusterNode,
-    LocalRedis,
-    paused_rewrite,
-    redis_server,
-    rewrites_file,
-    rewriting_process,
-    wait_for,
-)
+from tests.support.servers import ClusterNode, paused_rewrite, rewrites_file, rewriting_process, wait_for
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    with redis_server(tmp_path) as address:
-        yield address
-
-
-def test_settings_that_may_lose_reports_are_refused_unless_accepted(url: str) -> None:
-    store = RedisStore(url)
+def test_settings_that_may_lose_reports_are_refused_unless_accepted(
+    store: RedisStore, client: redis.Redis
+) -> None:
     assert store.check_durability(StorePolicy()) == DURABLE
-    with redis.Redis.from_url(url) as server:
-        server.config_set("appendfsync", "everysec")
-        with pytest.raises(
-            StoreError, match=r"appendfsync everysec.*set appendonly yes and appendfsync always"
-        ):
-            store.check_durability(StorePolicy())
-        assert "last second" in store.check_durability(StorePolicy("everysec"))
-        server.config_set("no-appendfsync-on-rewrite", "yes")
+    client.config_set("appendfsync", "everysec")
+    with pytest.raises(StoreError, match=r"appendfsync everysec.*set appendonly yes and appendfsync always"):
+        store.check_durability(StorePolicy())
+    assert "last second" in store.check_durability(StorePolicy("everysec"))
+    client.config_set("no-appendfsync-on-rewrite", "yes")
+    for durability in ("always", "everysec"):
+        client.config_set("appendfsync", durability)
+        with pytest.raises(StoreError, match="no-appendfsync-on-rewrite"):
+            store.check_durability(StorePolicy(durability))
+    client.config_set("no-appendfsync-on-rewrite", "no")
+    for weak in ({"appendfsync": "no"}, {"appendfsync": "always", "appendonly": "no"}):
+        for name, value in weak.items():
+            client.config_set(name, value)
         for durability in ("always", "everysec"):
-            server.config_set("appendfsync", durability)
-            with pytest.raises(StoreError, match="no-appendfsync-on-rewrite"):
+            with pytest.raises(StoreError, match="may lose counted reports"):
                 store.check_durability(StorePolicy(durability))
-        server.config_set("no-appendfsync-on-rewrite", "no")
-        for weak in ({"appendfsync": "no"}, {"appendfsync": "always", "appendonly": "no"}):
-            for name, value in weak.items():
-                server.config_set(name, value)
-            for durability in ("always", "everysec"):
-                with pytest.raises(StoreError, match="may lose counted reports"):
-                    store.check_durability(StorePolicy(durability))
-        server.config_set("maxmemory-policy", "allkeys-lru")
-        with pytest.raises(StoreError, match="noeviction"):
-            store.check_durability(StorePolicy("everysec"))
+    client.config_set("maxmemory-policy", "allkeys-lru")
+    with pytest.raises(StoreError, match="noeviction"):
+        store.check_durability(StorePolicy("everysec"))
     assert "responsible" in store.check_durability(StorePolicy("unchecked"))
-    store.close()
 
 
-def test_settings_that_cannot_be_read_are_refused_too(url: str) -> None:
-    with redis.Redis.from_url(url) as server:
-        server.execute_command("ACL", "SETUSER", "plain", "on", ">word", "~*", "+@all", "-config")
+def test_settings_that_cannot_be_read_are_refused_too(url: str, client: redis.Redis) -> None:
+    client.execute_command("ACL", "SETUSER", "plain", "on", ">word", "~*", "+@all", "-config")
     store = RedisStore(url.replace("unix://", "unix://plain:word@"))
     with pytest.raises(StoreError, match="--durability unchecked"):
         store.check_durability(StorePolicy())
-    store.close()
 
 
 def test_a_redis_without_a_password_is_refused_unless_allowed() -> None:
@@ -82,157 +64,129 @@ def test_a_redis_without_a_password_is_refused_unless_allowed() -> None:
     assert RedisStore("redis://:word@127.0.0.1:1").check_durability(StorePolicy("unchecked"))
 
 
-def test_a_silent_redis_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_redis_times_out(monkeypatch: pytest.MonkeyPatch, start_redis: StartRedis) -> None:
     monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.1)
-    server = LocalRedis(tmp_path)
-    server.start()
-    try:
-        store = RedisStore(server.url)
-        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
-        server.signal(signal.SIGSTOP)
-        with pytest.raises(StoreError, match=r"[Tt]ime"):
-            record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
-        server.signal(signal.SIGCONT)
-        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
-        assert store.totals("sleep")["q"].n == 2
-        store.close()
-    finally:
-        server.signal(signal.SIGCONT)
-        server.stop()
+    server, store = start_redis()
+    count(store)
+    server.signal(signal.SIGSTOP)
+    with pytest.raises(StoreError, match=r"[Tt]ime"):
+        count(store, b"1" * 16)
+    server.signal(signal.SIGCONT)
+    count(store, b"1" * 16)
+    assert store.totals("sleep")["q"].n == 2
 
 
-def test_a_redis_without_memory_counts_nothing(url: str) -> None:
-    store = RedisStore(url)
+def test_a_redis_without_memory_counts_nothing(store: RedisStore, client: redis.Redis) -> None:
     ids = {number.to_bytes(16, "big"): bytes(8) for number in range(1000)}
     record(store, "sleep", "q", dict(list(ids.items())[:1]), np.array([1, 0]))
-    with redis.Redis.from_url(url) as server:
-        server.config_set("maxmemory", 1)
-        for _ in range(2):
-            with pytest.raises(StoreError, match="maxmemory"):
-                record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6]))
-        assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1, [1, 0])
-        server.config_set("maxmemory", 0)
+    client.config_set("maxmemory", 1)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="maxmemory"):
+            record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6]))
+    assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1, [1, 0])
+    client.config_set("maxmemory", 0)
     assert record(store, "sleep", "q", dict(list(ids.items())[1:]), np.array([5, 6])) == {}
     assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1000, [6, 6])
-    store.close()
 
 
-def test_a_redis_that_lost_its_data_counts_from_zero(url: str) -> None:
-    store = RedisStore(url)
-    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
-    with redis.Redis.from_url(url) as server:
-        server.flushall()  # like a crash with appendfsync everysec
-    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
+def test_a_redis_that_lost_its_data_counts_from_zero(store: RedisStore, client: redis.Redis) -> None:
+    count(store)
+    client.flushall()  # like a crash with appendfsync everysec
+    count(store)
     assert store.totals("sleep")["q"].n == 1
-    store.close()
 
 
-def test_no_node_of_a_cluster_is_asked_where_keys_are(cluster_nodes: Sequence[ClusterNode]) -> None:
-    store = RedisStore(cluster_nodes[0].url)
+def test_no_node_of_a_cluster_is_asked_where_keys_are(
+    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
+) -> None:
     for question in "abcdef":
-        assert record(store, "sleep", question, {bytes(16): bytes(8)}, np.array([1])) == {}
-    store.close()
+        assert record(cluster_store, "sleep", question, {bytes(16): bytes(8)}, np.array([1])) == {}
     assert not any("cmdstat_command|getkeys" in node.client.info("commandstats") for node in cluster_nodes)
 
 
-def test_a_wide_question_needs_few_commands_per_report(url: str) -> None:
-    store = RedisStore(url)
-    with redis.Redis.from_url(url) as server:
-        record(store, "sleep", "q", {bytes(16): bytes(8)}, np.arange(1024) % 2)
-        before = server.info("commandstats")
-        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.arange(1024) % 2)
-        after = server.info("commandstats")
+def test_a_wide_question_needs_few_commands_per_report(store: RedisStore, client: redis.Redis) -> None:
+    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.arange(1024) % 2)
+    before = client.info("commandstats")
+    record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.arange(1024) % 2)
+    after = client.info("commandstats")
     calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
     assert sum(calls.values()) - calls["cmdstat_info"] <= 6
-    store.close()
 
 
-def test_weak_settings_stop_recording_and_readiness(url: str) -> None:
-    store = RedisStore(url)
+def test_weak_settings_stop_recording_and_readiness(store: RedisStore, client: redis.Redis) -> None:
     store.check_durability(StorePolicy())
     weak = {"appendonly": "no", "appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes"}
     weak["maxmemory-policy"] = "allkeys-lru"
-    with redis.Redis.from_url(url) as server:
-        for number, (name, value) in enumerate(weak.items()):
-            ids = {number.to_bytes(16, "big"): bytes(8)}
-            strong = server.config_get(name)[name]
-            server.config_set(name, value)
-            for _ in range(2):  # neither is a repeated report acknowledged
-                with pytest.raises(StoreError, match="this Redis"):
-                    record(store, "sleep", "q", ids, np.array([1]))
+    for number, (name, value) in enumerate(weak.items()):
+        ids = {number.to_bytes(16, "big"): bytes(8)}
+        strong = client.config_get(name)[name]
+        client.config_set(name, value)
+        for _ in range(2):  # neither is a repeated report acknowledged
             with pytest.raises(StoreError, match="this Redis"):
-                store.check_ready()
-            server.config_set(name, strong)
-            wait_for(lambda: is_ready(store))
-            assert record(store, "sleep", "q", ids, np.array([1])) == ids
-        assert store.totals("sleep")["q"].n == len(weak)
-    store.close()
+                record(store, "sleep", "q", ids, np.array([1]))
+        with pytest.raises(StoreError, match="this Redis"):
+            store.check_ready()
+        client.config_set(name, strong)
+        wait_for(lambda: is_ready(store))
+        assert record(store, "sleep", "q", ids, np.array([1])) == ids
+    assert store.totals("sleep")["q"].n == len(weak)
 
 
-def test_everysec_is_accepted_if_the_operator_accepts_it(url: str) -> None:
-    store = RedisStore(url)
-    with redis.Redis.from_url(url) as server:
-        server.config_set("appendfsync", "everysec")
-        store.check_durability(StorePolicy("everysec"))
-        assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
-        server.config_set("appendfsync", "no")
-        with pytest.raises(StoreError, match="appendfsync no"):
-            record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
-    store.close()
+def test_everysec_is_accepted_if_the_operator_accepts_it(store: RedisStore, client: redis.Redis) -> None:
+    client.config_set("appendfsync", "everysec")
+    store.check_durability(StorePolicy("everysec"))
+    assert count(store) == {}
+    client.config_set("appendfsync", "no")
+    with pytest.raises(StoreError, match="appendfsync no"):
+        count(store, b"1" * 16)
 
 
-def test_reports_are_refused_until_redis_has_written_its_file(tmp_path: Path) -> None:
-    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "500")  # microseconds per key
-    server.start()
-    try:
-        store = RedisStore(server.url)
-        store.check_durability(StorePolicy())
-        with redis.Redis.from_url(server.url) as client:
-            client.mset({f"key{number}": "" for number in range(1000)})
-            client.config_set("appendonly", "no")
-            with pytest.raises(StoreError, match="appendonly no"):
-                store.check_ready()
-            client.config_set("appendonly", "yes")
-            with paused_rewrite(client), pytest.raises(StoreError, match="has not written its append-only"):
-                record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
-            wait_for(lambda: is_ready(store))
-            assert client.info("persistence")["aof_rewrite_in_progress"] == 0
-        store.close()
-    finally:
-        server.stop()
-
-
-def test_each_node_of_a_cluster_that_is_written_to_is_checked(cluster_nodes: Sequence[ClusterNode]) -> None:
-    store = RedisStore(cluster_nodes[0].url)
+def test_reports_are_refused_until_redis_has_written_its_file(start_redis: StartRedis) -> None:
+    server, store = start_redis("--rdb-key-save-delay", "500")  # microseconds per key
     store.check_durability(StorePolicy())
+    with redis.Redis.from_url(server.url) as client:
+        client.mset({f"key{number}": "" for number in range(1000)})
+        client.config_set("appendonly", "no")
+        with pytest.raises(StoreError, match="appendonly no"):
+            store.check_ready()
+        client.config_set("appendonly", "yes")
+        with paused_rewrite(client), pytest.raises(StoreError, match="has not written its append-only"):
+            count(store)
+        wait_for(lambda: is_ready(store))
+        assert client.info("persistence")["aof_rewrite_in_progress"] == 0
+
+
+def test_each_node_of_a_cluster_that_is_written_to_is_checked(
+    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
+) -> None:
+    cluster_store.check_durability(StorePolicy())
     questions = [f"q{number}" for number in range(12)]
     for node in cluster_nodes:
         node.client.config_set("appendfsync", "no")
         refused = 0
         for question in questions:
-            before = store.totals("sleep").get(question)
+            before = cluster_store.totals("sleep").get(question)
             try:
-                record(store, "sleep", question, {bytes(16): bytes(8)}, np.array([1]))
+                record(cluster_store, "sleep", question, {bytes(16): bytes(8)}, np.array([1]))
             except StoreError:
                 refused += 1
             else:
                 assert before is None or before.n == 1
         assert 0 < refused < len(questions)
         with pytest.raises(StoreError, match="appendfsync no"):
-            store.check_ready()
+            cluster_store.check_ready()
         node.client.config_set("appendfsync", "always")
-        store.check_ready()
-    store.close()  # a rewrite is pending
+        cluster_store.check_ready()
+    cluster_store.close()  # a rewrite is pending
     for node in cluster_nodes:
         assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
 
 
-def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(url: str) -> None:
-    store = RedisStore(url)
-    with redis.Redis.from_url(url) as server:
-        server.config_set("hash-max-listpack-entries", 128)
-        assert "order of arrival: set hash-max-listpack-entries 0" in store.check_durability(StorePolicy())
-    store.close()
+def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(
+    store: RedisStore, client: redis.Redis
+) -> None:
+    client.config_set("hash-max-listpack-entries", 128)
+    assert "order of arrival: set hash-max-listpack-entries 0" in store.check_durability(StorePolicy())
 
 
 def aof_of(folder: Path) -> dict[str, bytes]:
@@ -268,126 +222,106 @@ def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Pa
     store.close()
 
 
-def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_path: Path) -> None:
-    server = LocalRedis(tmp_path, "--rdbcompression", "no")
-    server.start()
-    try:
-        store = RedisStore(f"{server.url}?rewrite_seconds=1")
-        store.check_durability(StorePolicy())
-        names = [random.Random(turn).randbytes(16) for turn in range(600)]
-        for name in names:
-            record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
-        wait_for(
-            lambda: all(names[-1] not in data for file, data in aof_of(tmp_path).items() if "incr" in file)
-        )
-        wait_for(lambda: len(aof_of(tmp_path)) == 3)  # the old files are deleted last
-        files = aof_of(tmp_path)
-        assert not any(name in data for file, data in files.items() if "incr" in file for name in names)
-        (base,) = [data for file, data in files.items() if "base" in file]
-        assert_no_order(base, names)
-        store.close()
-    finally:
-        server.stop()
+def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(
+    tmp_path: Path, start_redis: StartRedis
+) -> None:
+    _, store = start_redis("--rdbcompression", "no", query="?rewrite_seconds=1")
+    store.check_durability(StorePolicy())
+    names = [random.Random(turn).randbytes(16) for turn in range(600)]
+    for name in names:
+        count(store, name)
+    wait_for(lambda: all(names[-1] not in data for file, data in aof_of(tmp_path).items() if "incr" in file))
+    wait_for(lambda: len(aof_of(tmp_path)) == 3)  # the old files are deleted last
+    files = aof_of(tmp_path)
+    assert not any(name in data for file, data in files.items() if "incr" in file for name in names)
+    (base,) = [data for file, data in files.items() if "base" in file]
+    assert_no_order(base, names)
 
 
-def test_a_file_written_while_the_hash_table_grows_shows_no_order(tmp_path: Path) -> None:
-    server = LocalRedis(tmp_path, "--rdbcompression", "no")
-    server.start()
-    try:
-        store = RedisStore(server.url)
-        store.check_durability(StorePolicy())
-        names = [random.Random(turn).randbytes(16) for turn in range(600)]
-        with redis.Redis.from_url(server.url) as client:
-            for turn, name in enumerate(names):
-                if turn == 514:  # the table grows after 512 ids, but no further while the file is rewritten
-                    client.config_set("rdb-key-save-delay", 10_000_000)
-                    client.bgrewriteaof()
-                    process = rewriting_process(client)
-                record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
-            os.kill(process, signal.SIGKILL)
-            client.config_set("rdb-key-save-delay", 0)
-            wait_for(lambda: not rewrites_file(client))
-            store.close()  # rewrites the file
-            wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
-            wait_for(lambda: not rewrites_file(client) and len(aof_of(tmp_path)) == 3)
-        (base,) = [data for file, data in aof_of(tmp_path).items() if "base" in file]
-        assert_no_order(base, names)
-    finally:
-        server.stop()
+def test_a_file_written_while_the_hash_table_grows_shows_no_order(
+    tmp_path: Path, start_redis: StartRedis
+) -> None:
+    server, store = start_redis("--rdbcompression", "no")
+    store.check_durability(StorePolicy())
+    names = [random.Random(turn).randbytes(16) for turn in range(600)]
+    with redis.Redis.from_url(server.url) as client:
+        for turn, name in enumerate(names):
+            if turn == 514:  # the table grows after 512 ids, but no further while the file is rewritten
+                client.config_set("rdb-key-save-delay", 10_000_000)
+                client.bgrewriteaof()
+                process = rewriting_process(client)
+            count(store, name)
+        os.kill(process, signal.SIGKILL)
+        client.config_set("rdb-key-save-delay", 0)
+        wait_for(lambda: not rewrites_file(client))
+        store.close()  # rewrites the file
+        wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
+        wait_for(lambda: not rewrites_file(client) and len(aof_of(tmp_path)) == 3)
+    (base,) = [data for file, data in aof_of(tmp_path).items() if "base" in file]
+    assert_no_order(base, names)
 
 
-def test_a_snapshot_shows_no_order_of_reports(tmp_path: Path) -> None:
-    server = LocalRedis(tmp_path)
-    server.start()
-    try:
-        store = RedisStore(server.url)
-        names = [random.Random(turn).randbytes(16) for turn in range(600)]
-        for name in names:
-            record(store, "sleep", "q", {name: bytes(8)}, np.array([1]))
-        with redis.Redis.from_url(server.url) as client:
-            client.save()
-        assert_no_order((tmp_path / "dump.rdb").read_bytes(), names)
-        store.close()
-    finally:
-        server.stop()
+def test_a_snapshot_shows_no_order_of_reports(tmp_path: Path, start_redis: StartRedis) -> None:
+    server, store = start_redis()
+    names = [random.Random(turn).randbytes(16) for turn in range(600)]
+    for name in names:
+        count(store, name)
+    with redis.Redis.from_url(server.url) as client:
+        client.save()
+    assert_no_order((tmp_path / "dump.rdb").read_bytes(), names)
 
 
 def test_the_time_of_a_rewrite_is_drawn_within_the_interval(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch, client: redis.Redis
 ) -> None:
     # the file contains this time, and would otherwise show the arrival of the first report
     monkeypatch.setattr("ldp_aggregator.stores.redis_aof._draw_uniform", lambda: 0.001)
     store = RedisStore(f"{url}?rewrite_seconds=1000")
     store.check_durability(StorePolicy())
-    record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1]))
-    with redis.Redis.from_url(url) as client:
-        wait_for(lambda: "cmdstat_bgrewriteaof" in client.info("commandstats"))
+    count(store)
+    wait_for(lambda: "cmdstat_bgrewriteaof" in client.info("commandstats"))
     store.close()
 
 
-def test_a_rewrite_that_fails_is_requested_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewrite_that_fails_is_requested_again(
+    monkeypatch: pytest.MonkeyPatch, start_redis: StartRedis
+) -> None:
     monkeypatch.setattr("ldp_aggregator.stores.redis_aof._RETRY_SECONDS", 0.05)
-    server = LocalRedis(tmp_path, "--rdb-key-save-delay", "10000000")  # microseconds per key
-    server.start()
-    try:
-        store = RedisStore(f"{server.url}?rewrite_seconds=1")
-        store.check_durability(StorePolicy())
-        record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.array([1]))
-        with redis.Redis.from_url(server.url) as client:
-            os.kill(rewriting_process(client), signal.SIGKILL)
-            client.config_set("rdb-key-save-delay", 0)
-            wait_for(lambda: client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] >= 2)
-            wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
-        store.close()
-    finally:
-        server.stop()
+    delay = ("--rdb-key-save-delay", "10000000")  # microseconds per key
+    server, store = start_redis(*delay, query="?rewrite_seconds=1")
+    store.check_durability(StorePolicy())
+    count(store, b"1" * 16)
+    with redis.Redis.from_url(server.url) as client:
+        os.kill(rewriting_process(client), signal.SIGKILL)
+        client.config_set("rdb-key-save-delay", 0)
+        wait_for(lambda: client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] >= 2)
+        wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
 
 
-def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(cluster_nodes: Sequence[ClusterNode]) -> None:
-    store = RedisStore(cluster_nodes[0].url)
-    rewriter = store._rewriter
+def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(
+    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
+) -> None:
+    rewriter = cluster_store._rewriter
     rewriter._rewrite_now()
     wait_for(lambda: rewriter._check_rewrite() is None)
     assert not any(rewrites_file(node.client) for node in cluster_nodes)
-    store.close()
 
 
-def test_two_collectors_rewrite_the_file_once_per_interval(url: str) -> None:
+def test_two_collectors_rewrite_the_file_once_per_interval(url: str, client: redis.Redis) -> None:
     stores = [RedisStore(f"{url}?rewrite_seconds=1") for _ in range(2)]
-    with redis.Redis.from_url(url) as server:
-        for number, store in enumerate(stores):
-            store.check_durability(StorePolicy())
-            record(store, "sleep", "q", {bytes([number]) * 16: bytes(8)}, np.array([1]))
-        seen: dict[str, dict[str, int]] = {}
+    for number, store in enumerate(stores):
+        store.check_durability(StorePolicy())
+        count(store, bytes([number]) * 16)
+    seen: dict[str, dict[str, int]] = {}
 
-        def both_have_tried() -> bool:
-            seen.update(server.info("commandstats"))
-            return {"cmdstat_bgrewriteaof", "cmdstat_pttl"} <= seen.keys()  # one of them waits for the other
+    def both_have_tried() -> bool:
+        seen.update(client.info("commandstats"))
+        return {"cmdstat_bgrewriteaof", "cmdstat_pttl"} <= seen.keys()  # one of them waits for the other
 
-        wait_for(both_have_tried)
-        assert seen["cmdstat_bgrewriteaof"]["calls"] == 1
-        for store in stores:
-            store.close()
+    wait_for(both_have_tried)
+    assert seen["cmdstat_bgrewriteaof"]["calls"] == 1
+    for store in stores:
+        store.close()
 
 
 @pytest.mark.parametrize("seconds", ["", "soon", "-1", "nan", "1e9"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import redis
 
 from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
+from tests.ldp_aggregator.stores.conftest import StartRedis, count
 from tests.support.batches import is_ready, record
 from tests.support.servers import (
     TOKEN,
@@ -33,13 +34,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalRedis]:
-    server = LocalRedis(tmp_path)
-    server.start()
+def filled(start_redis: StartRedis) -> tuple[LocalRedis, RedisStore]:
+    server, store = start_redis()
     with redis.Redis.from_url(server.url) as client:
         client.mset({f"key{number}": "" for number in range(1000)})
-    yield server
-    server.stop()
+    return server, store
 
 
 def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
@@ -51,8 +50,10 @@ def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
     client.config_set("rdb-key-save-delay", 0)
 
 
-def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak(server: LocalRedis) -> None:
-    store = RedisStore(server.url)
+def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak(
+    filled: tuple[LocalRedis, RedisStore],
+) -> None:
+    server, store = filled
     store.check_durability(StorePolicy())
     with redis.Redis.from_url(server.url) as client:
         fail_rewrite(server, client)
@@ -60,12 +61,11 @@ def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak
         with pytest.raises(StoreError, match="noeviction"):
             store.check_ready()
         client.config_set("maxmemory-policy", "noeviction")
-        assert record(store, "sleep", "q", {bytes(16): bytes(8)}, np.array([1])) == {}
-    store.close()
+        assert count(store) == {}
 
 
-def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) -> None:
-    store = RedisStore(server.url)
+def test_waiting_for_the_file_ends_after_a_failed_rewrite(filled: tuple[LocalRedis, RedisStore]) -> None:
+    server, store = filled
     store.check_durability(StorePolicy())
     store._check._unwritten[""] = object()  # appendonly was seen off, and the rewrite then failed
     with redis.Redis.from_url(server.url) as client:
@@ -74,11 +74,12 @@ def test_waiting_for_the_file_ends_after_a_failed_rewrite(server: LocalRedis) ->
             store.check_ready()
         wait_for(lambda: is_ready(store))
         assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
-    store.close()
 
 
-def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRedis) -> None:
-    store = RedisStore(server.url)
+def test_settings_read_before_they_were_weak_do_not_end_the_wait(
+    filled: tuple[LocalRedis, RedisStore],
+) -> None:
+    server, store = filled
     store.check_durability(StorePolicy())
     strong = store._check.check_servers()
     with redis.Redis.from_url(server.url) as client:
@@ -92,24 +93,19 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(server: LocalRe
         with paused_rewrite(client), pytest.raises(StoreError, match="has not written its append-only file"):
             store.check_ready()
         wait_for(lambda: is_ready(store))
-    store.close()
 
 
-def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(
-    cluster_nodes: Sequence[ClusterNode],
-) -> None:
-    store = RedisStore(cluster_nodes[0].url)
-    store.check_durability(StorePolicy())
-    first, second = ({"target_nodes": node} for node in store._redis.get_primaries()[:2])
-    settings = store._check.check_servers()[:1]
+def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(cluster_store: RedisStore) -> None:
+    cluster_store.check_durability(StorePolicy())
+    first, second = ({"target_nodes": node} for node in cluster_store._redis.get_primaries()[:2])
+    settings = cluster_store._check.check_servers()[:1]
     off = [settings[0] | {"appendonly": "no"}]
     with pytest.raises(StoreError, match="may lose counted reports"):
-        store._check.check_replies([first], off)
-    store._check.check_replies([second], settings)
-    assert list(store._check._unwritten) == [first["target_nodes"].name]
-    store._check.check_replies([first], settings)
-    assert not store._check._unwritten
-    store.close()
+        cluster_store._check.check_replies([first], off)
+    cluster_store._check.check_replies([second], settings)
+    assert list(cluster_store._check._unwritten) == [first["target_nodes"].name]
+    cluster_store._check.check_replies([first], settings)
+    assert not cluster_store._check._unwritten
 
 
 def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
@@ -126,13 +122,12 @@ def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
 
 
 def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
-    cluster_nodes: Sequence[ClusterNode],
+    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
 ) -> None:
-    store = RedisStore(cluster_nodes[0].url)
-    store.check_durability(StorePolicy())
-    record(store, "moving", "q", {bytes(16): bytes(8)}, np.array([1]))
+    cluster_store.check_durability(StorePolicy())
+    record(cluster_store, "moving", "q", {bytes(16): bytes(8)}, np.array([1]))
     key = "ldp:{moving:q}:ids"
-    port = store._redis.get_node_from_key(key).port
+    port = cluster_store._redis.get_node_from_key(key).port
     (source,) = (node for node in cluster_nodes if node.port == port)
     target = next(node for node in cluster_nodes if node is not source)
     target.client.config_set("appendfsync", "no")
@@ -140,15 +135,14 @@ def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
     ids = {b"1" * 16: bytes(8)}
     for why in ("has moved", "appendfsync no"):
         with pytest.raises(StoreError, match=why):
-            record(store, "moving", "q", ids, np.array([1]))
+            record(cluster_store, "moving", "q", ids, np.array([1]))
     target.client.config_set("appendfsync", "always")
-    assert record(store, "moving", "q", ids, np.array([1])) == ids
-    assert store.totals("moving")["q"].n == 2
-    store.close()
+    assert record(cluster_store, "moving", "q", ids, np.array([1])) == ids
+    assert cluster_store.totals("moving")["q"].n == 2
 
 
-def test_each_failure_of_redis_has_its_reason(server: LocalRedis) -> None:
-    store = RedisStore(server.url)
+def test_each_failure_of_redis_has_its_reason(filled: tuple[LocalRedis, RedisStore]) -> None:
+    server, store = filled
     store.check_durability(StorePolicy())
 
     def reason() -> StoreFailure:

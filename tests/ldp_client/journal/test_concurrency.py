@@ -18,29 +18,14 @@ import pytest
 
 from ldp_client import Journal, JournalError, State
 from tests.support.journals import IDENTITY, PLAN, URL, commit, state_of
+from tests.support.threads import in_threads
 
 
-def test_threads_share_a_memory_journal() -> None:
-    journal, results = Journal(":memory:"), []
-    threads = [
-        threading.Thread(target=lambda i=i: results.append(commit(journal, bytes([i])))) for i in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(created for _, created in results) == 1
-
-
-def test_threads_make_one_report_between_them(tmp_path: Path) -> None:
-    journal, results = Journal(tmp_path / "j.db"), []
-    threads = [
-        threading.Thread(target=lambda i=i: results.append(commit(journal, bytes([i])))) for i in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+@pytest.mark.parametrize("path", [":memory:", "j.db"])
+def test_threads_make_one_report_between_them(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    journal = Journal(path)
+    results = in_threads(lambda number: commit(journal, bytes([number])), range(8))
     assert sum(created for _, created in results) == 1
     assert len({report for report, _ in results}) == 1
 
@@ -50,7 +35,7 @@ def _race(path: Path, number: int, results: multiprocessing.Queue[tuple[bytes | 
 
 
 @pytest.mark.slow
-def test_processes_make_one_report_between_them(tmp_path: Path) -> None:
+def test_processes_make_one_report_between_them(tmp_path):
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[tuple[bytes | None, bool]] = context.Queue()
     racers = [context.Process(target=_race, args=(tmp_path / "j.db", i, results)) for i in range(4)]
@@ -74,7 +59,7 @@ def _die_inside(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path: Path) -> None:
+def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_path):
     victim = multiprocessing.get_context("spawn").Process(target=_die_inside, args=(tmp_path / "j.db",))
     victim.start()
     victim.join(60)
@@ -82,7 +67,7 @@ def test_a_process_killed_while_randomising_leaves_the_survey_unanswered(tmp_pat
     assert commit(Journal(tmp_path / "j.db"), b"later") == (b"later", True)
 
 
-def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_journal_is_waited_for_then_named(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.journal.file._LOCK_TIMEOUT_SECONDS", 0.05)
     commit(Journal(tmp_path / "j.db"), b"first")
     holder = sqlite3.connect(tmp_path / "j.db", isolation_level=None)
@@ -94,7 +79,7 @@ def test_a_locked_journal_is_waited_for_then_named(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_reading_inside_a_transaction_keeps_the_lock(tmp_path: Path) -> None:
+def test_reading_inside_a_transaction_keeps_the_lock(tmp_path):
     path = tmp_path / "j.db"
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
 
@@ -118,7 +103,7 @@ def _report_in_child(path: Path, pipe: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_children_forked_while_threads_write_find_an_intact_journal(tmp_path: Path) -> None:
+def test_children_forked_while_threads_write_find_an_intact_journal(tmp_path):
     path, stop = tmp_path / "j.db", threading.Event()
 
     def keep_writing(name: str) -> None:
@@ -162,8 +147,8 @@ def _report_many(path: Path, count: int, results: multiprocessing.Queue[list[boo
 
 
 @pytest.mark.slow
-def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path: Path) -> None:
-    # tests/support/endurance does it with 8 processes and 1,000 surveys
+def test_processes_share_one_journal_without_a_lost_or_double_entry(tmp_path):
+    # tools/endurance does it with 8 processes and 1,000 surveys
     processes, count = 4, 25
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[list[bool]] = context.Queue()

@@ -1,7 +1,5 @@
 """Where a journal is: the default path, and one journal per person at a shared device or process."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os
@@ -11,12 +9,10 @@ from pathlib import Path
 import pytest
 
 import ldp_client
-from encoders.survey import Plan
 from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
 from ldp_client.journal.file import default_path
-from ldp_client.testing import Recorder
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 
 PEOPLE = ("ann", "Ann", "ANN", "con", "_", "-", "0", "a" * 64, "Z" * 64)
 
@@ -29,7 +25,7 @@ def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_each_person_agrees_and_answers_for_themselves(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_each_person_agrees_and_answers_for_themselves(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
     with Client(url, spread=0) as shared:
         shared.grant()
@@ -44,7 +40,7 @@ def test_each_person_agrees_and_answers_for_themselves(ldp_recorder: Recorder, p
     assert len(ldp_recorder.reports) == 1 + len(PEOPLE)
 
 
-def test_the_asynchronous_client_and_configure_take_a_person(ldp_recorder: Recorder, plan: Plan) -> None:
+def test_the_asynchronous_client_and_configure_take_a_person(ldp_recorder, plan):
     url = ldp_recorder.serve(plan)
 
     async def main() -> None:
@@ -59,16 +55,14 @@ def test_the_asynchronous_client_and_configure_take_a_person(ldp_recorder: Recor
     assert ldp_client.report(ROW, "no").state is State.ALREADY_REPORTED
 
 
-def test_a_person_s_journal_is_beside_the_default_one(device: Path) -> None:
+def test_a_person_s_journal_is_beside_the_default_one(device):
     assert Path(Journal(person="ann").path) == device.parent / "journal.db.people" / "person-ann.db"
     paths = [Path(Journal(person=person).path) for person in PEOPLE]
     assert {path.parent for path in paths} == {device.parent / "journal.db.people"}
     assert len({path.name.casefold() for path in paths}) == len(PEOPLE)
 
 
-def test_two_names_of_the_default_journal_lead_to_one_journal_of_a_person(
-    device: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_names_of_the_default_journal_lead_to_one_journal_of_a_person(device, monkeypatch):
     first = Journal(person="ann").path
     device.parent.mkdir()
     device.touch()
@@ -80,7 +74,7 @@ def test_two_names_of_the_default_journal_lead_to_one_journal_of_a_person(
 @pytest.mark.parametrize(
     "person", ["", ".", "..", "../ann", "a/b", "a\\b", "ann.db", "ann\n", "a" * 65, "änn", "ann ", "+a", 7]
 )
-def test_a_name_that_is_not_valid_is_refused_and_not_repeated(plan: Plan, person: str) -> None:
+def test_a_name_that_is_not_valid_is_refused_and_not_repeated(plan, person):
     for make in (lambda: Client(plan, URL, person=person), lambda: Journal(person=person)):
         with pytest.raises(JournalError, match="person must be 1 to 64") as caught:
             make()
@@ -88,15 +82,13 @@ def test_a_name_that_is_not_valid_is_refused_and_not_repeated(plan: Plan, person
         assert not person or f"{person!r}" not in str(caught.value)
 
 
-def test_a_person_and_a_journal_together_are_refused(plan: Plan) -> None:
+def test_a_person_and_a_journal_together_are_refused(plan):
     for journal in (":memory:", Path("ann.db"), Journal(":memory:")):
         with pytest.raises(JournalError, match="person or journal, not both"):
             Client(plan, URL, person="ann", journal=journal)
 
 
-def test_command_shows_and_withdraws_the_consent_of_one_person(
-    device: Path, plan: Plan, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_shows_and_withdraws_the_consent_of_one_person(device, plan, capsys):
     with Client(plan, URL, person="Ann", transport=FakeTransport(RECORDED), spread=1e9) as client:
         client.grant()
 
@@ -115,9 +107,7 @@ def test_command_shows_and_withdraws_the_consent_of_one_person(
         run("status", "--person", "Ann", "--journal", str(device))
 
 
-def test_a_shared_journal_is_named_once_after_ten_repeated_answers(
-    client: Build, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_shared_journal_is_named_once_after_ten_repeated_answers(client, monkeypatch, caplog):
     monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
     client(FakeTransport(RECORDED)).report(ROW, "no")
     for number in range(30):
@@ -131,8 +121,8 @@ def test_a_shared_journal_is_named_once_after_ten_repeated_answers(
 
 
 def test_repeated_answers_of_a_named_person_are_not_taken_for_a_shared_journal(
-    plan: Plan, device: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    plan, device, monkeypatch, caplog
+):
     monkeypatch.setattr("ldp_client.receipt._repeat_numbers", itertools.count(1))
     with Client(plan, URL, person="ann", transport=FakeTransport(RECORDED), spread=0) as one:
         one.grant()
@@ -141,21 +131,21 @@ def test_repeated_answers_of_a_named_person_are_not_taken_for_a_shared_journal(
     assert not caplog.records
 
 
-def test_the_default_path_can_be_set(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_path_can_be_set(plan, tmp_path, monkeypatch):
     monkeypatch.setenv("LDP_JOURNAL", str(tmp_path / "deep" / "j.db"))
     Journal().grant(plan, URL)
     assert (tmp_path / "deep" / "j.db").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the XDG specification is Linux's")
-def test_a_relative_data_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_data_home_is_ignored(tmp_path, monkeypatch):
     monkeypatch.delenv("LDP_JOURNAL", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
 
 
-def test_without_a_home_directory_the_error_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_directory_the_error_names_the_variable(monkeypatch):
     def nowhere() -> Path:
         raise RuntimeError("no home")
 
@@ -169,7 +159,7 @@ def test_without_a_home_directory_the_error_names_the_variable(monkeypatch: pyte
         journal.entries()
 
 
-def test_invalid_path_is_a_clear_error() -> None:
+def test_invalid_path_is_a_clear_error():
     with pytest.raises(JournalError, match="cannot be a journal"):
         Journal("nul\0byte")
     assert Journal("~/j.db").path == os.path.realpath(Path.home() / "j.db")

@@ -1,9 +1,6 @@
 """Which surveys of a journal are the same: by origin, by the author's key, by family."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ ELSEWHERE = URL.replace("collector.test", "elsewhere.test")
 
 
 @pytest.mark.parametrize("family", ["sleep", "health"])
-def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, family: str) -> None:
+def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path, family):
     journal = Journal(tmp_path / "j.db")
     plan, other = plan_of("sleep", family), SurveyIdentity("sleep", origin_of_url(ELSEWHERE))
     journal.grant(plan, URL)
@@ -35,7 +32,7 @@ def test_an_unsigned_survey_of_another_origin_is_another_survey(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("family", ["sleep", "health"])
-def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str) -> None:
+def test_a_signed_survey_is_the_same_at_every_origin(tmp_path, family):
     journal = Journal(tmp_path / "j.db")
     plan, moved = plan_of("sleep", family), SurveyIdentity("sleep", origin_of_url(ELSEWHERE), "key")
     journal.grant(plan, URL, "key")
@@ -54,7 +51,7 @@ def test_a_signed_survey_is_the_same_at_every_origin(tmp_path: Path, family: str
     assert journal.queued_surveys() == []
 
 
-def test_pinning_a_key_later_allows_no_second_report(tmp_path: Path) -> None:
+def test_pinning_a_key_later_allows_no_second_report(tmp_path):
     journal = Journal(tmp_path / "j.db")
     assert commit(journal, b"unsigned") == (b"unsigned", True)
     assert journal.grant(PLAN, URL, "key").report == b"unsigned"
@@ -62,7 +59,7 @@ def test_pinning_a_key_later_allows_no_second_report(tmp_path: Path) -> None:
     assert not journal.commit(signed, PLAN, lambda: pytest.fail("was drawn"))[1]
 
 
-def test_find_prefers_a_report_to_a_consent_at_the_same_origin(tmp_path: Path) -> None:
+def test_find_prefers_a_report_to_a_consent_at_the_same_origin(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, ELSEWHERE, "key")
     journal.commit(SurveyIdentity("sleep", origin_of_url(ELSEWHERE), "key"), PLAN, lambda: b"signed")
@@ -72,7 +69,7 @@ def test_find_prefers_a_report_to_a_consent_at_the_same_origin(tmp_path: Path) -
     assert found.report == b"signed"
 
 
-def test_dropping_the_author_s_key_allows_no_second_report(tmp_path: Path) -> None:
+def test_dropping_the_author_s_key_allows_no_second_report(tmp_path):
     journal = Journal(tmp_path / "j.db")
     first, second = plan_of("first", "health"), plan_of("second", "health")
     journal.grant(first, URL, "key")

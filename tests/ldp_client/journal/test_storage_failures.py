@@ -16,7 +16,7 @@ from tests.ldp_client.conftest import SYNCHRONOUS
 from tests.support.journals import IDENTITY, PLAN, URL, commit, state_of
 
 
-def test_an_unreachable_file_is_a_clear_error(tmp_path: Path) -> None:
+def test_an_unreachable_file_is_a_clear_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for path in (tmp_path / "file" / "j.db", tmp_path):
         with pytest.raises(JournalError, match="cannot be used"):
@@ -31,7 +31,7 @@ def _damage(path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["garbage", "no header", "cut"])
-def test_damaged_journal_is_renamed_and_no_survey_is_reported_twice(tmp_path: Path, way: str) -> None:
+def test_damaged_journal_is_renamed_and_no_survey_is_reported_twice(tmp_path, way):
     path = tmp_path / "j.db"
     for number in range(40):
         commit(Journal(path), os.urandom(300), f"survey-{number}")
@@ -62,7 +62,7 @@ def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
-def test_a_full_disk_is_a_clear_error_and_spends_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_clear_error_and_spends_nothing(tmp_path):
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[str] = context.Queue()
     process = context.Process(target=_fill_the_disk, args=(tmp_path / "j.db", results))
@@ -73,7 +73,7 @@ def test_a_full_disk_is_a_clear_error_and_spends_nothing(tmp_path: Path) -> None
     assert commit(Journal(tmp_path / "j.db"), b"later") == (b"later", True)
 
 
-def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_disk_is_a_clear_error(tmp_path, monkeypatch):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
 
@@ -86,7 +86,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.M
         journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
 
 
-def test_a_commit_is_synced_with_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_is_synced_with_its_directory(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.journal.file._SYNCHRONOUS", SYNCHRONOUS)
     # SQLite commits by removing its own journal: unless that is synced, a power cut may undo the commit
     journal = Journal(tmp_path / "j.db")
@@ -95,7 +95,7 @@ def test_a_commit_is_synced_with_its_directory(tmp_path: Path, monkeypatch: pyte
         assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
-def test_two_names_of_one_file_are_one_journal(tmp_path: Path) -> None:
+def test_two_names_of_one_file_are_one_journal(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link.db").symlink_to(tmp_path / "real" / "j.db")
     journal, link = Journal(tmp_path / "real" / "j.db"), Journal(tmp_path / "link.db")
@@ -108,7 +108,7 @@ def test_two_names_of_one_file_are_one_journal(tmp_path: Path) -> None:
         assert caught.value.reason == "journal-damaged"
 
 
-def test_late_detection_of_damage_leaves_the_new_journal_alone(tmp_path: Path) -> None:
+def test_late_detection_of_damage_leaves_the_new_journal_alone(tmp_path):
     path = tmp_path / "j.db"
     commit(Journal(path), b"first")
     stale = _file_id(os.stat(path))
@@ -118,7 +118,7 @@ def test_late_detection_of_damage_leaves_the_new_journal_alone(tmp_path: Path) -
     assert commit(Journal(path), b"third") == (b"second", False)
 
 
-def test_a_journal_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+def test_a_journal_that_others_could_read_is_made_private(tmp_path):
     path = tmp_path / "j.db"
     path.touch(0o644)
     commit(Journal(path), b"first")

@@ -1,10 +1,7 @@
 """Journals of other versions of the client, and files of other programs."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from tests.support.journals import IDENTITY, commit
 
 
 @pytest.mark.parametrize("version", [-1, 1, 3, 5])
-def test_a_journal_of_another_version_is_refused_and_stays(tmp_path: Path, version: int) -> None:
+def test_a_journal_of_another_version_is_refused_and_stays(tmp_path, version):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     with closing(sqlite3.connect(tmp_path / "j.db")) as other, other:
@@ -24,7 +21,7 @@ def test_a_journal_of_another_version_is_refused_and_stays(tmp_path: Path, versi
     assert (tmp_path / "j.db").read_bytes() == before
 
 
-def test_a_state_of_another_version_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_state_of_another_version_is_a_clear_error(tmp_path):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     with sqlite3.connect(tmp_path / "j.db") as other:
@@ -34,7 +31,7 @@ def test_a_state_of_another_version_is_a_clear_error(tmp_path: Path) -> None:
         journal.find(IDENTITY)
 
 
-def test_another_application_s_database_is_no_journal(tmp_path: Path) -> None:
+def test_another_application_s_database_is_no_journal(tmp_path):
     with closing(sqlite3.connect(tmp_path / "app.db")) as other, other:
         other.execute("CREATE TABLE notes (text TEXT)")
     with pytest.raises(JournalError, match="another application"):

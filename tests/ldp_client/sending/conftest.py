@@ -1,7 +1,5 @@
 """A real server that records when reports arrive."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading

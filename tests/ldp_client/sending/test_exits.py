@@ -1,7 +1,5 @@
 """What a real process sends when it exits, to a real server: at most one report, and none after another."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -69,29 +67,25 @@ NONE_SENT = [State.QUEUED, State.QUEUED, State.QUEUED]
         ("if os.fork() == 0: sys.exit()\nos.wait(); os._exit(0)", NONE_SENT),
     ],
 )
-def test_exit_sends_at_most_one_report_and_keeps_the_others(
-    server: Collector, plan: Plan, tmp_path: Path, end: str, left: list[State]
-) -> None:
+def test_exit_sends_at_most_one_report_and_keeps_the_others(server, plan, tmp_path, end, left):
     run(server, plan, tmp_path, f"clients = answer_all()\n{end}")
     assert states(tmp_path) == left
     assert len(server.requests) == left.count(State.SENT)
 
 
-def test_exit_does_not_send_a_withdrawn_report(server: Collector, plan: Plan, tmp_path: Path) -> None:
+def test_exit_does_not_send_a_withdrawn_report(server, plan, tmp_path):
     run(server, plan, tmp_path, "answer('sleep').withdraw()")
     assert server.requests == []
 
 
-def test_each_journal_sends_one_report_at_the_exit(server: Collector, plan: Plan, tmp_path: Path) -> None:
+def test_each_journal_sends_one_report_at_the_exit(server, plan, tmp_path):
     run(server, plan, tmp_path, "answer_all(journal='ann.db'), answer_all(journal='bob.db')")
     assert len(server.taken) == 2
     assert [states(tmp_path, name) for name in ("ann.db", "bob.db")] == [ONE_SENT, ONE_SENT]
 
 
 @pytest.mark.parametrize("draw", [0.1, 0.5, 0.9])
-def test_report_that_an_exit_sends_depends_on_the_draw_and_not_on_the_answers(
-    server: Collector, plan: Plan, tmp_path: Path, draw: float
-) -> None:
+def test_report_that_an_exit_sends_depends_on_the_draw_and_not_on_the_answers(server, plan, tmp_path, draw):
     sent = []
     for number, answer in enumerate(
         ("row=ROW, label='no'", "row={'age': 'young', 'hours': 1.0}, label='yes'")
@@ -120,9 +114,7 @@ threading.Thread(target=release, daemon=True).start()
 """
 
 
-def test_exit_during_an_attempt_sends_no_other_report_right_after_it(
-    server: Collector, plan: Plan, tmp_path: Path
-) -> None:
+def test_exit_during_an_attempt_sends_no_other_report_right_after_it(server, plan, tmp_path):
     server.before_response = lambda: wait_for((tmp_path / "exits").exists)
     run(server, plan, tmp_path, A_SLOW_RESPONSE)
     assert states(tmp_path) == [State.QUEUED, State.SENT]

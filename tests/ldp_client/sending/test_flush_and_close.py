@@ -1,29 +1,20 @@
 """When a queued report is sent, what flush and close wait for, and the reason why a report still waits."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from encoders.survey import Plan
-from ldp_client import (
-    Client,
-    Response,
-    State,
-    TransportError,
-)
+from ldp_client import Client, Response, State, TransportError
 from ldp_client.policy import ClientPolicy
-from tests.ldp_client.conftest import RECORDED, ROW, URL, Build, FakeTransport, wait_for_attempt
+from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.open_clients import client_threads
 from tests.support.servers import wait_for
 
 
-def test_closing_interrupts_a_long_wait(client: Build) -> None:
+def test_closing_interrupts_a_long_wait(client):
     one = client(FakeTransport(Response(503, b"", 300.0)))
     one.report(ROW, "no")
     wait_for_attempt(one)
@@ -31,8 +22,7 @@ def test_closing_interrupts_a_long_wait(client: Build) -> None:
     assert not client_threads()
 
 
-def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_report_waits_for_a_slot_unless_there_is_no_time(transport, client):
     one = client(transport, spread=1e9)  # due within the first .1 s once in 1e10 runs
     one.report(ROW, "no")
     time.sleep(0.1)
@@ -41,7 +31,7 @@ def test_a_report_waits_for_a_slot_unless_there_is_no_time(client: Build) -> Non
     assert len(transport.bodies) == 1
 
 
-def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
+def test_flush_waits_as_long_as_the_collector_asked(client):
     transport = FakeTransport(Response(503, b"", 30.0), RECORDED)
     one = client(transport)
     one.report(ROW, "no")
@@ -51,7 +41,7 @@ def test_flush_waits_as_long_as_the_collector_asked(client: Build) -> None:
     assert len(transport.bodies) == 1
 
 
-def test_failing_survey_does_not_delay_another(client: Build, plan: Plan) -> None:
+def test_failing_survey_does_not_delay_another(client, plan):
     class TwoSurveys(FakeTransport):
         def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
             response = super().request(method, url, body, timeout)
@@ -70,17 +60,14 @@ def test_failing_survey_does_not_delay_another(client: Build, plan: Plan) -> Non
         assert second.flush().state is State.SENT
 
 
-def test_a_temporary_client_still_sends(client: Build, plan: Plan, tmp_path: Path) -> None:
-    transport = FakeTransport(RECORDED)
+def test_a_temporary_client_still_sends(transport, client, plan, tmp_path):
     client(transport).close()
     Client(plan, URL, journal=tmp_path / "journal.db", transport=transport, spread=0.05).report(ROW, "no")
     gc.collect()
     wait_for(lambda: transport.bodies)
 
 
-def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(
-    client: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(client, monkeypatch):
     monkeypatch.setattr("ldp_client.retry_after.draw_backoff", lambda failures, draw: 60.0)
     down = FakeTransport(TransportError("refused"))
     keeper = client(down)  # keeps the sender in mind, and what it knows of the collector
@@ -104,9 +91,7 @@ def test_flush_does_not_wait_for_the_pause_of_an_earlier_client(
         (Response(503, b'{"reason":["store-unavailable"]}'), "collector-unreachable", "HTTP status 503"),
     ],
 )
-def test_a_report_that_still_waits_has_a_reason(
-    client: Build, response: Response | TransportError, reason: str, words: str
-) -> None:
+def test_a_report_that_still_waits_has_a_reason(client, response, reason, words):
     one = client(FakeTransport(response))
     one.report(ROW, "no")
     wait_for_attempt(one)
@@ -117,14 +102,14 @@ def test_a_report_that_still_waits_has_a_reason(
         assert "collector.test" not in repr(receipt)
 
 
-def test_the_reason_to_wait_is_gone_when_the_report_is_sent(client: Build) -> None:
+def test_the_reason_to_wait_is_gone_when_the_report_is_sent(client):
     one = client(FakeTransport(TransportError("refused"), RECORDED))
     one.report(ROW, "no")
     receipt = one.flush()
     assert (receipt.state, receipt.reason, receipt.why) == (State.SENT, "", "")
 
 
-def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build, plan: Plan) -> None:
+def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client, plan):
     transport = FakeTransport(Response(503, b'{"reason":"store-unavailable"}', 30.0))
     one = client(transport)
     one.report(ROW, "no")
@@ -138,7 +123,7 @@ def test_a_collector_s_reason_to_wait_holds_for_its_other_surveys(client: Build,
     assert len(transport.bodies) == 1
 
 
-def test_a_flush_without_an_attempt_has_a_reason(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flush_without_an_attempt_has_a_reason(client, monkeypatch):
     responds = threading.Event()
 
     class Slow(FakeTransport):
@@ -162,7 +147,7 @@ def test_a_flush_without_an_attempt_has_a_reason(client: Build, monkeypatch: pyt
     assert two.flush(0.1).reason == "client-closed"
 
 
-def test_the_sender_survives_an_unexpected_error(client: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sender_survives_an_unexpected_error(client, monkeypatch):
     one = client(FakeTransport(RECORDED))
     results = [RuntimeError("dictionary changed size during iteration"), True]
 

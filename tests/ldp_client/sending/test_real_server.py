@@ -1,7 +1,5 @@
 """When clients send to a real server: after a 503, at exit, on flush and close."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -26,9 +24,7 @@ def _report(server: Collector, plan: Plan, journal: Path, name: str, **options: 
     return client
 
 
-def test_real_clients_send_at_unrelated_times_after_a_503(
-    server: Collector, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_clients_send_at_unrelated_times_after_a_503(server, plan, tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.sending.sending_times.MIN_MEAN_WAIT_SECONDS", 1.5)
     monkeypatch.setattr("ldp_client.retry_after.MAX_BACKOFF_SECONDS", 0.3)
     names, journals = ("sleep", "diet"), [tmp_path / f"{device}.db" for device in range(10)]
@@ -68,9 +64,7 @@ for client in clients:
 """
 
 
-def test_each_run_that_ends_at_once_sends_one_report_at_its_exit(
-    server: Collector, plan: Plan, tmp_path: Path
-) -> None:
+def test_each_run_that_ends_at_once_sends_one_report_at_its_exit(server, plan, tmp_path):
     command = [sys.executable, "-c", A_RUN, server.url("")[:-1], str(tmp_path / "journal.db")]
     arrived = []
     for _ in range(4):
@@ -80,17 +74,13 @@ def test_each_run_that_ends_at_once_sends_one_report_at_its_exit(
     assert len(set(server.taken)) == 3
 
 
-def test_clients_that_are_closed_in_turn_do_not_send_right_after_each_other(
-    server: Collector, plan: Plan, tmp_path: Path
-) -> None:
+def test_clients_that_are_closed_in_turn_do_not_send_right_after_each_other(server, plan, tmp_path):
     for name in ("sleep", "diet", "sport"):
         _report(server, plan, tmp_path / "journal.db", name, spread=DAY).close(5.0)
     assert len(server.taken) == 1
 
 
-def test_flush_sends_the_survey_that_it_names_and_no_other(
-    server: Collector, plan: Plan, tmp_path: Path
-) -> None:
+def test_flush_sends_the_survey_that_it_names_and_no_other(server, plan, tmp_path):
     clients = [_report(server, plan, tmp_path / "journal.db", name, spread=1e9) for name in ("sleep", "diet")]
     assert clients[1].flush().state is State.SENT
     assert len(server.taken) == 1
@@ -100,9 +90,7 @@ def test_flush_sends_the_survey_that_it_names_and_no_other(
     assert len(server.taken) == 1
 
 
-def test_flush_without_a_wait_sends_the_report_of_an_earlier_run(
-    server: Collector, plan: Plan, tmp_path: Path
-) -> None:
+def test_flush_without_a_wait_sends_the_report_of_an_earlier_run(server, plan, tmp_path):
     server.is_down = True
     _report(server, plan, tmp_path / "journal.db", "sleep", spread=DAY).close()
     server.is_down = False

@@ -1,7 +1,5 @@
 """The rules of when a report is sent, one by one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -35,7 +33,7 @@ def _fail_next(
     return survey
 
 
-def test_first_attempts_are_spread_evenly_over_the_spread() -> None:
+def test_first_attempts_are_spread_evenly_over_the_spread():
     firsts = Counter(
         int(10 * _times(ManualClock(), seed, surveys=1, spread=7.0).next_due()[0] / 7.0)
         for seed in range(4000)
@@ -48,9 +46,7 @@ def test_first_attempts_are_spread_evenly_over_the_spread() -> None:
     ("surveys", "spread", "mean_wait"),
     [(1, 2.0, 300.0), (2, 2.0, HOUR), (20, 2.0, 6000.0), (2, DAY, DAY)],
 )
-def test_reports_of_an_earlier_run_wait_for_exponential_times(
-    surveys: int, spread: float, mean_wait: float
-) -> None:
+def test_reports_of_an_earlier_run_wait_for_exponential_times(surveys, spread, mean_wait):
     # the least of n exponential times is exponential, with an nth of the mean
     waits = [
         surveys * _times(ManualClock(), seed, surveys=surveys, spread=spread, is_new=False).next_due()[0]
@@ -60,7 +56,7 @@ def test_reports_of_an_earlier_run_wait_for_exponential_times(
     assert abs(sum(wait > mean_wait for wait in waits) / 4000 - 0.3679) < 6 * 0.0077
 
 
-def test_after_a_failure_every_report_waits_for_as_long_as_the_collector_asked_at_least() -> None:
+def test_after_a_failure_every_report_waits_for_as_long_as_the_collector_asked_at_least():
     for seed in range(50):
         clock = ManualClock()
         times = _times(clock, seed)
@@ -70,7 +66,7 @@ def test_after_a_failure_every_report_waits_for_as_long_as_the_collector_asked_a
         assert times.next_due()[0] >= 60.0  # made meanwhile
 
 
-def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
+def test_a_report_that_waits_alone_is_tried_again_soon():
     clock = ManualClock()
     times = _times(clock, 1, surveys=1)
     for failures in range(8):
@@ -80,7 +76,7 @@ def test_a_report_that_waits_alone_is_tried_again_soon() -> None:
     assert times.next_due()[0] >= 100.0
 
 
-def test_reports_that_their_collector_does_not_accept_now_wait_independently() -> None:
+def test_reports_that_their_collector_does_not_accept_now_wait_independently():
     unknown, waits = Response(404, b'{"reason":"unknown-survey","retryable":true}'), []
     for seed in range(400):
         times = _times(ManualClock(), seed)
@@ -91,7 +87,7 @@ def test_reports_that_their_collector_does_not_accept_now_wait_independently() -
     assert abs(mean(waits) / HOUR - 1) < 6 / 400**0.5
 
 
-def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others() -> None:
+def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others():
     clock = ManualClock()
     times = _times(clock, 1, surveys=1)
     _fail_next(times, clock, None)
@@ -102,7 +98,7 @@ def test_a_collector_that_answers_for_one_survey_has_not_failed_for_the_others()
 
 
 @pytest.mark.parametrize("surveys", [1, 2])
-def test_report_without_spread_whose_attempt_could_not_begin_is_not_due_at_once(surveys: int) -> None:
+def test_report_without_spread_whose_attempt_could_not_begin_is_not_due_at_once(surveys):
     times = _times(ManualClock(), 1, surveys=surveys, spread=0.0)
     for each in range(surveys):
         times.report_failed(survey_of(each), None)
@@ -110,14 +106,14 @@ def test_report_without_spread_whose_attempt_could_not_begin_is_not_due_at_once(
     assert times.next_before_exit(all_untried=True)[1] is None
 
 
-def test_retry_after_of_nan_is_ignored() -> None:
+def test_retry_after_of_nan_is_ignored():
     clock = ManualClock()
     times = _times(clock, 1)
     _fail_next(times, clock, replace(DOWN, retry_after=float("nan")))
     assert 0 <= times.next_due()[0] < 1e6
 
 
-def test_a_report_that_falls_due_during_an_attempt_does_not_follow_it_at_once() -> None:
+def test_a_report_that_falls_due_during_an_attempt_does_not_follow_it_at_once():
     clock, gaps = ManualClock(), []
     for seed in range(200):
         times = _times(clock, seed, spread=10.0)
@@ -131,13 +127,13 @@ def test_a_report_that_falls_due_during_an_attempt_does_not_follow_it_at_once() 
     assert abs(mean(gaps) - 5.0) < 6 * 2.9 / 200**0.5
 
 
-def test_one_report_at_a_time_is_chosen_at_random_among_those_that_are_due() -> None:
+def test_one_report_at_a_time_is_chosen_at_random_among_those_that_are_due():
     clock = ManualClock()
     chosen = Counter(_times(clock, seed, spread=0.0).next_due()[1] for seed in range(1000))
     assert abs(chosen[survey_of(0)] - 500) < 6 * 16
 
 
-def test_known_reports_keep_their_times_when_another_one_is_made() -> None:
+def test_known_reports_keep_their_times_when_another_one_is_made():
     clock = ManualClock()
     times = _times(clock, 1, surveys=1, spread=HOUR)
     due = clock.now + times.next_due()[0]
@@ -146,7 +142,7 @@ def test_known_reports_keep_their_times_when_another_one_is_made() -> None:
     assert clock.now + times.next_due()[0] == pytest.approx(due)
 
 
-def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not() -> None:
+def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not():
     clock = ManualClock()
     times = _times(clock, 1, spread=DAY)
     times.expedite(survey_of(1))
@@ -158,7 +154,7 @@ def test_a_report_that_is_waited_for_is_tried_again_soon_and_others_are_not() ->
     assert times.next_due()[0] > 60.0  # less once in 1440
 
 
-def test_expedited_report_is_sent_although_no_caller_waits() -> None:
+def test_expedited_report_is_sent_although_no_caller_waits():
     clock = ManualClock()
     times = SendingSchedule(clock, Random(1).random)
     for survey in (survey_of(0), survey_of(1)):
@@ -174,7 +170,7 @@ def test_expedited_report_is_sent_although_no_caller_waits() -> None:
     assert times.next_due()[0] > 60.0  # less once in 1440
 
 
-def test_an_exit_sends_one_report_and_none_right_after_another() -> None:
+def test_an_exit_sends_one_report_and_none_right_after_another():
     clock = ManualClock()
     chosen = Counter(_times(clock, seed, surveys=3, spread=DAY).next_before_exit()[1] for seed in range(999))
     assert all(abs(count - 333) < 6 * 15 for count in chosen.values())
@@ -188,7 +184,7 @@ def test_an_exit_sends_one_report_and_none_right_after_another() -> None:
     assert times.next_before_exit()[1] is None
 
 
-def test_an_exit_does_not_try_a_collector_that_has_failed() -> None:
+def test_an_exit_does_not_try_a_collector_that_has_failed():
     clock = ManualClock()
     times = _times(clock, 1, surveys=3)
     _fail_next(times, clock)

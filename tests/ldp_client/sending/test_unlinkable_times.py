@@ -1,7 +1,5 @@
 """The times of a device's reports do not link them: simulated devices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -13,16 +11,7 @@ from ldp_client import Response, retry_after
 from ldp_client.sending.scheduled_report import QueuedReport
 from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
-from tests.support.sending_schedules import (
-    DAY,
-    DOWN,
-    HOUR,
-    ManualClock,
-    Sent,
-    is_linked,
-    linked,
-    survey_of,
-)
+from tests.support.sending_schedules import DAY, DOWN, HOUR, ManualClock, Sent, is_linked, linked, survey_of
 
 ATTEMPT_SECONDS = 0.01
 Schedule = Callable[..., SendingSchedule]
@@ -124,20 +113,20 @@ SCENES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_times_do_not_link_the_two_reports_of_a_device(scene: str) -> None:
-    found = linked(simulate(SendingSchedule, **SCENES[scene]))  # type: ignore[arg-type]
+def test_times_do_not_link_the_two_reports_of_a_device(scene):
+    found = linked(simulate(SendingSchedule, **SCENES[scene]))
     assert not is_linked(found), found
 
 
 @pytest.mark.parametrize("scene", ["a long outage", "one 503 for each device", "a network that returns"])
 @pytest.mark.parametrize("rule", [SharedPause, SharedPauseThenSpread])
-def test_shared_pause_links_the_reports_of_a_device(rule: Schedule, scene: str) -> None:
-    assert is_linked(linked(simulate(rule, **SCENES[scene])))  # type: ignore[arg-type]
+def test_shared_pause_links_the_reports_of_a_device(rule, scene):
+    assert is_linked(linked(simulate(rule, **SCENES[scene])))
 
 
-def test_reports_of_an_earlier_run_sent_within_the_spread_are_linked() -> None:
+def test_reports_of_an_earlier_run_sent_within_the_spread_are_linked():
     scene = SCENES["a start of the application"] | {"is_new": True}
-    assert is_linked(linked(simulate(SendingSchedule, **scene)))  # type: ignore[arg-type]
+    assert is_linked(linked(simulate(SendingSchedule, **scene)))
 
 
 @cache
@@ -149,9 +138,7 @@ def count_attempts(schedule: Schedule, surveys: int, retry_after_seconds: float 
 
 @pytest.mark.parametrize("surveys", [1, 2, 5, 20])
 @pytest.mark.parametrize("retry_after_seconds", [None, 30.0, HOUR])
-def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(
-    surveys: int, retry_after_seconds: float | None
-) -> None:
+def test_a_device_with_many_reports_tries_no_more_often_in_an_outage(surveys, retry_after_seconds):
     # 20 devices with some 300 attempts each, or with 24 by Retry-After; one attempt per device in addition
     # allows for the first failure of each collector
     assert (

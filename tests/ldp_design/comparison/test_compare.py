@@ -25,10 +25,10 @@ from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_design.comparison import compare as module
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import Experiment, prepare
-from ldp_design.comparison.random_labels import RandomisedResponse, fit_logistic, place_rows
+from ldp_design.comparison.learners import RandomisedResponse, fit_logistic, place_rows
 from ldp_design.comparison.trusts import TrustComparisonError, parse_trust
-from ldp_design.simulation.labelled_table import split_rows
-from ldp_design.simulation.silos import simulate_silos
+from ldp_design.simulation.reports import simulate_silos
+from ldp_design.simulation.rows import split_rows
 from ldp_design.simulation.simulate import simulate
 from ldp_design.simulation.variants import SimulationGrid
 from tests.support.central_surveys import make_csv, survey_text

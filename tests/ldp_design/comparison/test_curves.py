@@ -43,16 +43,20 @@ def test_an_interval_is_that_of_student_with_one_degree_less_than_splits() -> No
 
 
 def test_a_crossing_is_interpolated_in_log_epsilon() -> None:
-    assert crossing_of([-0.3, -0.2, -0.1, 0.1, 0.2]) == Crossing(*[pytest.approx(math.sqrt(2))] * 3)
+    assert crossing_of([-0.3, -0.2, -0.1, 0.1, 0.2]) == Crossing(
+        *[pytest.approx(math.sqrt(2))] * 3, (EPSILONS[0], EPSILONS[-1])
+    )
     assert crossing_of([-0.3, -0.2, -0.1, 0.3, 0.4]).value == pytest.approx(2**0.25)
 
 
 def test_a_curve_that_never_reaches_the_level_needs_more_than_the_largest_epsilon() -> None:
-    assert crossing_of([-0.5, -0.4, -0.3, -0.2, -0.1]) == Crossing(math.inf, math.inf, math.inf)
+    assert crossing_of([-0.5, -0.4, -0.3, -0.2, -0.1]) == Crossing(
+        math.inf, math.inf, math.inf, (EPSILONS[0], EPSILONS[-1])
+    )
 
 
 def test_a_curve_that_always_reaches_the_level_needs_at_most_the_smallest_epsilon() -> None:
-    assert crossing_of([0.0, 0.1, 0.1, 0.2, 0.2]) == Crossing(0.0, 0.0, 0.0)
+    assert crossing_of([0.0, 0.1, 0.1, 0.2, 0.2]) == Crossing(0.0, 0.0, 0.0, (EPSILONS[0], EPSILONS[-1]))
 
 
 def test_a_curve_that_crosses_twice_needs_the_epsilon_from_which_on_it_stays() -> None:

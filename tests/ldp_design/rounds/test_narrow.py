@@ -6,10 +6,14 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Survey, read_survey
+from ldp_aggregator.estimation import IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation.validation_result import ValidationResult
+from ldp_aggregator.snapshot import Snapshot
 from ldp_design.rounds.narrow import (
     MIN_EXPLAINED_SHARE,
     MIN_GAIN,
@@ -182,13 +186,28 @@ def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_o
     assert compute_round_ends(10, 5) == [5, 6, 8, 9, 10]
 
 
-def test_a_selected_subset_or_a_model_of_fewer_features_than_are_asked_decides_the_features() -> None:
+@pytest.mark.parametrize(
+    ("asked", "validated", "gain", "expected"),
+    [
+        (4, (1, 2, 0, 3), 0.5, {1, 2}),  # the round selects a subset
+        (4, (1, 2), -0.5, {1, 2}),  # the model has fewer features than are asked
+        (2, (0, 1), -0.5, set()),
+        (2, (0, 1, 2, 3), 0.5, {0, 1}),
+    ],
+)
+def test_a_selected_subset_or_a_model_of_fewer_features_than_are_asked_decides_the_features(
+    asked: int, validated: tuple[int, ...], gain: float, expected: set[int]
+) -> None:
     survey = make_survey(4)
-    three = dataclasses.replace(survey, weights=(0, 1, 1, 1, 0))
-    assert find_validated_features(survey, frozenset({1, 2}), is_subset=True) == {1, 2}
-    assert find_validated_features(survey, frozenset({1, 2}), is_subset=False) == {1, 2}
-    assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=False) == frozenset()
-    assert find_validated_features(three, frozenset({0, 1, 2}), is_subset=True) == {0, 1, 2}
+    survey = dataclasses.replace(survey, weights=(0, *(int(place < asked) for place in range(4))))
+    estimates = estimate_snapshot(Snapshot(survey.compile(), {}))
+    gains = IntervalEstimate.from_stderr(np.array([gain]), np.array([0.01]), (-1, 1))
+    names = tuple(survey.features[place].name for place in validated)
+    result = ValidationResult(names, (2,), accuracy=gains, gains=gains)
+    estimates = dataclasses.replace(
+        estimates, validation=dataclasses.replace(estimates, validation_result=result)
+    )
+    assert find_validated_features(estimates, survey) == expected
 
 
 def test_features_of_a_validated_model_are_asked_even_if_others_explain_more() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +66,13 @@ def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Mode
     return parse_model(dump_model(total, estimate_snapshot(total, validation=validation)))
 
 
+def find_kept(model: Model) -> tuple[str, ...]:
+    """Return the names of the features that the validation selected."""
+    assert model.estimates.validation
+    assert model.estimates.validation.validation_result
+    return model.estimates.validation.validation_result.selected_features
+
+
 @pytest.fixture(scope="module")
 def model() -> Model:
     return make_model(make_snapshot(SURVEY, 1))
@@ -102,9 +108,10 @@ def test_comments_predict_the_margins(model: Model) -> None:
 def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    selected = kept.estimates["validation"]["validation_result"]["selected_k"]
-    assert selected in (1, 2)  # the echoes alone do not outvote the informative feature
-    classifier = NaiveBayes.from_probabilities(kept.plan, kept.prior, kept.conditionals, kept.estimates)
+    assert len(find_kept(kept)) in (1, 2)  # the echoes alone do not outvote the informative feature
+    classifier = NaiveBayes.from_probabilities(
+        kept.plan, kept.prior, kept.conditionals, kept.estimates, kept.privacy
+    )
     rows = [
         {"related": related, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
         for related in "ab"
@@ -118,7 +125,7 @@ def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model: Model) -> N
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = write_narrowed_round(SURVEY, kept, "model.json")
     weights = read_survey(text).weights[1:]
-    assert (weights[0], sum(weights)) == (1, kept.estimates["validation"]["validation_result"]["selected_k"])
+    assert (weights[0], sum(weights)) == (1, len(find_kept(kept)))
     assert 'by the validation of 20,000 devices, the model "model.json" does not keep them' in " ".join(
         text.replace("# ", "").split()
     )
@@ -210,16 +217,10 @@ def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> N
 def test_the_model_states_the_epsilon_of_its_validation(model: Model) -> None:
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
-    statement = json.loads(dump_model(snapshot, estimate_snapshot(snapshot, validation=validation)))[
-        "privacy"
-    ]
-    assert (statement["epsilon"], statement["reports"], statement["validation"]["reports"]) == (
-        "2",
-        COUNT,
-        COUNT,
-    )
-    assert statement["validation"]["plan_digest"] == validation.plan.digest
-    assert [each["question"] for each in statement["validation"]["questions"]] == ["top 1", "top 2"]
+    statement = make_model(snapshot, validation=validation).privacy
+    assert [(each.epsilon, each.reports) for each in statement.rounds] == [("2", COUNT)] * 2
+    assert statement.validation.plan_digest == validation.plan.digest
+    assert [each.question for each in statement.validation.questions] == ["top 1", "top 2"]
 
 
 def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -> None:
@@ -228,8 +229,7 @@ def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -
     others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(
         "[features.echo]", "[features.echo]\nweight = 0"
     )
-    result = kept.estimates["validation"]["validation_result"]
-    assert set(result["features"][: result["selected_k"]]) <= {"related", "echo"}
+    assert set(find_kept(kept)) <= {"related", "echo"}
     with pytest.raises(NarrowError, match="asks about nothing that the validated model keeps"):
         write_narrowed_round(
             others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"

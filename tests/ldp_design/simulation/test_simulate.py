@@ -20,7 +20,7 @@ from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.simulation import trial as trials
-from ldp_design.simulation.labelled_table import read_labelled_table, split_rows
+from ldp_design.simulation.rows import read_labelled_table, split_rows
 from ldp_design.simulation.simulate import SimulationError
 from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError

@@ -1,169 +1,117 @@
-// One card per feature: whether classes differ, charts, and a table of the same estimates.
+// One card per feature: whether its classes differ, and its tables of estimates.
 
-import { IntervalChart } from "./charts.js";
-import { element, setText } from "./dom.js";
-import { Table, foldedTable } from "./table.js";
+import { element, markOf, setText } from "./dom.js";
+import { EstimateTable } from "./estimates.js";
+import { choosePositiveAxis, chooseShareAxis } from "./interval.js";
 import * as format from "./format.js";
 
-const NOISE = "Not distinguishable from noise";
-const SHARE = { bounds: [0, 1], write: format.percent, axisLabel: (x) => `${Math.round(100 * x)}%` };
+const SHARE = {
+  bounds: [0, 1],
+  chooseAxis: chooseShareAxis,
+  write: format.percent,
+  writeAxis: format.axisPercent,
+  fromZero: true,
+};
 
-/** The parts that all cards share. */
-class Card {
-  constructor(title, chartSpecs, heads) {
+/** A card that shows estimates; it stays the same element, so that a refresh does not move the focus. */
+export class Card {
+  constructor(title) {
+    this.title = title;
+    this.heading = element("h3");
     this.note = element("p", { class: "note" });
-    this.mark = element("p", { class: "mark" });
-    this.warning = element("p", { class: "warning", hidden: true });
-    this.charts = chartSpecs.map((spec) => new IntervalChart({ ...spec, title: `${title}: ${spec.title}` }));
-    this.table = new Table(`${title}: estimates with 95% intervals`, heads, { hideCaption: true });
-    this.node = element(
-      "article",
-      { class: "card", "aria-label": title },
-      element("h3", {}, title),
-      this.note,
-      this.mark,
-      this.warning,
-      ...this.charts.flatMap((chart, place) => [
-        chartSpecs.length > 1 ? element("h4", {}, chartSpecs[place].title) : null,
-        chart.node,
-      ].filter(Boolean)),
-      foldedTable("Estimates as a table", this.table),
-    );
+    this.warning = element("p", { class: "notice" });
+    this.node = element("article", { class: "card", "aria-label": title }, this.heading, this.note, this.warning);
   }
 
-  showNote(note, distinguishable, found, warning = null) {
-    setText(this.note, note);
-    setText(this.mark, distinguishable ? found : NOISE);
-    this.mark.classList.toggle("found", distinguishable);
-    this.node.classList.toggle("noise", !distinguishable);
-    setText(this.warning, warning ? `${warning[0].toUpperCase()}${warning.slice(1)}.` : "");
+  /** Show a view, which the functions below return; all views of a card have as many tables. */
+  show({ note, mark, warning, tables }) {
+    this.isDistinguishable = Boolean(mark);
+    this.heading.replaceChildren(element("bdi", {}, this.title), markOf(mark, mark));
+    setText(this.note, mark ? `${note}.` : `${note}. Not distinguishable from noise.`);
+    setText(this.warning, warning ?? "");
     this.warning.hidden = !warning;
-  }
-
-  remove() {
-    this.charts.forEach((chart) => chart.remove());
-  }
-}
-
-/** The card of the label: the share of each class. */
-export class PriorCard extends Card {
-  constructor(label) {
-    const chart = { title: "share of each class", rows: label.values, ...SHARE };
-    super(label.name, [chart], ["Class", "Share (95% interval)", "Differs from equal shares"]);
-    this.node.classList.add("prior");
-  }
-
-  show(label, reports) {
-    const bars = barsOf(label.prior);
-    const texts = bars.map((bar) => formatEstimate(format.percent, bar));
-    this.charts[0].show([{ label: "", colour: colours(bars), bars }], joinNamed(label.values, texts));
-    this.table.show(label.values.map((name, place) => [name, texts[place], label.non_uniform[place] ? "yes" : "no"]));
-    const even = format.percent(1 / label.values.length);
-    this.showNote(
-      label.counts === "rows"
-        ? `The class itself, from ${format.plural(reports, "message", "messages")} of silos`
-        : `The class itself, from ${format.plural(reports, "report", "reports")} of all questions`,
-      label.non_uniform.some(Boolean),
-      `Differs from equal shares (${even} each)`,
-    );
+    if (!this.tables) {
+      this.tables = tables.map(({ caption }) => new EstimateTable(caption, this.title));
+      this.node.append(...this.tables.map(({ node }) => node));
+    }
+    this.tables.forEach((table, place) => table.show(tables[place]));
   }
 }
 
-/** The card of a discrete feature: the shares of its values within each class. */
-export class ValuesCard extends Card {
-  constructor(feature, classes) {
-    const chart = { title: "shares within each class", rows: feature.values, ...SHARE };
-    super(feature.name, [chart], ["Value", "Classes differ", ...classes]);
-    this.classes = classes;
-  }
-
-  show(feature) {
-    const columns = this.classes.map((_, place) => barsOf(feature.conditionals, place));
-    const texts = columns.map((bars) => bars.map((bar) => formatEstimate(format.percent, bar)));
-    const series = columns.map((bars, place) => ({ label: this.classes[place], colour: place, bars }));
-    const descriptions = this.classes.map((name, place) => `${name}: ${joinNamed(feature.values, texts[place])}`);
-    this.charts[0].show(series, descriptions.join(" "));
-    this.table.show(
-      feature.values.map((value, row) => [
-        value,
-        feature.distinguishable_entries[row] ? "yes" : "no",
-        ...texts.map((column) => column[row]),
-      ]),
-    );
-    const found = feature.values.filter((_, row) => feature.distinguishable_entries[row]);
-    const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
-    this.showNote(
-      describeQuestion(feature) + others,
-      feature.distinguishable,
-      `Classes differ in ${nameFirst(found)}`,
-      feature.warning,
-    );
-  }
-}
-
-/** The card of a numeric feature: its mean and standard deviation within each class. */
-export class NumberCard extends Card {
-  constructor(feature, classes) {
-    const [low, high] = feature.bounds;
-    const inUnit = { write: format.number, axisLabel: format.axisLabel };
-    const charts = [
-      { title: "Mean", rows: classes, bounds: [low, high], ...inUnit, wholeRange: true },
-      { title: "Standard deviation", rows: classes, bounds: [0, high - low], ...inUnit },
-    ];
-    if (feature.missing) charts.push({ title: "Share missing", rows: classes, ...SHARE });
-    const heads = ["Class", "Mean", "Standard deviation", "Variance", ...(feature.missing ? ["Missing"] : [])];
-    super(feature.name, charts, heads);
-    this.classes = classes;
-  }
-
-  show(feature) {
-    const estimates = [
-      [feature.means, format.number],
-      [feature.deviations, format.number],
-      ...(feature.missing ? [[feature.missing, format.percent]] : []),
-    ];
-    const texts = estimates.map(([estimate, write], place) => this.#chart(place, barsOf(estimate), write));
-    const variances = barsOf(feature.variances).map((bar) => formatEstimate(format.number, bar));
-    texts.splice(2, 0, variances);
-    this.table.show(this.classes.map((name, row) => [name, ...texts.map((column) => column[row])]));
-    const found = Object.keys(feature.distinguishable_entries).filter((name) => feature.distinguishable_entries[name]);
-    const differs = `Classes differ in their ${nameFirst(found.map(entryLabel))}`;
-    this.showNote(describeQuestions(feature), feature.distinguishable, differs, feature.warning);
-  }
-
-  #chart(place, bars, write) {
-    const texts = bars.map((bar) => formatEstimate(write, bar));
-    this.charts[place].show([{ label: "", colour: colours(bars), bars }], joinNamed(this.classes, texts));
-    return texts;
-  }
-}
-
-/** Return the bars of an estimate; if it has a column per class, of one column. */
-function barsOf(estimate, column = null) {
-  const pick = (array, row) => (column === null ? array[row] : array[row][column]);
-  return estimate.value.map((_, row) => ({
-    value: pick(estimate.value, row),
-    low: pick(estimate.low, row),
-    high: pick(estimate.high, row),
+/** View of the label: the share of each class. */
+export function viewLabel({ label, reports, rule }) {
+  const source = label.counts === "rows" ? [reports, "message of silos", "messages of silos"] : [reports, "report", "reports"];
+  const even = format.percent(1 / label.values.length);
+  const rows = label.values.map((name, place) => ({
+    name,
+    differs: label.non_uniform[place],
+    ...pickEstimate(label.prior, place),
   }));
+  return {
+    note: `From all ${format.plural(...source)}; a share that differs significantly from ${even} is marked`,
+    mark: label.non_uniform.some(Boolean) && "classes differ from equal shares",
+    tables: [{ caption: "Share of each class", scale: { ...SHARE, rule }, groups: [{ rows }] }],
+  };
 }
 
-const describeQuestion = ({ mechanism, n, counts }) =>
-  mechanism ? `${describeCount(n, counts)}, ${mechanism}` : "not asked";
+/** View of a feature. */
+export const viewFeature = (feature, classes, rule) => ({
+  ...(feature.kind === "numeric" ? viewNumber(feature, classes, rule) : viewValues(feature, classes, rule)),
+  mark: feature.distinguishable && "classes are distinguishable",
+  warning: feature.warning,
+});
+
+/** View of a discrete feature: the shares of its values within each class. */
+function viewValues(feature, classes, rule) {
+  const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
+  const groups = feature.values.map((value, row) => ({
+    value,
+    differs: feature.distinguishable_entries[row],
+    rows: classes.map((name, place) => ({ name, ...pickEstimate(feature.conditionals, row, place) })),
+  }));
+  return {
+    note: describeQuestion(feature, feature.counts) + others,
+    tables: [{ caption: "Share of each value in each class", scale: { ...SHARE, rule }, groups }],
+  };
+}
+
+/** View of a numeric feature: its mean, its standard deviation and the share of missing answers within each class. */
+function viewNumber(feature, classes, rule) {
+  const { bounds, mean_question: mean, square_question: square, counts, distinguishable_entries: differ } = feature;
+  const [low, high] = bounds;
+  const width = (high - low) / 2; // a standard deviation is at most half of the range
+  const inUnit = { write: format.number, writeAxis: format.axisNumber, rule };
+  const makeTable = (caption, estimate, scale, differs) => {
+    const rows = classes.map((name, place) => ({ name, ...pickEstimate(estimate, place) }));
+    return { caption, scale, groups: [{ rows }], differs };
+  };
+  const means = { ...inUnit, bounds, chooseAxis: () => ({ low, high }), fromZero: false };
+  const deviations = {
+    ...inUnit,
+    bounds: [0, width],
+    chooseAxis: (highest) => choosePositiveAxis(highest, width),
+    fromZero: true,
+  };
+  const tables = [
+    makeTable("Mean", feature.means, means, differ.means),
+    makeTable("Standard deviation", feature.deviations, deviations, differ.variances),
+  ];
+  if (feature.missing) tables.push(makeTable("Share of missing answers", feature.missing, { ...SHARE, rule }, differ.missing));
+  const ofSquare = counts === "rows" ? "" : `; its square: ${describeQuestion(square)}`;
+  return { note: `Number: ${describeQuestion(mean, counts)}${ofSquare}`, tables };
+}
+
+/** Return one estimate of nested lists with its intervals. */
+function pickEstimate({ value, stderr, low, high, simultaneous }, ...indices) {
+  const pick = (nested) => indices.reduce((part, index) => part[index], nested);
+  return {
+    value: pick(value),
+    stderr: pick(stderr),
+    single: [pick(low), pick(high)],
+    simultaneous: [pick(simultaneous.low), pick(simultaneous.high)],
+  };
+}
+
+const describeQuestion = ({ mechanism, n }, counts) => (mechanism ? `${describeCount(n, counts)}, ${mechanism}` : "not asked");
 const describeCount = (n, counts) =>
   counts === "rows" ? `an estimated ${format.plural(n, "row", "rows")}` : format.plural(n, "report", "reports");
-const describeQuestions = (feature) =>
-  feature.counts === "rows"
-    ? `Number: ${describeQuestion({ ...feature.mean_question, counts: feature.counts })}`
-    : `Number: ${describeQuestion(feature.mean_question)}; its square: ${describeQuestion(feature.square_question)}`;
-
-const formatEstimate = (write, { value, low, high }) => format.withInterval(write, value, low, high);
-const colours = (bars) => bars.map((_, place) => place);
-const joinNamed = (names, texts) => `${names.map((name, place) => `${name} ${texts[place]}`).join("; ")}.`;
-const entryLabel = (name) => (name === "missing" ? "share missing" : name);
-
-/** Return the first three names, and the number of others. */
-function nameFirst(names) {
-  const first = names.slice(0, 3).join(", ");
-  return names.length > 3 ? `${first} and ${names.length - 3} more` : first;
-}

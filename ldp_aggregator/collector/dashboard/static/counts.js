@@ -22,15 +22,11 @@ export function showPlan(plan, digest) {
 export class Counts {
   constructor() {
     const heads = ["Question", "Mechanism", "Reports", "Change"];
-    this.questions = new Table("Reports by question", heads, { hideCaption: true, figures: 2 });
-    this.rejections = new Table("Rejections by reason", ["Reason", "Reports", "Change"], { hideCaption: true });
-    this.noRejections = element("p", { class: "hint" }, "No report was rejected.");
-    byId("questions").replaceChildren(element("h3", {}, "By question"), this.questions.node);
-    byId("rejections").replaceChildren(
-      element("h3", {}, "Rejected, by reason"),
-      this.noRejections,
-      this.rejections.node,
-    );
+    this.questions = new Table("Reports by question", heads, 2);
+    this.rejections = new Table("Rejections by reason", ["Reason", "Reports", "Change"]);
+    this.noRejections = element("p", { class: "note" }, "No report was rejected.");
+    byId("questions").replaceChildren(this.questions.node);
+    byId("rejections").replaceChildren(this.noRejections, this.rejections.node);
   }
 
   show(now, before) {

@@ -3,8 +3,21 @@
 export const byId = (id) => document.getElementById(id);
 
 /** Make an element. Attributes that are false or null are left out; children are nodes or text. */
-export function element(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
+export const element = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
+
+/** Make an element of an SVG, in the same way. */
+export const svgElement = (name, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+/** Make the mark that stands after a name; nothing if it is not shown. */
+export function markOf(isShown, text = "differ") {
+  const mark = element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, "●"), ` ${text}`);
+  const fragment = new DocumentFragment();
+  if (isShown) fragment.append(" ", mark);
+  return fragment;
+}
+
+function fill(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== false && value !== null) node.setAttribute(key, value === true ? "" : value);
   }

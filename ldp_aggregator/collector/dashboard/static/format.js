@@ -3,7 +3,6 @@
 const integerFormat = new Intl.NumberFormat("en");
 const signedFormat = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
 const UNKNOWN = "unknown";
-const NO_BREAK_SPACE = "\u00a0";
 
 export const count = (n) => integerFormat.format(n);
 export const change = (n) => (n === null ? "–" : n === 0 ? "no change" : signedFormat.format(n));
@@ -19,14 +18,11 @@ export function number(x) {
   return typographicMinus(new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format(x));
 }
 
-/** Write an estimate with its interval. */
-export const withInterval = (write, value, low, high) =>
-  value === null ? UNKNOWN : `${write(value)} (${write(low)}${NO_BREAK_SPACE}to${NO_BREAK_SPACE}${write(high)})`;
-
 const compactFormat = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
-/** Write a number at an axis. */
-export const axisLabel = (x) => typographicMinus(compactFormat.format(x));
+/** Write a number or a share at an axis. */
+export const axisNumber = (x) => typographicMinus(compactFormat.format(x));
+export const axisPercent = (x) => `${Number((100 * x).toPrecision(4))}%`;
 
 /** Write a margin with two significant digits; a share in percentage points, without the unit. */
 export function margin(x, isShare) {

@@ -1,8 +1,7 @@
 // The page: survey, token and refreshes. The other modules build what it shows.
 
 import * as api from "./api.js";
-import { COLOURS } from "./charts.js";
-import { NumberCard, PriorCard, ValuesCard } from "./cards.js";
+import { Card, viewFeature, viewLabel } from "./cards.js";
 import { byId, element, saveFile, setText } from "./dom.js";
 import { MarginsTable } from "./margins.js";
 import { Refresher } from "./refresher.js";
@@ -177,14 +176,16 @@ function show(now) {
   byId("figures").hidden = false;
   counts.show(now, before);
   showSilos(now);
-  showEstimates(now, before === null);
+  // Estimates change only if reports arrive; without them, a selection of text stays.
+  if (now.reports !== before?.reports) showEstimates(now, before === null);
   state.shown = now;
   announce(now, before);
 }
 
 function showEstimates(now, isFirst) {
   if (isFirst) createCards(now);
-  state.cards.forEach(({ card, dataOf }) => card.show(...dataOf(now)));
+  const views = [viewLabel(now), ...now.features.map((feature) => viewFeature(feature, now.label.values, now.rule))];
+  views.forEach((view, place) => state.cards[place].show(view));
   if (!now.silo) marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;
   filter();
@@ -192,30 +193,14 @@ function showEstimates(now, isFirst) {
 
 /** Create the cards of a survey. */
 function createCards({ label, features }) {
-  state.cards.forEach(({ card }) => card.remove());
-  const cardClass = (feature) => (feature.kind === "numeric" ? NumberCard : ValuesCard);
-  state.cards = [
-    { card: new PriorCard(label), dataOf: (now) => [now.label, now.reports] },
-    ...features.map((feature, place) => ({
-      card: new (cardClass(feature))(feature, label.values),
-      dataOf: (now) => [now.features[place]],
-    })),
-  ];
-  byId("cards").replaceChildren(...state.cards.map(({ card }) => card.node));
-  byId("legend").replaceChildren(
-    ...label.values.map((name, place) => {
-      const key = element("span", { class: `key key-${place % COLOURS}` });
-      return element("li", {}, key, name);
-    }),
-  );
-  byId("repeating").hidden = label.values.length <= COLOURS;
+  state.cards = [label, ...features].map(({ name }) => new Card(name));
+  byId("cards").replaceChildren(...state.cards.map(({ node }) => node));
 }
 
 function filter() {
   const only = byId("only").checked;
-  const cards = [...byId("cards").children];
-  cards.forEach((card) => (card.hidden = only && card.classList.contains("noise")));
-  byId("none-shown").hidden = cards.some((card) => !card.hidden);
+  state.cards.forEach(({ node, isDistinguishable }) => (node.hidden = only && !isDistinguishable));
+  byId("none-shown").hidden = state.cards.some(({ node }) => !node.hidden);
 }
 
 /** Announce the update to screen readers, at most once per interval. */

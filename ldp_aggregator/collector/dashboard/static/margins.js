@@ -7,7 +7,7 @@ import * as format from "./format.js";
 export class MarginsTable {
   constructor() {
     const heads = ["Estimate of", "Now", "Twice the reports", "Ten times the reports"];
-    this.table = new Table("Margins of a typical estimate", heads, { hideCaption: true });
+    this.table = new Table("Margins of a typical estimate", heads);
     byId("outlook").replaceChildren(this.table.node);
   }
 

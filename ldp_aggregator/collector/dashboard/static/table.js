@@ -1,4 +1,4 @@
-// Tables of the numbers that the charts show.
+// Tables of texts, and the boxes in which wide tables scroll.
 
 import { element } from "./dom.js";
 
@@ -6,7 +6,7 @@ import { element } from "./dom.js";
 const overflowing = new ResizeObserver((entries) => {
   for (const { target: box } of entries) {
     const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
-    const marks = { tabindex: "0", role: "region", "aria-label": box.caption };
+    const marks = { tabindex: "0", role: "region", "aria-label": box.name };
     for (const [name, value] of Object.entries(marks)) {
       if (scrolls) box.setAttribute(name, value);
       else box.removeAttribute(name);
@@ -14,17 +14,22 @@ const overflowing = new ResizeObserver((entries) => {
   }
 });
 
+/** Return the box of a table; `name` names it for screen readers. */
+export function makeScrollBox(name, ...children) {
+  const box = Object.assign(element("div", { class: "scroll" }, ...children), { name });
+  overflowing.observe(box);
+  return box;
+}
+
 /** A table whose rows can be replaced; columns from index `figures` on contain numbers. */
 export class Table {
-  constructor(caption, heads, { hideCaption = false, figures = 1 } = {}) {
+  constructor(caption, heads, figures = 1) {
     this.figures = figures;
     this.body = element("tbody");
     const head = heads.map((text, place) => element("th", { scope: "col", class: this.#kind(place) }, text));
-    const title = element("caption", { class: hideCaption ? "visually-hidden" : false }, caption);
+    const title = element("caption", {}, caption);
     const table = element("table", {}, title, element("thead", {}, element("tr", {}, ...head)), this.body);
-    this.node = element("div", { class: "scroll" }, table);
-    this.node.caption = caption;
-    overflowing.observe(this.node);
+    this.node = makeScrollBox(caption, table);
   }
 
   /** Show rows of texts; the first cell names the row. */
@@ -42,11 +47,6 @@ export class Table {
   }
 
   #kind(place) {
-    return place >= this.figures ? "figure" : false;
+    return place >= this.figures ? "number" : false;
   }
-}
-
-/** A table that a button shows and hides. */
-export function foldedTable(summary, table) {
-  return element("details", {}, element("summary", {}, summary), table.node);
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,50 +10,31 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
+from tests.support.commands import post_reports
 from tests.support.servers import TOKEN, collector
+from tests.support.surveys import survey_toml
 
-CLINIC = """
-[survey]
-id = "clinic"
-epsilon = 8.0
-[label]
-name = "ill"
-values = ["yes", "no"]
-[features.smoker]
-values = ["never", "formerly", "now"]
-[features.coin]
-values = ["heads", "tails"]
-[features.weight]
-range = [30, 150]
-missing = "category"
-"""
-EMPTY = """
-[survey]
-id = "empty"
-epsilon = 1.0
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.age]
-values = ["young", "old"]
-[features.hours]
-range = [0, 12]
-"""
-MANY = f"""
-[survey]
-id = "many"
-epsilon = 4.0
-[label]
-name = "kind"
-values = {[f"a rather long class {number}" for number in range(12)]}
-[features.colour]
-values = ["red", "green", "blue"]
-[features.taste]
-values = ["sweet", "bitter"]
-"""
+CLINIC = survey_toml(
+    id="clinic",
+    epsilon=8.0,
+    label={"name": "ill"},
+    features={
+        "smoker": ["never", "formerly", "now"],
+        "coin": ["heads", "tails"],
+        "weight": {"range": [30, 150], "missing": "category"},
+    },
+)
+EMPTY = survey_toml(
+    id="empty", label={"name": "rested"}, features={"age": ["young", "old"], "hours": {"range": [0, 12]}}
+)
+MANY = survey_toml(
+    id="many",
+    epsilon=4.0,
+    label={"name": "kind", "values": [f"a rather long class {number}" for number in range(12)]},
+    features={"colour": ["red", "green", "blue"], "taste": ["sweet", "bitter"]},
+)
 REPORTS = 1200
 CACHE_SECONDS = 0.2
 SHORT_CACHE = f"from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = {CACHE_SECONDS}"
@@ -78,9 +58,7 @@ class Site:
         self.post(b"".join(make_report(self.clinic, *rows[number % 4]) for number in range(count)))
 
     def post(self, body: bytes) -> None:
-        """Post a body and ignore the response."""
-        place = f"{self.url}/v1/surveys/clinic/reports"
-        urllib.request.urlopen(urllib.request.Request(place, body, {"Content-Type": MEDIA_TYPE})).close()
+        post_reports(f"{self.url}/v1/surveys/clinic", body)
 
 
 def surveys(folder: Path) -> list[Path]:
@@ -131,13 +109,10 @@ class Visit:
         return self
 
     def cells(self, caption: str) -> list[list[str]]:
-        """Return the body of a table, with plain instead of no-break spaces."""
-        read = (
-            "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.replaceAll('\\u00a0', ' ')))"
-        )
-        found: list[list[str]] = self.page.locator(
-            f"table:has(caption:text-is('{caption}')) tbody tr"
-        ).evaluate_all(read)
+        """Return the body of the table whose caption contains a text."""
+        read = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+        rows = self.page.locator(f"table:has(caption:has-text('{caption}')) tbody tr")
+        found: list[list[str]] = rows.evaluate_all(read)
         return found
 
 
@@ -152,8 +127,7 @@ def visit(chromium: Browser, context: BrowserContext, site: Site) -> Iterator[Ca
         page.on("request", lambda request: made.asked.append(request.url))
         page.on("pageerror", lambda error: made.errors.append(str(error)))
         page.on(
-            "console",
-            lambda message: made.errors.append(message.text) if message.type != "info" else None,
+            "console", lambda message: made.errors.append(message.text) if message.type != "info" else None
         )
         visits.append((made, fails))
         page.goto(url + path)

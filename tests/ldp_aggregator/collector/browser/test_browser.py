@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.request
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,25 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from ldp_aggregator.collector.dashboard.data import silo_progress_document
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.render.interval import (
+    Axis,
+    Mark,
+    choose_positive_axis,
+    choose_share_axis,
+    draw_mark,
+)
 from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
-from tests.support.browser import assert_accessible, assert_no_sideways_scroll
+from tests.ldp_aggregator.collector.conftest import ask
+from tests.support.browser import assert_accessible, assert_no_sideways_scroll, assert_prints_everything
 from tests.support.servers import TOKEN
 from tests.support.silo_surveys import count_rows, make_rows, read_silo_survey
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("value", "low", "high")
 Visits = Callable[..., Visit]
 
 
@@ -39,9 +47,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def api(site: Site, path: str) -> Any:
-    request = urllib.request.Request(f"{site.url}/v1/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+    return json.loads(ask(f"{site.url}/v1/{path}", token=TOKEN)[1])
 
 
 def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], None]:
@@ -49,9 +55,23 @@ def responding(status: int, reason: str, detail: str = "") -> Callable[[Route], 
     return lambda route: route.fulfill(status=status, content_type="application/problem+json", body=body)
 
 
-def in_words(value: float, low: float, high: float) -> str:
-    one, two, three = (f"{100 * x:.1f}%".replace("-0.0", "0.0") for x in (value, low, high))
-    return f"{one} ({two} to {three})".replace("-", "\u2212")
+def in_words(estimate: Any, *indices: int) -> list[str]:
+    """Return the texts of an estimate, its interval and its simultaneous interval."""
+
+    def write(nested: Any) -> str:
+        for index in indices:
+            nested = nested[index]
+        return f"{100 * nested:.1f}%".replace("-0.0%", "0.0%").replace("-", "\u2212")
+
+    intervals = estimate, estimate["simultaneous"]
+    return [
+        write(estimate["value"]),
+        *(f"{write(each['low'])} to {write(each['high'])}" for each in intervals),
+    ]
+
+
+def responding_with(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(content_type="application/json", body=body)
 
 
 def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) -> None:
@@ -101,21 +121,25 @@ def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None
     assert not [url for url in seen.asked if "progress" in url]
 
 
-def test_too_many_wrong_tokens_are_reported_instead_of_estimates(visit: Visits) -> None:
+TOO_MANY = "too many wrong tokens from this address; try again later"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "detail", "place", "shown"),
+    [
+        (429, "too-many-requests", TOO_MANY, "#problem", TOO_MANY),
+        (403, "not-authorised", "", "#token-problem", "without LDP_OPERATOR_TOKEN"),
+    ],
+)
+def test_a_refusal_is_reported_instead_of_estimates(
+    visit: Visits, status: int, reason: str, detail: str, place: str, shown: str
+) -> None:
     seen = visit(fails=True)
-    refused = "too many wrong tokens from this address; try again later"
-    seen.page.route("**/progress", responding(429, "too-many-requests", refused))
+    seen.page.route("**/progress", responding(status, reason, detail))
     seen.unlock("whatever")
-    expect(seen.page.locator("#problem")).to_contain_text(refused)
+    expect(seen.page.locator(place)).to_contain_text(shown)
     expect(seen.page.locator("#figures")).to_be_hidden()
-
-
-def test_a_collector_without_a_token_shows_no_estimates(visit: Visits) -> None:
-    seen = visit(fails=True)
-    seen.page.route("**/progress", responding(403, "not-authorised"))
-    seen.unlock("whatever")
-    expect(seen.page.locator("#token-problem")).to_contain_text("without LDP_OPERATOR_TOKEN")
-    picture(seen.page, "closed")
+    picture(seen.page, reason)
 
 
 def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> None:
@@ -130,27 +154,31 @@ def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> 
     n = f"{known['features'][0]['n']:,}"
     assert counts["smoker, coin"] == n
     note = seen.page.locator('article[aria-label="smoker"] .note')
-    expect(note).to_have_text(f"{n} reports, DE, same reports as coin")
+    expect(note).to_have_text(f"{n} reports, DE, same reports as coin.")
 
     prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
-    for row, cells in enumerate(seen.cells("ill: estimates with 95% intervals")):
-        assert cells[1] == in_words(*(prior[part][row] for part in PARTS))
-    for row, cells in enumerate(seen.cells("smoker: estimates with 95% intervals")):
-        for column in range(2):
-            assert cells[2 + column] == in_words(*(smoker[part][row][column] for part in PARTS))
+    shares = seen.cells("Share of each class: ill")
+    assert [cells[-3:] for cells in shares] == [in_words(prior, place) for place in range(2)]
+    shares = seen.cells("Share of each value in each class: smoker")
+    places = product(range(3), range(2))
+    assert [cells[-3:] for cells in shares] == [in_words(smoker, *place) for place in places]
+    assert len(seen.cells("Share of missing answers: weight")) == 2
 
 
 def test_distinguishable_features_are_marked_and_can_be_filtered(visit: Visits) -> None:
     page = visit().open().page
     marks = {
-        card.locator("h3").text_content(): card.locator(".mark").text_content()
+        card.get_attribute("aria-label"): card.locator(".mark").all_text_contents()
         for card in page.locator("#cards article").all()
     }
-    assert marks["smoker"] == "Classes differ in never, formerly, now"
-    assert marks["coin"] == "Not distinguishable from noise"
-    assert "means" in marks["weight"]
+    found, differ = "\u25cf classes are distinguishable", "\u25cf differ"
+    assert marks["smoker"] == [found, *[differ] * 3]
+    assert marks["coin"] == []
+    assert marks["weight"][:2] == [found, differ]
+    expect(page.get_by_role("article", name="coin")).to_contain_text("Not distinguishable from noise")
     page.get_by_label("Only what is distinguishable").check()
-    assert "coin" not in page.locator("#cards article:visible h3").all_text_contents()
+    expect(page.get_by_role("article", name="smoker")).to_be_visible()
+    expect(page.get_by_role("article", name="coin")).to_be_hidden()
     picture(page, "only-distinguishable")
 
 
@@ -162,7 +190,7 @@ def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address
         seen.page.get_by_role("button", name="Download table (CSV)").click()
     assert started.value.suggested_filename == "clinic-estimates.csv"
     started.value.save_as(tmp_path / "table.csv")
-    rows = build_table(api(site, "surveys/clinic/estimates"))
+    rows = build_table(Estimates.from_dict(api(site, "surveys/clinic/estimates")))
     assert (tmp_path / "table.csv").read_text("utf-8") == dump_table(rows)
     assert [url for url in seen.asked if url.endswith("/v1/surveys/clinic/estimates.csv")]
     assert not any(TOKEN in url for url in seen.asked)
@@ -273,9 +301,10 @@ def test_every_survey_is_accessible_in_light_and_dark(visit: Visits, survey: str
 @pytest.mark.parametrize(("survey", "width"), [("clinic", 360), ("many", 360), ("many", 1600)])
 def test_nothing_is_wider_than_the_window(visit: Visits, survey: str, width: int) -> None:
     page = visit(f"/#{survey}", viewport={"width": width, "height": 800}).open().page
-    for fold in page.locator("summary").all()[:3]:
-        fold.click()
     assert_no_sideways_scroll(page)
+    if width == 360:
+        boxes = page.locator(".scroll:has(.estimates)")
+        assert not any(boxes.evaluate_all("all => all.map(each => each.scrollWidth > each.clientWidth)"))
     picture(page, f"{survey}-{width}")
 
 
@@ -302,41 +331,47 @@ def test_all_controls_are_reached_by_keyboard_in_order(visit: Visits) -> None:
     page.evaluate("document.activeElement.blur(); document.body.focus()")
     page.locator(".skip").focus()
     stops = []
-    for _ in range(10):
+    for _ in range(7):
         stops.append(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
         page.keyboard.press("Tab")
-    expected = ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only", "download"]
-    assert stops == [*expected, *["Estimates as a table"] * 3]
-    page.locator("summary").first.focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#cards table").first).to_be_visible()
+    assert stops == ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only", "download"]
 
 
-def test_every_chart_has_a_text_description_and_a_table(visit: Visits) -> None:
+def test_every_picture_is_beside_its_numbers(visit: Visits) -> None:
     page = visit().open().page
-    for card in page.locator("#cards article").all():
-        for chart in card.locator("canvas").all():
-            assert re.search(r"\(.*\d%?\sto\s.*\)|unknown", chart.get_attribute("aria-label"))
-        card.locator("summary").click()
-        assert card.locator("tbody tr").count() >= 2
-    assert_accessible(page)
-    picture(page, "tables")
+    rows = page.locator("#cards tbody tr")
+    assert rows.count() == 2 + 3 * 2 + 2 * 2 + 3 * 2
+    for row in rows.all():
+        assert row.locator("svg").get_attribute("aria-hidden") == "true"
+        assert re.search(r"\d%? to \d", row.locator("td").nth(2).text_content())
 
 
-def test_charts_are_drawn_and_use_the_current_colours(visit: Visits) -> None:
-    page = visit().open().page
-    inked = (
-        "canvas => new Set(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data).size"
-    )
-    chart = page.locator("#cards canvas").first
-    chart.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('#cards canvas').width > 300")
-    assert chart.evaluate(inked) > 10
-    before = chart.evaluate("canvas => canvas.toDataURL()")
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        "before => document.querySelector('#cards canvas').toDataURL() !== before", arg=before
-    )
+@pytest.mark.parametrize("from_zero", [True, False])
+def test_pictures_are_those_of_the_results_page(visit: Visits, from_zero: bool) -> None:
+    words = {"value": 1.25, "single": (-0.3, 1.7), "simultaneous": (-3.0, 9.0), "colour": 12}
+    mark = Mark(**words, from_zero=from_zero)
+    drawn = """([axis, mark]) => import(document.querySelector("[href$='interval.js']").href).then(
+        ({drawInterval}) => drawInterval(axis, mark).outerHTML)"""
+    axis, page = Axis(-1, 3), visit().page
+    for other, known in ((words | {"fromZero": from_zero}, mark), (None, None)):
+        expected = re.sub(r"<(\w+)([^>]*)/>", r"<\1\2></\1>", str(draw_mark(axis, known)))
+        assert page.evaluate(drawn, [{"low": -1, "high": 3}, other]) == expected
+
+
+@pytest.mark.parametrize("highest", [-1, 0, 0.034, 0.1, 0.31, 4.5, 19, 30, 99])
+def test_axes_are_those_of_the_results_page(visit: Visits, highest: float) -> None:
+    chosen = """highest => import(document.querySelector("[href$='interval.js']").href).then(
+        each => [each.chooseShareAxis(highest).high, each.choosePositiveAxis(highest, 30).high])"""
+    expected = [choose_share_axis(highest).high, choose_positive_axis(highest, 30).high]
+    assert visit().page.evaluate(chosen, highest) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_prints_everything_but_its_controls_in_light_colours(visit: Visits, scheme: str) -> None:
+    page = visit(color_scheme=scheme).open().page
+    assert_prints_everything(page)
+    expect(page.get_by_role("button", name="Refresh now")).to_be_hidden()
+    assert page.locator("#cards svg").first.is_visible()
 
 
 def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
@@ -359,14 +394,10 @@ def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
     expect(page.locator("#silo-text")).to_contain_text("count an estimated 5,000 rows.")
     expect(page.locator("#silo-text")).to_contain_text("standard error of at most 17 rows")
     expect(page.get_by_role("article")).to_have_count(5)
-    expect(page.get_by_role("article", name="ill")).to_contain_text("from 9 messages of silos")
+    expect(page.get_by_role("article", name="ill")).to_contain_text("From all 9 messages of silos")
     expect(page.get_by_role("article", name="weight")).to_contain_text("Number: an estimated")
     assert page.locator("#tiles dd").all_text_contents()[0] == "9"
     expect(page.locator("#plan-facts")).to_contain_text("at most 100,000, and 1 of one person")
     expect(page.locator("#margins")).to_be_hidden()
     assert_accessible(page)
     picture(page, "silos")
-
-
-def responding_with(body: str) -> Callable[[Route], None]:
-    return lambda route: route.fulfill(content_type="application/json", body=body)

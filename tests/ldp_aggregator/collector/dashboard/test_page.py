@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import re
 from posixpath import dirname, join, normpath
@@ -13,32 +12,24 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.dashboard import data as progress_module
 from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
-from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import rejected
+from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, rejected
 
-OPERATOR = {"Authorization": "Bearer the-token"}
 PROGRESS = "/v1/surveys/sleep/progress"
-MOST_BYTES = 300_000
-CHART = "vendor/chart.umd.min.js"
+MOST_BYTES = 70_000
 
 
 def fill(web: FlaskClient, plan: Plan, count: int) -> None:
     rows = [({"age": "old", "hours": 7.5}, "yes"), ({"age": "young", "hours": 1}, "no")]
     body = b"".join(make_report(plan, *rows[number % 2]) for number in range(count))
-    assert web.post("/v1/surveys/sleep/reports", data=body, content_type=MEDIA_TYPE).status_code == 200
+    assert web.post(REPORTS, data=body, content_type=MEDIA_TYPE).status_code == 200
 
 
-def own_files() -> dict[str, str]:
-    return {
-        name: content.body.decode()
-        for name, content in load_assets().items()
-        if not name.startswith("vendor/")
-    }
+def read_texts() -> dict[str, str]:
+    return {name: content.body.decode() for name, content in load_assets().items()}
 
 
 def test_the_page_is_public_revalidated_and_has_a_strict_policy(web: FlaskClient) -> None:
@@ -60,21 +51,18 @@ def test_every_file_that_the_page_names_exists_and_is_cached_forever(web: FlaskC
         assert response.status_code == 200, path
         assert "immutable" in response.headers["Cache-Control"]
         assert response.headers["X-Content-Type-Options"] == "nosniff"
-    modules = {name for name in own_files() if name.endswith(".js") and name != "main.js"}
-    assert modules == {path.rpartition("/")[2] for path in named if path.endswith(".js")} - {
-        "main.js",
-        "chart.umd.min.js",
-    }
+    modules = {name for name in read_texts() if name.endswith(".js") and name != "main.js"}
+    assert modules == {path.rpartition("/")[2] for path in named if path.endswith(".js")} - {"main.js"}
 
 
 def test_modules_import_only_existing_modules() -> None:
-    for name, text in own_files().items():
+    for name, text in read_texts().items():
         for target in re.findall(r'from "([^"]+)"', text):
             assert normpath(join(dirname(name), target)) in load_assets(), name
 
 
 def test_nothing_is_loaded_from_other_hosts() -> None:
-    for name, text in own_files().items():
+    for name, text in read_texts().items():
         known = text.replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"(https?:)?//\w+\.\w", known), name
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(| style=", known), name
@@ -87,16 +75,6 @@ def test_the_whole_page_is_small(web: FlaskClient) -> None:
     assert sum(map(len, packed)) < MOST_BYTES / 3
 
 
-def test_the_charting_library_is_the_recorded_one() -> None:
-    record = load_assets()["vendor/README.md"].body.decode()
-    found = hashlib.sha256(load_assets()[CHART].body).hexdigest()
-    assert f"`{found}`" in record
-    stated = re.search(r"\| (\d+\.\d+\.\d+) \|", record)
-    assert stated
-    assert f"Chart.js v{stated[1]}".encode() in load_assets()[CHART].body
-    assert b"MIT" in load_assets()["vendor/LICENSE-chart.js.md"].body
-
-
 @pytest.mark.parametrize("path", ["static/0000/main.js", "static/{}/nothing.js", "static/{}/../page.py"])
 def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
     response = web.get(f"/{path.format(assets_version())}")
@@ -104,7 +82,7 @@ def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
 
 
 def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> None:
-    path = f"/static/{assets_version()}/{CHART}"
+    path = f"/static/{assets_version()}/style.css"
     packed = web.get(path, headers={"Accept-Encoding": "br, gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.data) == web.get(path).data
@@ -117,16 +95,13 @@ def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> 
 
 def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:
     assert web.get(PROGRESS).status_code == 401
-    assert (
-        create_app(CollectorSettings(), store).test_client().get(PROGRESS, headers=OPERATOR).status_code
-        == 403
-    )
+    assert make_client(store).get(PROGRESS, headers=OPERATOR).status_code == 403
     assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
 def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: Plan) -> None:
     fill(web, plan, 500)
-    web.post("/v1/surveys/sleep/reports", data=b"junk", content_type=MEDIA_TYPE)
+    web.post(REPORTS, data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}
     document = web.get(PROGRESS, headers=OPERATOR).json
     known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json

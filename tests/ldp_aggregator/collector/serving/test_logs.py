@@ -7,24 +7,23 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import pytest
 
 from encoders.errors import SurveyError
-from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.server import _error_reason
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.serving.test_server import SHORT_RETRY, talk
+from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, ask
 from tests.support.servers import LocalRedis, collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
@@ -40,23 +39,30 @@ def lines(log: Path) -> list[dict[str, object]]:
     return found
 
 
+def post(base: str, body: bytes) -> int:
+    return ask(f"{base}{REPORTS}", body)[0]
+
+
+def talk(base: str, request: bytes) -> bytes:
+    """Send bytes, end the sending, return the whole response."""
+    where = urlsplit(base)
+    with socket.create_connection((where.hostname, where.port), 10) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
 def events(log: Path) -> list[object]:
     return [line["event"] for line in lines(log)]
 
 
-def post(base: str, body: bytes) -> int:
-    request = urllib.request.Request(f"{base}/v1/surveys/sleep/reports", body, {"Content-Type": MEDIA_TYPE})
-    try:
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return int(response.status)
-    except HTTPError as error:
-        with error:
-            return error.code
-
-
 @pytest.mark.slow
-def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: Path, plan: Plan) -> None:
-    log, report = tmp_path / "log", make_report(plan, {"age": "old", "hours": 7.5}, "yes")
+def test_the_log_of_a_run_has_its_events_and_no_senders(
+    survey: Path, tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    log, report = tmp_path / "log", make_report(plan, ROW, "yes")
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", workers=1, log=log) as (base, process):
         assert post(base, report) == 200
         assert post(base, b"junk") == 400
@@ -65,8 +71,10 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: 
             b"G@T /private?q=1 HTTP/1.1",
             b"GET /private HTTP/9",
             b"GET / HTTP/1.1\r\nA b: c",
+            b"POST / HTTP/1.1\r\nContent-Length: x",
         ):
-            talk(base, garbage + b"\r\n\r\n")
+            assert talk(base, garbage + b"\r\n\r\n")
+        assert not list(tmp_path.glob(".gunicorn/*"))  # no control socket
         with suppress(ConnectionResetError):  # some versions stop reading
             talk(base, b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: private\r\n\r\n")
         before = workers_of(process)
@@ -90,26 +98,22 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(survey: Path, tmp_path: 
 
 @pytest.mark.slow
 def test_an_outage_of_the_store_is_logged_once_for_many_requests(
-    survey: Path, tmp_path: Path, plan: Plan
+    survey: Path, tmp_path: Path, server: LocalRedis, plan: Plan
 ) -> None:
-    log, server = tmp_path / "log", LocalRedis(tmp_path)
-    server.start()
-    try:
-        with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
-            report = make_report(plan, {"age": "old", "hours": 7.5}, "yes")
-            assert post(base, report) == 200
-            server.kill()
-            assert {post(base, report) for _ in range(20)} == {503}
-            assert events(log).count("store-unavailable") == 1
-            os.kill(workers_of(process)[0], signal.SIGKILL)  # the next worker finds no store
-            wait_for(lambda: "worker-failed" in events(log))
-            process.send_signal(signal.SIGHUP)
-            wait_for(lambda: "reload-failed" in events(log))
-            server.start()
-            wait_for(lambda: events(log).count("worker-started") == 2)
-            assert post(base, report) == 200
-    finally:
-        server.stop()
+    log = tmp_path / "log"
+    with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
+        report = make_report(plan, ROW, "yes")
+        assert post(base, report) == 200
+        server.kill()
+        assert {post(base, report) for _ in range(20)} == {503}
+        assert events(log).count("store-unavailable") == 1
+        os.kill(workers_of(process)[0], signal.SIGKILL)  # the next worker finds no store
+        wait_for(lambda: "worker-failed" in events(log))
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "reload-failed" in events(log))
+        server.start()
+        wait_for(lambda: events(log).count("worker-started") == 2)
+        assert post(base, report) == 200
     away = [line for line in lines(log) if line["event"] == "store-unavailable"]
     assert {(line["kind"], line["level"]) for line in away} == {("ConnectionError", "error")}
     assert len(away) == 1 + events(log).count("worker-failed")  # one by each worker

@@ -6,21 +6,11 @@ import threading
 from ipaddress import ip_address, ip_network
 
 import pytest
-from flask.testing import FlaskClient
 
-from encoders.report import MEDIA_TYPE
-from encoders.survey import Plan
-from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.serving.rate_limit import RateLimit, find_sender
-from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.stores import MemoryStore
-from ldp_aggregator.stores.base import count_reports
-from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import rejected
 from tests.support.servers import wait_for
 
 PROXY = [ip_network("10.1.0.2")]
-ROW = {"age": "old", "hours": 7.5}
 
 
 class Clock:
@@ -139,23 +129,3 @@ def test_a_sender_cannot_choose_the_address_that_is_counted() -> None:
     assert [bool(rates.acquire("192.0.2.1", each)) for each in made_up] == [False, False, True, True]
     through = [f"{each}, 192.0.2.2" for each in made_up]
     assert [bool(rates.acquire("10.1.0.2", each)) for each in through] == [False, False, True, True]
-
-
-def post(web: FlaskClient, plan: Plan) -> tuple[int, dict[str, object], str | None]:
-    response = web.post(
-        "/v1/surveys/sleep/reports", data=make_report(plan, ROW, "yes"), headers={"Content-Type": MEDIA_TYPE}
-    )
-    return response.status_code, response.get_json(), response.headers.get("Retry-After")
-
-
-def test_a_post_over_the_limit_gets_retry_after(store: MemoryStore, plan: Plan) -> None:
-    web = create_app(CollectorSettings(rate=1), store).test_client()
-    assert post(web, plan)[0] == 200
-    status, problem, retry = post(web, plan)
-    assert (status, problem["reason"], problem["retryable"]) == (429, "too-many-requests", True)
-    assert "127.0.0.1" not in str(problem)
-    assert 0 < int(retry or 0) <= 60
-    assert web.get("/v1/surveys/sleep").status_code == 200  # only posts are counted
-    assert store.rejections("sleep") == {}  # the store gets only the count of refused posts, later
-    assert rejected(web, "sleep") == {"too-many-requests": 1}
-    assert count_reports(store.totals("sleep")) == 1

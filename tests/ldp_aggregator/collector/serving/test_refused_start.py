@@ -44,21 +44,21 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
 
 
 @pytest.mark.slow
-def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path) -> None:
+def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path, url: str) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = -1"))
     command = [Path(sys.executable).parent / "ldp-collector", "serve", path]
-    command += ["--store", f"sqlite:///{tmp_path}/store.db"]
+    command += ["--store", url]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert "broken.toml: line 3: survey.epsilon" in result.stderr
 
 
 def test_an_invalid_signature_file_is_refused_before_serving(
-    serve: Serve, survey: Path, tmp_path: Path
+    serve: Serve, survey: Path, tmp_path: Path, url: str
 ) -> None:
     survey.with_name("survey.toml.sig").write_text("junk\n")
-    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db")
+    result = serve(survey, "--store", url)
     assert result.exit_code == 1
     assert "survey.toml.sig: not a signature" in result.stderr
     assert "Traceback" not in result.stderr
@@ -66,9 +66,8 @@ def test_an_invalid_signature_file_is_refused_before_serving(
 
 
 def test_a_changed_survey_under_its_old_id_is_refused(
-    serve: Serve, survey: Path, tmp_path: Path, plan: Plan
+    serve: Serve, survey: Path, url: str, plan: Plan
 ) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
     store.close()
@@ -97,33 +96,29 @@ def test_the_store_s_password_is_not_printed() -> None:
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:99999", "nowhere", "127.0.0.1:", ":http"])
-def test_an_invalid_address_is_refused(serve: Serve, survey: Path, tmp_path: Path, bind: str) -> None:
-    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", bind)
+def test_an_invalid_address_is_refused(serve: Serve, survey: Path, url: str, bind: str) -> None:
+    result = serve(survey, "--store", url, "--bind", bind)
     assert result.exit_code == 2
     assert "HOST:PORT" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--bind", "--operator-bind"])
 def test_a_port_in_use_ends_the_start_with_one_message(
-    serve: Serve, survey: Path, tmp_path: Path, option: str
+    serve: Serve, survey: Path, url: str, option: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        result = serve(
-            survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", "127.0.0.1:0", option, address
-        )
+        result = serve(survey, "--store", url, "--bind", "127.0.0.1:0", option, address)
     assert result.exit_code == 1
     assert result.stdout == ""
     reason = "the port is in use; stop what listens on it, or choose another port"
     assert result.stderr == f"Error: {option} {address}: cannot listen there: {reason}\n"
 
 
-def test_two_equal_addresses_end_the_start_with_one_message(
-    serve: Serve, survey: Path, tmp_path: Path
-) -> None:
+def test_two_equal_addresses_end_the_start_with_one_message(serve: Serve, survey: Path, url: str) -> None:
     address = f"127.0.0.1:{free_port()}"
     options = ("--bind", address, "--operator-bind", address)
-    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", *options)
+    result = serve(survey, "--store", url, *options)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert f"--operator-bind {address}: cannot listen there: the port is in use" in result.stderr
 
@@ -136,9 +131,9 @@ def test_two_equal_addresses_end_the_start_with_one_message(
     ],
 )
 def test_an_address_of_another_machine_ends_the_start_with_one_message(
-    serve: Serve, survey: Path, tmp_path: Path, address: str, reason: str
+    serve: Serve, survey: Path, url: str, address: str, reason: str
 ) -> None:
-    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--bind", address)
+    result = serve(survey, "--store", url, "--bind", address)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith(f"Error: --bind {address}: {reason}")
 
@@ -165,7 +160,7 @@ def test_a_port_without_permission_is_refused_with_the_reason(
         require_addresses({"--bind": "localhost:80"})
 
 
-def test_an_invalid_proxy_address_is_refused(serve: Serve, survey: Path, tmp_path: Path) -> None:
-    result = serve(survey, "--store", f"sqlite:///{tmp_path}/store.db", "--trusted-proxy", "proxy.test")
+def test_an_invalid_proxy_address_is_refused(serve: Serve, survey: Path, url: str) -> None:
+    result = serve(survey, "--store", url, "--trusted-proxy", "proxy.test")
     assert result.exit_code == 2
     assert "for example 10.1.0.2" in result.stderr

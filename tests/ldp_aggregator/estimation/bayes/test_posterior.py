@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
+from encoders.survey import Plan
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
 from ldp_aggregator.estimation.bayes.posterior import (
@@ -26,6 +26,7 @@ from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimates import NaiveBayesParameters
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.simulated_population import simulate_reports
+from tests.support.surveys import make_plan
 
 
 def integrated(value: float, noise: float, a: float, b: float) -> tuple[float, float, float]:
@@ -106,14 +107,9 @@ def test_a_well_known_prior_is_left_as_it_is() -> None:
     )
 
 
-SURVEY = """
-[survey]
-id = "world"
-epsilon = {epsilon}
-[label]
-name = "c"
-values = ["no", "yes"]
-""" + "".join(f"[features.f{number}]\nvalues = ['a', 'b', 'c']\n" for number in range(8))
+def world_plan(epsilon: float, weight: int | None = None) -> Plan:
+    features = {f"f{number}": ["a", "b", "c"] for number in range(8)}
+    return make_plan(epsilon=epsilon, label={"values": ["no", "yes"], "weight": weight}, features=features)
 
 
 def world(people: int, seed: int, informative: int) -> tuple[np.ndarray, np.ndarray]:
@@ -129,10 +125,7 @@ def world(people: int, seed: int, informative: int) -> tuple[np.ndarray, np.ndar
 def estimate(
     epsilon: float, people: int, seed: int, informative: int, estimator: str = "default"
 ) -> NaiveBayesParameters:
-    text = SURVEY.format(epsilon=epsilon)
-    if estimator == "paper":
-        text = text.replace("[label]", "[label]\nweight = 1")
-    plan = read_survey(text).compile()
+    plan = world_plan(epsilon, weight=1 if estimator == "paper" else None)
     return estimate_parameters(
         simulate_reports(plan, *world(people, seed, informative), FastStream(seed)), estimator
     )
@@ -201,7 +194,7 @@ def lacking(epsilon: int, people: int, seed: int, rare: float = 0.0) -> np.ndarr
     never = (codes[:, 0] == 2) & (labels == 1)
     codes[never, 0] = 0
     codes[(labels == 1) & (rng.random(people) < rare), 0] = 2
-    plan = read_survey(SURVEY.format(epsilon=epsilon)).compile()
+    plan = world_plan(epsilon)
     return estimate_parameters(simulate_reports(plan, codes, labels, FastStream(seed))).conditionals[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import Gaussian, estimate_parameters
@@ -22,21 +22,15 @@ from ldp_aggregator.estimation.discriminative import (
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import make_plan
 
 COPIES = 6
-SURVEY = """
-[survey]
-id = "discriminative"
-epsilon = 1
-[label]
-name = "label"
-values = ["a", "b"]
-""" + "".join(f'[features.f{number}]\nvalues = ["x", "y"]\n' for number in range(COPIES + 1))
-NUMBER = """
-[features.number]
-range = [0, 10]
-missing = "category"
-"""
+FEATURES = {f"f{number}": ["x", "y"] for number in range(COPIES + 1)}
+NUMBER = {"number": {"range": [0, 10], "missing": "category"}}
+
+
+def plan_of(features: dict[str, object] = FEATURES) -> Plan:
+    return make_plan(epsilon=1, label=["a", "b"], features=features)
 
 
 def draw_people(count: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -80,7 +74,7 @@ def accuracy(model: LogProbabilities, codes: IntArray, labels: IntArray) -> floa
 
 
 def test_copied_features_no_longer_outvote_an_informative_one() -> None:
-    snapshot, naive_bayes = collect(read_survey(SURVEY).compile())
+    snapshot, naive_bayes = collect(plan_of())
     fitted = fit(snapshot, draw_people(500, seed=4)[0])
     codes, labels = draw_people(20_000, seed=5)
     assert accuracy(naive_bayes, codes, labels) < 0.72
@@ -92,7 +86,7 @@ def test_copied_features_no_longer_outvote_an_informative_one() -> None:
 
 
 def test_tables_of_the_model_are_distributions() -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    snapshot, _ = collect(plan_of(), users=20_000)
     fitted = fit(snapshot, draw_people(200, seed=4)[0])
     assert fitted.prior.sum() == pytest.approx(1)
     for table in fitted.conditionals:
@@ -102,14 +96,14 @@ def test_tables_of_the_model_are_distributions() -> None:
 
 
 def test_equal_reports_and_rows_give_equal_models() -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    snapshot, _ = collect(plan_of(), users=20_000)
     rows = draw_people(200, seed=4)[0]
     first, second = fit(snapshot, rows), fit(snapshot, rows)
     np.testing.assert_array_equal(first.conditionals, second.conditionals)
 
 
 def test_without_information_the_model_is_naive_bayes_exactly() -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=300)
+    snapshot, _ = collect(plan_of(), users=300)
     parameters, moments = estimate_parameters(snapshot), estimate_label_moments(snapshot)
     noise = (replace(part, covariance=1e9 * part.covariance) for part in moments.noise)
     noisy = replace(moments, noise=tuple(noise))
@@ -121,7 +115,7 @@ def test_without_information_the_model_is_naive_bayes_exactly() -> None:
 
 
 def test_features_that_are_not_fitted_keep_naive_bayes() -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=200_000)
+    snapshot, _ = collect(plan_of(), users=200_000)
     rows = draw_people(300, seed=4)[0]
     fitted = fit(snapshot, rows, features=[0, 1, COPIES])
     assert fitted.fitted == (0, 1, COPIES)
@@ -133,7 +127,7 @@ def test_features_that_are_not_fitted_keep_naive_bayes() -> None:
 
 
 def test_number_keeps_its_means_and_gets_a_factor() -> None:
-    plan = read_survey(SURVEY + NUMBER).compile()
+    plan = plan_of(FEATURES | NUMBER)
     snapshot, _ = collect(plan)
     codes, labels = draw_people(500, seed=4)
     rows = np.concatenate([codes, draw_number(labels)[:, None]], axis=1)
@@ -160,7 +154,7 @@ def test_scaled_number_predicts_as_its_scores_times_the_factor() -> None:
 
 
 def test_only_a_sample_of_very_many_rows_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    snapshot, _ = collect(plan_of(), users=20_000)
     monkeypatch.setattr(classifier, "MAX_ROWS", 300)
     assert len(fit(snapshot, draw_people(5_000, seed=4)[0]).raked.weights) == 300
 
@@ -168,7 +162,7 @@ def test_only_a_sample_of_very_many_rows_is_used(monkeypatch: pytest.MonkeyPatch
 def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=20_000)
+    snapshot, _ = collect(plan_of(), users=20_000)
     moments = estimate_label_moments(snapshot).mean.size
     monkeypatch.setattr(classifier, "MAX_ROW_MOMENTS", 200 * moments)
     assert len(fit(snapshot, draw_people(5_000, seed=4)[0]).raked.weights) == 200
@@ -183,6 +177,6 @@ def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
     ],
 )
 def test_rows_that_do_not_fit_the_survey_are_refused(rows: IntArray, message: str) -> None:
-    snapshot, _ = collect(read_survey(SURVEY).compile(), users=1_000)
+    snapshot, _ = collect(plan_of(), users=1_000)
     with pytest.raises(DiscriminativeError, match=message):
         fit(snapshot, rows)

@@ -12,11 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.discriminative import fit, informative_equations
 from ldp_aggregator.estimation.discriminative.fit import NaiveBayesScores, fit_scores
-from ldp_aggregator.estimation.discriminative.gauss_newton import (
-    NormalPrior,
-    evidence_of_mean,
-    find_mode,
-)
+from ldp_aggregator.estimation.discriminative.gauss_newton import NormalPrior, evidence_of_mean, find_mode
 from ldp_aggregator.estimation.discriminative.informative_equations import find_informative
 from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS, LabelMoments, QuestionNoise
 from ldp_aggregator.estimation.discriminative.moment_equations import (

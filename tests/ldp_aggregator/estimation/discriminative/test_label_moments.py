@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from ldp_aggregator.estimation.discrete.frequencies import estimate_frequencies
-from ldp_aggregator.estimation.discriminative import (
-    DiscriminativeError,
-    LabelMoments,
-    estimate_label_moments,
-)
+from ldp_aggregator.estimation.discriminative import DiscriminativeError, LabelMoments, estimate_label_moments
 from ldp_aggregator.estimation.discriminative.label_moments import ALL_ROWS
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-
-SURVEY = """
-[survey]
-id = "moments"
-epsilon = 5
-[label]
-name = "label"
-values = ["a", "b"]
-weight = {label_weight}
-[features.three]
-values = ["p", "q", "r"]
-[features.lone]
-values = ["x", "y"]
-weight = 2
-[features.two]
-values = ["v", "w"]
-"""
+from tests.support.surveys import make_plan
 
 
-def compile_survey(label_weight: int = 1) -> Plan:
-    return read_survey(SURVEY.format(label_weight=label_weight)).compile()
+def compile_survey(label_weight: int = 1, labels: Sequence[str] = "ab", **more: list[str]) -> Plan:
+    features = {"three": ["p", "q", "r"], "lone": {"values": ["x", "y"], "weight": 2}, "two": ["v", "w"]}
+    label = {"values": list(labels), "weight": label_weight}
+    return make_plan(epsilon=5, label=label, features=features | more)
 
 
 def collect(plan: Plan, users: int = 5_000) -> Snapshot:
@@ -132,11 +116,7 @@ def test_some_features_have_the_same_moments_and_covariances_as_all(moments: Lab
     ],
 )
 def test_survey_with_too_many_values_is_refused(classes: int, sizes: tuple[int, ...], message: str) -> None:
-    labels = str([f"label {number}" for number in range(classes)])
-    survey = SURVEY.format(label_weight=1).replace('["a", "b"]', labels)
-    for place, size in enumerate(sizes):
-        values = ", ".join(f'"v{number}"' for number in range(size))
-        survey += f"[features.large{place}]\nvalues = [{values}]\n"
-    plan = read_survey(survey).compile()
+    large = {f"large{place}": [f"v{number}" for number in range(size)] for place, size in enumerate(sizes)}
+    plan = compile_survey(labels=[f"label {number}" for number in range(classes)], **large)
     with pytest.raises(DiscriminativeError, match=message):
         estimate_label_moments(Snapshot(plan, {}))

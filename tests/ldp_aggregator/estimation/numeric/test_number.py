@@ -11,7 +11,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
@@ -20,10 +20,11 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.findings.features import find_feature_warning
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, NUMBERS, number_world
+from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, number_world, numbers_toml
 
 SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
 MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
@@ -147,7 +148,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
 def test_estimates_follow_the_features_unit() -> None:
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
-    other_plan = number_world_in_cents()
+    other_plan = read_survey(numbers_toml(most=20_000)).compile()
     keys = zip(world.plan.questions, other_plan.questions, strict=True)
     totals = {other.key: snapshot.totals[one.key] for one, other in keys}
     one = estimate_snapshot(snapshot).features[0]
@@ -162,11 +163,6 @@ def test_estimates_follow_the_features_unit() -> None:
     assert (high <= 200).all()
 
 
-def number_world_in_cents() -> Plan:
-    text = NUMBERS.format(mechanism="auto", epsilon=2).replace("range = [0, 200]", "range = [0, 20_000]")
-    return read_survey(text).compile()
-
-
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
 def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str) -> None:
     estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
@@ -178,7 +174,6 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str)
     assert_alike(income.smoothed)
     document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
     assert document["features"][0]["means"]["stderr"] == [None] * 3
-    assert document["warnings"] == ["there are no reports yet, so the estimates contain no information"]
 
 
 @pytest.mark.slow
@@ -207,7 +202,7 @@ def test_few_reports_give_a_warning_for_each_number(mechanism: str, users: int) 
         for feature in (estimates.features[0], estimates.features[2]):
             assert np.isfinite(feature.smoothed.mean).all()
             assert (feature.smoothed.variance > 0).all()
-            assert any(warning.startswith(feature.name) for warning in estimates.warnings)
+            assert find_feature_warning(feature)
 
 
 def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals() -> None:
@@ -247,15 +242,14 @@ def grid(rows: np.ndarray) -> np.ndarray:
 
 
 def test_a_survey_need_not_ask_about_a_number() -> None:
-    survey = replace(read_survey(NUMBERS.format(mechanism="auto", epsilon=2)), weights=(None, 0, 1, 1))
-    plan = survey.compile()
+    plan = replace(read_survey(numbers_toml()), weights=(None, 0, 1, 1)).compile()
     world = type(number_world())(plan)
     estimates = estimate_snapshot(world.snapshot(2000, seed=4))
     income = estimates.features[0]
     assert (income.mean_question.mechanism, income.square_question.mechanism) == (None, None)
     assert np.isinf(income.variances.stderr).all()
     assert_alike(income.smoothed)
-    assert any(warning.startswith("income: the survey does not ask") for warning in estimates.warnings)
+    assert find_feature_warning(income).id == "warnings.not-asked"
 
 
 def test_the_papers_numbers_are_plain_ratios() -> None:

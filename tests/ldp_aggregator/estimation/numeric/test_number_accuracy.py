@@ -7,11 +7,7 @@ import pytest
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from ldp_aggregator.estimation import IntervalEstimate
 from tests.ldp_aggregator.estimation.conftest import NumberWorld, RawResults, number_world, raw_results
-from tests.support.statistical_checks import (
-    assert_correct_errors,
-    assert_covered,
-    assert_unbiased,
-)
+from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
 
 pytestmark = pytest.mark.slow
 

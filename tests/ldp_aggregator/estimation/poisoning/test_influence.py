@@ -62,7 +62,7 @@ def test_no_payload_moves_frequencies_and_conditionals_beyond_the_bound_and_one_
     for name, labels, slack in (("frequencies", 3, 1e-9), ("conditionals", 2, 0.03)):
         values = np.stack([getattr(each, name).value for each in before])
         moved = abs(getattr(two, name).value - values).max(axis=0)
-        assert np.allclose(moved[:, :labels], bound[name].move(1)[:, :labels], rtol=slack)
+        assert np.allclose(moved[:, :labels], bound[name].one[:, :labels], rtol=slack)
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
@@ -76,7 +76,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
             for each in payloads(question.mechanism)
         ]
         moved = abs(now.raw_prior.value - np.stack(before)).max(axis=0)
-        assert np.allclose(moved, influences(now, question)["prior"].move(1), rtol=0.1)
+        assert np.allclose(moved, influences(now, question)["prior"].one, rtol=0.1)
 
 
 @pytest.mark.slow
@@ -99,17 +99,18 @@ def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mec
         for name in ("means", "variances"):
             values = np.stack([getattr(each, name).value for each in before])
             moved = abs(getattr(now.features[2], name).value - values)[:, :2].max(axis=0)
-            furthest = bound[name + of].move(1)[:2]
+            furthest = bound[name + of].one[:2]
             assert (moved <= furthest * 1.1 + 1e-3 * furthest.max()).all()
             if len(chosen) == len(every):
                 assert (moved >= furthest * 0.8 - 1e-4).all()
 
 
-def test_the_influence_of_a_hundredth_of_the_reports_and_of_all() -> None:
-    bound = Influence("frequencies", 1000, np.array([2.0]), np.array([0.01]))
-    assert bound.move(10)[0] == pytest.approx(2 * 10 / 990)
-    assert bound.in_stderrs[0] == pytest.approx(2 / 99 / 0.01)
-    assert np.isinf(bound.move(1000)[0])
+def test_the_influence_of_one_report_of_a_hundredth_and_of_the_only_one() -> None:
+    bound = Influence.from_step("frequencies", 1000, np.array([2.0]), np.array([0.01]))
+    assert bound.one[0] == pytest.approx(2 / 999)
+    assert bound.one_percent[0] == pytest.approx(2 * 10 / 990)
+    assert bound.one_percent_in_stderrs[0] == pytest.approx(2 / 99 / 0.01)
+    assert np.isinf(Influence.from_step("frequencies", 1, np.array([2.0]), np.array([0.01])).one[0])
 
 
 @pytest.mark.parametrize("users", [0, 1, 50])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms.counted_table import laplace_variance
-from ldp_aggregator.estimation import IntervalEstimate
 from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.numeric.number_differences import compared_ratios, ratio_contrasts
@@ -54,40 +53,26 @@ def samples(request: pytest.FixtureRequest) -> list[list[NoisyTable]]:
     return [sample_tables(request.param, rng) for _ in range(TRIALS)]
 
 
-def check(estimates: list[IntervalEstimate], truth: np.ndarray, bias: float) -> None:
-    assert_unbiased(estimates, truth, slack=bias)
-    assert_correct_errors(estimates, slack=0.03)
-    assert_covered(estimates, truth)
-    assert_covered_simultaneously(estimates, truth)
-
-
-@pytest.mark.slow
-def test_class_shares_are_unbiased_with_correct_errors(samples: list[list[NoisyTable]]) -> None:
-    check([ClassCounts.from_tables(each).shares for each in samples], PRIOR, bias=1e-3)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(TABLES)))
-def test_frequencies_are_unbiased_with_correct_errors(samples: list[list[NoisyTable]], place: int) -> None:
-    found = [
-        estimate_joint_intervals(CellFrequencies.from_table(each[place], ClassCounts.from_tables(each)), 3)
-        for each in samples
+def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(
+    samples: list[list[NoisyTable]], place: int
+) -> None:
+    classes = [ClassCounts.from_tables(each) for each in samples]
+    cells = [
+        CellFrequencies.from_table(each[place], counts) for each, counts in zip(samples, classes, strict=True)
     ]
-    check(found, TABLES[place], bias=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", range(len(TABLES)))
-def test_intervals_of_conditionals_contain_the_truth(samples: list[list[NoisyTable]], place: int) -> None:
-    found = [
-        estimate_conditional_intervals(
-            CellFrequencies.from_table(each[place], ClassCounts.from_tables(each)), 3
-        )
-        for each in samples
-    ]
-    truth = TABLES[place] / PRIOR
-    assert_covered(found, truth)
-    assert_covered_simultaneously(found, truth)
+    conditionals = [estimate_conditional_intervals(each, 3) for each in cells]
+    for found, truth in (
+        ([each.shares for each in classes], PRIOR),
+        ([estimate_joint_intervals(each, 3) for each in cells], TABLES[place]),
+    ):
+        assert_unbiased(found, truth, slack=1e-3)
+        assert_correct_errors(found, slack=0.03)
+        assert_covered(found, truth)
+        assert_covered_simultaneously(found, truth)
+    assert_covered(conditionals, TABLES[place] / PRIOR)
+    assert_covered_simultaneously(conditionals, TABLES[place] / PRIOR)
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.numeric_features import GRID
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_parameters
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
@@ -23,10 +22,11 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
 from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
+from ldp_aggregator.findings.features import find_feature_warning, find_warnings
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
-from ldp_aggregator.stores import MemoryStore
-from ldp_design.simulation.silos import simulate_silos
+from ldp_design.simulation.reports import simulate_silos
+from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (
     assert_correct_errors,
@@ -183,9 +183,8 @@ def test_a_contradiction_is_named_in_a_warning() -> None:
     people = simulate_reports(people_plan(), codes, labels, FastStream(1))
     silos = silo_snapshot(silo_plan(), 2, 5000, 2, means=MEANS[::-1])
     estimates = estimate_snapshot(people, silos=silos)
-    [warning] = [each for each in estimates.warnings if "contradict" in each]
-    assert warning.startswith("the silos and the people contradict each other in x (at level 0.001")
-    assert estimates.as_dict()["silos"]["contradictions"] == ["x"]
+    assert "warnings.contradiction" in [each.id for each in find_warnings(estimates)]
+    assert estimates.silos.contradictions == ("x",)
 
 
 # -- through a store ------------------------------------------------------------------------------
@@ -193,12 +192,9 @@ def test_a_contradiction_is_named_in_a_warning() -> None:
 
 def stored(plan: SiloPlan, messages: list[bytes]) -> SiloSnapshot:
     """Return the snapshot of a store that counted these messages."""
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    intake = Intake(plan, store)
+    store = make_store(plan)
     for message in messages:
-        [outcome] = intake.record_body(message)
-        assert outcome.status == "recorded"
+        assert outcomes_of(plan, store, message) == ["recorded"]
     snapshot = take_snapshot(store, plan.id)
     assert isinstance(snapshot, SiloSnapshot)
     return snapshot
@@ -217,13 +213,12 @@ def messages_of(plan: SiloPlan, labels: tuple[int, ...], silos: int, rows: int) 
 
 def test_without_messages_the_estimates_contain_no_information() -> None:
     estimates = estimate_snapshot(stored(silo_plan(), []), poisoning=True)
-    assert estimates.warnings == ("there are no messages yet, so the estimates contain no information",)
+    assert str(find_warnings(estimates)[0]).startswith("There are no messages yet")
     assert estimates.prior == pytest.approx(np.full(3, 1 / 3))
     assert np.isinf(estimates.raw_prior.stderr).all()
-    assert [feature.warning for feature in estimates.features] == ["no reports"] * 2
+    assert {find_feature_warning(each).id for each in estimates.features} == {"warnings.no-reports"}
     assert estimates.features[0].smoothed == pytest.approx(np.full((3, 3), 1 / 3))
-    document = estimates.as_dict()["silos"]
-    assert (document["messages"], document["rows"], document["influence"]) == (0, 0.0, None)
+    assert (estimates.silos.messages, estimates.silos.rows, estimates.silos.influence) == (0, 0.0, None)
 
 
 def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_other() -> None:
@@ -238,9 +233,8 @@ def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_oth
         assert one.prior == pytest.approx(other.prior)
         assert one.conditionals[0] == pytest.approx(other.conditionals[0])
         assert one.conditionals[1].mean == pytest.approx(other.conditionals[1].mean)
-    assert estimate_snapshot(nobody, silos=no_silos).warnings == (
-        "there are no reports yet, so the estimates contain no information",
-    )
+    [warning] = find_warnings(estimate_snapshot(nobody, silos=no_silos))
+    assert str(warning).startswith("There are no reports yet")
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 32.0])
@@ -250,8 +244,7 @@ def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon: 
     assert np.isfinite(estimates.prior).all()
     assert estimates.prior.sum() == pytest.approx(1)
     assert estimates.raw_prior.low[2] == 0
-    for feature in estimates.features:
-        assert feature.warning is None or "mostly noise" in feature.warning
+    assert {each.id for each in find_warnings(estimates)} <= {"warnings.noise"}
     conditionals = estimates.features[0].conditionals
     assert (conditionals.high[:, 2] - conditionals.low[:, 2] > 0.5).all()
     assert (estimates.features[0].smoothed > 0).all()
@@ -278,8 +271,9 @@ def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows() -> None:
 def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier() -> None:
     plan = silo_plan(0.001)
     estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1, 2), 3, 300)))
-    assert all(feature.warning and "mostly noise: with" in feature.warning for feature in estimates.features)
-    assert "rows the standard error" in estimates.features[0].warning
+    warnings = find_warnings(estimates)
+    assert [each.id for each in warnings] == ["warnings.noise"] * len(estimates.features)
+    assert "rows the standard error" in str(warnings[0])
     smoothed = estimates.features[0].smoothed
     assert np.ptp(np.log(smoothed), axis=1).max() < 0.5
     assert not estimates.features[0].distinguishable

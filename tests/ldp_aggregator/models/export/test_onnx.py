@@ -21,6 +21,7 @@ from ldp_aggregator.models.export.onnx import to_onnx
 from tests.ldp_aggregator.models.random_models import (
     DISCRETE,
     NUMERIC,
+    give_probabilities,
     random_integers,
     random_model,
     random_numbers,
@@ -98,9 +99,7 @@ def test_labels_and_probabilities_are_those_of_the_model(features: str, labels: 
 def test_a_row_without_a_possible_label_is_uniform() -> None:
     model = random_model('[features.tea]\nvalues = ["a", "b", "c"]', 2)
     table = np.array([[0, 0], [0.5, 1], [0.5, 0]])
-    model = NaiveBayes.from_probabilities(
-        model.plan_, np.array([0.2, 0.8]), [table], {"estimator": "default"}
-    )
+    model = give_probabilities(model, np.array([0.2, 0.8]), [table])
     agree(model, {"tea": np.array(["a", "b", "c"], dtype=object)})
     assert run(model, {"tea": np.array(["a"], dtype=object)})[1].tolist() == [[0.5, 0.5]]
 

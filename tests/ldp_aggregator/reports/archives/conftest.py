@@ -13,6 +13,9 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.archives import count_archives
 from ldp_aggregator.snapshot import Snapshot
 
+ReadArchives = Callable[..., Snapshot]
+Narrow = Callable[..., None]
+
 
 @pytest.fixture(scope="session")
 def plan() -> Plan:
@@ -20,7 +23,7 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[..., Snapshot]:
+def read(tmp_path: Path) -> ReadArchives:
     """Write each body as a file, and count them; by default no warning is expected."""
 
     def read(
@@ -35,7 +38,7 @@ def read(tmp_path: Path) -> Callable[..., Snapshot]:
 
 
 @pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def narrow(monkeypatch: pytest.MonkeyPatch) -> Narrow:
     """Make chunks and buffers so small that a few reports fill them."""
 
     def narrow(chunk: int, buffer: int = 1 << 30) -> None:

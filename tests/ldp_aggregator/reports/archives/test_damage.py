@@ -13,6 +13,7 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.snapshot import Snapshot
+from tests.ldp_aggregator.reports.archives.conftest import Narrow, ReadArchives
 
 Counts = tuple[dict[str, int], dict[str, int]]
 """Reports of each question, and refused reports by reason."""
@@ -36,12 +37,7 @@ def counts_of(snapshot: Snapshot) -> Counts:
 @pytest.mark.parametrize("kept", [1, 5, 37, 40, 56])
 @pytest.mark.parametrize("chunk", [53, 1 << 20])
 def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
-    plan: Plan,
-    read: Callable[..., Snapshot],
-    narrow: Callable[..., None],
-    reports: list[bytes],
-    kept: int,
-    chunk: int,
+    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes], kept: int, chunk: int
 ) -> None:
     narrow(chunk)
     before, messages = b"".join(reports[:-1]), []
@@ -54,12 +50,7 @@ def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
 @pytest.mark.parametrize("kept", [1, 20, 36])
 @pytest.mark.parametrize("chunk", [53, 1 << 20])
 def test_appending_after_a_truncated_report_loses_few_reports(
-    plan: Plan,
-    read: Callable[..., Snapshot],
-    narrow: Callable[..., None],
-    reports: list[bytes],
-    kept: int,
-    chunk: int,
+    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes], kept: int, chunk: int
 ) -> None:
     narrow(chunk)
     torn = b"".join([*reports[:20], reports[20][:kept], *reports[21:]])
@@ -70,9 +61,7 @@ def test_appending_after_a_truncated_report_loses_few_reports(
     assert snapshot.rejections["malformed"] <= 2
 
 
-def test_bytes_between_reports_are_skipped(
-    plan: Plan, read: Callable[..., Snapshot], reports: list[bytes]
-) -> None:
+def test_bytes_between_reports_are_skipped(plan: Plan, read: ReadArchives, reports: list[bytes]) -> None:
     messages = []
     data = b"\n".join([b"".join(reports[:20]), b"".join(reports[20:30]), b"".join(reports[30:])])
     assert counts_of(read(plan, data, warn=messages.append)) == expected_counts(plan, reports, malformed=2)
@@ -80,7 +69,7 @@ def test_bytes_between_reports_are_skipped(
 
 
 def test_a_false_length_does_not_hide_the_following_reports(
-    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None], reports: list[bytes]
+    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes]
 ) -> None:
     claim = b"\x95\x01\xc6\x00\x10\x00\x00"  # a text of a megabyte
     for chunk in (53, 1 << 20):
@@ -90,7 +79,7 @@ def test_a_false_length_does_not_hide_the_following_reports(
 
 
 def test_compressed_data_that_end_too_early_are_counted_up_to_there(
-    plan: Plan, read: Callable[..., Snapshot], reports: list[bytes]
+    plan: Plan, read: ReadArchives, reports: list[bytes]
 ) -> None:
     messages = []
     packed = gzip.compress(b"".join(reports))
@@ -102,7 +91,7 @@ def test_compressed_data_that_end_too_early_are_counted_up_to_there(
 
 
 def test_damaged_compression_is_refused_with_advice(
-    plan: Plan, read: Callable[..., Snapshot], reports: list[bytes]
+    plan: Plan, read: ReadArchives, reports: list[bytes]
 ) -> None:
     packed = bytearray(gzip.compress(b"".join(reports)))
     packed[-8] ^= 1  # the checksum
@@ -122,15 +111,15 @@ NO_ARCHIVES = [
 
 
 @pytest.mark.parametrize("data", NO_ARCHIVES)
-def test_a_file_without_reports_is_refused(plan: Plan, read: Callable[..., Snapshot], data: bytes) -> None:
+def test_a_file_without_reports_is_refused(plan: Plan, read: ReadArchives, data: bytes) -> None:
     with pytest.raises(ArchiveError, match="archive-0: neither a snapshot nor a file of reports"):
         read(plan, data)
 
 
 def test_files_that_cannot_be_read_or_written_are_named(
     plan: Plan,
-    read: Callable[..., Snapshot],
-    narrow: Callable[..., None],
+    read: ReadArchives,
+    narrow: Narrow,
     reports: list[bytes],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -146,8 +135,8 @@ def test_files_that_cannot_be_read_or_written_are_named(
 @pytest.mark.slow
 def test_no_temporary_file_is_left(
     plan: Plan,
-    read: Callable[..., Snapshot],
-    narrow: Callable[..., None],
+    read: ReadArchives,
+    narrow: Narrow,
     reports: list[bytes],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -166,8 +155,8 @@ def test_no_temporary_file_is_left(
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_the_mark_of_simulated_reports_is_read_and_rejects_nothing(
     plan: Plan,
-    read: Callable[..., Snapshot],
-    narrow: Callable[..., None],
+    read: ReadArchives,
+    narrow: Narrow,
     reports: list[bytes],
     chunk: int,
     compress: Callable[[bytes], bytes],
@@ -182,9 +171,7 @@ def test_the_mark_of_simulated_reports_is_read_and_rejects_nothing(
     assert read(plan, first, SIMULATED_MARK + second).simulated
 
 
-def test_an_incomplete_mark_is_damage(
-    plan: Plan, read: Callable[..., Snapshot], reports: list[bytes]
-) -> None:
+def test_an_incomplete_mark_is_damage(plan: Plan, read: ReadArchives, reports: list[bytes]) -> None:
     messages: list[str] = []
     snapshot = read(plan, b"".join(reports) + SIMULATED_MARK[:9], warn=messages.append)
     assert not snapshot.simulated

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from benchmarks.synthetic_archives import make_reports
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError
-from ldp_aggregator.snapshot import Snapshot
+from tests.ldp_aggregator.reports.archives.conftest import ReadArchives
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 
@@ -25,9 +25,7 @@ def scheduler() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_totals_are_those_of_one_process(
-    plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
-) -> None:
+def test_the_totals_are_those_of_one_process(plan: Plan, read: ReadArchives, scheduler: str | None) -> None:
     pieces, messages, cluster_messages = body(plan, 1, count=400), [], []
     bodies = [b"".join(pieces[part::5]) for part in range(5)]
     bodies += [gzip.compress(bodies[0] + bodies[3]), b"".join(make_reports(plan, 9, seed=5))[:-5]]
@@ -40,9 +38,7 @@ def test_the_totals_are_those_of_one_process(
 
 
 @pytest.mark.slow
-def test_an_error_of_a_worker_names_the_file(
-    plan: Plan, read: Callable[..., Snapshot], scheduler: str | None
-) -> None:
+def test_an_error_of_a_worker_names_the_file(plan: Plan, read: ReadArchives, scheduler: str | None) -> None:
     good = b"".join(make_reports(plan, 9))
     with pytest.raises(ArchiveError, match="archive-1: neither a snapshot nor a file of reports"):
         read(plan, good, b"no reports", good, scheduler=scheduler)
@@ -50,7 +46,7 @@ def test_an_error_of_a_worker_names_the_file(
 
 @pytest.mark.slow
 def test_an_unreachable_cluster_is_named(
-    plan: Plan, read: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+    plan: Plan, read: ReadArchives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("ldp_aggregator.reports.archives.dask._TIMEOUT_SECONDS", 0.2)
@@ -59,7 +55,7 @@ def test_an_unreachable_cluster_is_named(
 
 
 def test_without_dask_the_extra_is_named(
-    plan: Plan, read: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
+    plan: Plan, read: ReadArchives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ArchiveError, match=r"pip install 'ldp-bayes\[dask\]'"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from typing import Any
 
 import msgpack
@@ -12,17 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.synthetic_archives import (
-    SURVEY,
-    count_by_intake,
-    make_plan,
-    make_reports,
-)
+from benchmarks.synthetic_archives import SURVEY, count_by_intake, make_plan, make_reports
 from encoders.errors import ReportError
 from encoders.randomness import FastStream
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.snapshot import Snapshot
+from tests.ldp_aggregator.reports.archives.conftest import Narrow, ReadArchives
 
 CHUNKS = [53, 64, 1 << 20]
 """Chunks: smaller than a report, about as large, and larger than all."""
@@ -73,7 +67,7 @@ def pack_other(plan: Plan, report: bytes, rng: np.random.Generator) -> bytes:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("buffer", [1 << 30, 100])
 def test_an_archive_is_counted_like_a_body(
-    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None], seed: int, buffer: int
+    plan: Plan, read: ReadArchives, narrow: Narrow, seed: int, buffer: int
 ) -> None:
     pieces = body(plan, seed)
     first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
@@ -84,9 +78,7 @@ def test_an_archive_is_counted_like_a_body(
 
 
 @pytest.mark.slow
-def test_of_two_reports_under_one_id_the_first_counts(
-    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
-) -> None:
+def test_of_two_reports_under_one_id_the_first_counts(plan: Plan, read: ReadArchives, narrow: Narrow) -> None:
     rng = np.random.default_rng(3)
     good = make_reports(plan, 300)
     other = [pack_other(plan, report, rng) for report in good]
@@ -99,7 +91,7 @@ def test_of_two_reports_under_one_id_the_first_counts(
 
 @pytest.mark.slow
 def test_one_id_for_everything_counts_once_per_question(
-    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None]
+    plan: Plan, read: ReadArchives, narrow: Narrow
 ) -> None:
     data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
     expected = count_by_intake(plan, data)
@@ -111,7 +103,7 @@ def test_one_id_for_everything_counts_once_per_question(
 
 @pytest.mark.parametrize("seed", range(60))
 def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
-    plan: Plan, read: Callable[..., Snapshot], narrow: Callable[..., None], seed: int
+    plan: Plan, read: ReadArchives, narrow: Narrow, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     good = make_reports(plan, 30, seed)
@@ -141,7 +133,7 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.lists(st.integers(0, 19), min_size=1, max_size=60), cut=st.integers(0, 60))
 def test_repeated_reports_count_once_in_any_order(
-    plan: Plan, read: Callable[..., Snapshot], order: list[int], cut: int
+    plan: Plan, read: ReadArchives, order: list[int], cut: int
 ) -> None:
     reports = make_reports(plan, 20)
     pieces = [reports[number] for number in order]
@@ -151,14 +143,14 @@ def test_repeated_reports_count_once_in_any_order(
     assert snapshot.total() == len(set(order))
 
 
-def test_question_indices_of_every_width_are_read(read: Callable[..., Snapshot]) -> None:
+def test_question_indices_of_every_width_are_read(read: ReadArchives) -> None:
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)
     data = b"".join(make_reports(plan, 1500))
     assert read(plan, data).to_json() == count_by_intake(plan, data).to_json()
 
 
-def test_a_survey_about_numbers_is_counted_too(read: Callable[..., Snapshot]) -> None:
+def test_a_survey_about_numbers_is_counted_too(read: ReadArchives) -> None:
     more = '[features.number]\nrange = [0, 1]\n[mechanism]\nfrequency = "SHE"\nnumeric = "laplace"\n'
     plan = read_survey(SURVEY.format(survey="numbers", many='"u", "v"') + more).compile()
     data = b"".join([*make_reports(plan, 400), *odd_pieces(plan, np.random.default_rng(1))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from encoders.progress import Progress
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
 from ldp_aggregator.reports.archives.spill import PARTS
+from tests.ldp_aggregator.reports.archives.conftest import Narrow
 
 
 class Recorder:
@@ -39,7 +40,7 @@ def write(folder: Path, *bodies: bytes) -> list[str]:
 
 @pytest.mark.parametrize("buffer", [1 << 30, 1000])
 def test_all_bytes_of_plain_and_compressed_archives_and_all_parts_are_counted(
-    plan: Plan, narrow: Callable[..., None], tmp_path: Path, buffer: int
+    plan: Plan, narrow: Narrow, tmp_path: Path, buffer: int
 ) -> None:
     narrow(500, buffer)
     body = b"".join(make_reports(plan, 200))
@@ -51,9 +52,7 @@ def test_all_bytes_of_plain_and_compressed_archives_and_all_parts_are_counted(
     assert shown.totals() == [("reading archives", size, size), *counting]
 
 
-def test_the_progress_is_known_while_a_file_is_read(
-    plan: Plan, narrow: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_progress_is_known_while_a_file_is_read(plan: Plan, narrow: Narrow, tmp_path: Path) -> None:
     narrow(500)
     steps: list[int] = []
 

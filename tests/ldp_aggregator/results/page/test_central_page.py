@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ldp_aggregator.results.page.central_view import describe_split
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -16,7 +17,6 @@ from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.splits import Split, list_splits
 from ldp_aggregator.cli.results import main
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
-from ldp_aggregator.results.page.central_view import describe_split
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
 from tests.ldp_aggregator.results.test_table import simulate

@@ -1,0 +1,54 @@
+"""Findings on a curator's model: its promise, what it learnt, and how to cite it."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from ldp_aggregator.central.privacy import CentralPrivacy
+from ldp_aggregator.central.promise import ADD_REMOVE
+from ldp_aggregator.findings.bounds import factor_at_most
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.privacy import list_beliefs
+from ldp_aggregator.findings.words import TEXTS
+
+_SHORT = Context(prec=4, rounding=ROUND_CEILING)
+_LONG = Context(prec=60, rounding=ROUND_CEILING)
+_LEAST_PLAIN = -4
+_MAX_FACTOR = Decimal("1e300")
+"""Above this a double overflows, and beliefs are certain."""
+
+
+def format_amount(amount: Fraction) -> str:
+    """Return an exact fraction as a decimal of at most four digits, rounded up."""
+    long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
+    short = long.normalize(_SHORT)
+    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")
+
+
+def find_promise(privacy: CentralPrivacy) -> list[Finding]:
+    """Return what the promise of a curator means."""
+    factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
+    values = {
+        "epsilon": format_amount(privacy.epsilon),
+        "delta": format_amount(privacy.delta),
+        "add_remove": privacy.adjacency == ADD_REMOVE,
+        "factor": factor_at_most(factor),
+        **list_beliefs(float(min(factor, _MAX_FACTOR))),
+    }
+    return TEXTS.section("curator", values)
+
+
+def find_citation(survey: str, digest: str, privacy: CentralPrivacy) -> list[Finding]:
+    """Return how to cite the model."""
+    return TEXTS.section(
+        "citation",
+        {
+            "curator": True,
+            "survey": survey,
+            "digest": digest,
+            "epsilon": format_amount(privacy.epsilon),
+            "delta": format_amount(privacy.delta),
+            "adjacency": privacy.adjacency,
+        },
+    )

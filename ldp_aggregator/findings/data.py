@@ -1,0 +1,61 @@
+"""Findings on the data: what people and silos sent, and what was rejected."""
+
+from __future__ import annotations
+
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.estimation.silo_influence import SiloSummary
+from ldp_aggregator.findings.bounds import format_share
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.values import Count, Names
+from ldp_aggregator.findings.words import TEXTS
+from ldp_aggregator.privacy_statement import PrivacyStatement
+
+
+def count_sent(estimates: Estimates) -> dict[str, object]:
+    """Return the numbers of reports and messages, by the names of holes."""
+    silos = estimates.silos
+    messages = silos.messages if silos else 0
+    return {
+        "reports": Count(estimates.reports - messages),
+        "message_count": Count(messages),
+        "one_message": messages == 1,
+        "one_report": estimates.reports - messages == 1,
+        "silos": silos,
+        "pooled": silos is not None and silos.people is not None,
+        "people": silos is None or silos.people is not None,
+        "empty": not estimates.reports,
+    }
+
+
+def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Finding]:
+    """Return what people and silos sent; `validation` states that the survey is a validation round."""
+    silos, rejected = estimates.silos, privacy.rejected
+    values = count_sent(estimates) | {
+        "simulated": privacy.simulated,
+        "validation": validation,
+        "rejected": rejected,
+        "rejected_count": Count(sum(rejected.values())),
+        "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
+    }
+    if silos:
+        values["rows"] = Count(max(round(silos.rows), 0))
+        values["rows_margin"] = f"{Z95 * silos.rows_stderr:,.0f}"
+    return TEXTS.section("data", values)
+
+
+def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Finding]:
+    """Return what the errors of estimates from silos cover, and how far one lying silo can move them."""
+    values: dict[str, object] = {"influence": silos.influence, "pooled": silos.people is not None}
+    if silos.influence:
+        moves = silos.influence
+        pairs = zip(classes, moves.conditionals.tolist(), strict=True)
+        extreme = max(*moves.prior_with_noise.tolist(), *moves.conditionals_with_noise.tolist())
+        values |= {
+            "label": label,
+            "rows_limit": Count(silos.rows_limit),
+            "prior": format_share(moves.prior.max()),
+            "conditionals": ", ".join(f"{name} {format_share(move)}" for name, move in pairs),
+            "with_noise": format_share(extreme),
+        }
+    return TEXTS.section("silos", values)

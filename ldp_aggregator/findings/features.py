@@ -1,0 +1,115 @@
+"""Findings on the classes and features, and the warnings that a reader needs before using an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.poisoning import find_alarms
+from ldp_aggregator.findings.rules import find_majority, is_known, is_noise
+from ldp_aggregator.findings.values import Count, Names, Share
+from ldp_aggregator.findings.words import TEXTS
+
+
+def find_classes_and_features(estimates: Estimates) -> list[Finding]:
+    """Return the most frequent class, and the features in which the classes are distinguishable."""
+    majority, prior = find_majority(estimates), estimates.raw_prior
+    names = [each.name for each in estimates.features if each.distinguishable]
+    values: dict[str, object] = {
+        "people": is_of_people(estimates),
+        "known": False,
+        "label": estimates.label,
+        "differ": names,
+        "count": len(names),
+        "features": len(estimates.features),
+        "names": Names(names),
+    }
+    if majority:
+        low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))
+        values |= {
+            "known": is_known(low, high, stderr=stderr),
+            "largest": majority.name,
+            "share": Share(majority.share),
+            "low": Share(low),
+            "high": Share(high),
+        }
+    return TEXTS.section("features", values)
+
+
+def is_of_people(estimates: Estimates) -> bool:
+    """Return whether people reported, not silos alone."""
+    return estimates.silos is None or estimates.silos.people is not None
+
+
+def find_warnings(estimates: Estimates) -> list[Finding]:
+    """Return the warnings that a reader needs before using the estimates."""
+    return list(_find_warnings(estimates))
+
+
+def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
+    people = is_of_people(estimates)
+    if not estimates.reports:
+        yield TEXTS.find("warnings.empty", people=people)
+        return
+    if estimates.silos and estimates.silos.contradictions:
+        yield TEXTS.find(
+            "warnings.contradiction",
+            names=Names(estimates.silos.contradictions),
+            level=f"{CONTRADICTION_LEVEL:g}",
+        )
+    for feature in estimates.features:
+        if warning := find_feature_warning(feature):
+            yield warning
+    yield from find_alarms(estimates.poisoning)
+    if estimates.validation:
+        for warning in find_warnings(estimates.validation):
+            yield TEXTS.find("warnings.of-round", survey=estimates.validation.survey, warning=warning)
+    if not np.isfinite(estimates.raw_prior.stderr).all():
+        yield TEXTS.find("warnings.no-prior", label=estimates.label)
+
+
+def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | None:
+    """Return the warning about one feature; None if there is nothing to warn of."""
+    is_number = isinstance(feature, NumberResult)
+    if isinstance(feature, NumberResult):
+        questions = {"mean": feature.mean_question, "square": feature.square_question}
+        mechanisms, n = (
+            [each.mechanism for each in questions.values() if each.mechanism],
+            feature.mean_question.n,
+        )
+        empty = [name for name, each in questions.items() if not each.n]
+    else:
+        mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
+        empty = []
+    if not mechanisms:
+        return TEXTS.find("warnings.not-asked", feature=feature.name)
+    counted = name_counted(mechanisms[0])
+    if not n and len(empty) != 1:
+        return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
+    if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
+        [other] = {"mean", "square"} - set(empty)
+        return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
+    if not is_noise(feature):
+        return None
+    return TEXTS.find(
+        "warnings.noise",
+        feature=feature.name,
+        number=is_number,
+        scales=COUNT_TABLE not in mechanisms[0],
+        n=Count(n),
+        counted=counted,
+        noise=f"{feature.noise:.2g}",
+        typical=f"{feature.typical:.2g}",
+        needed=Count(_round_up(n * (feature.noise / feature.typical) ** 2)),
+    )
+
+
+def _round_up(number: float) -> int:
+    """Return a number rounded up to two digits."""
+    digits = max(len(str(int(number))) - 2, 0)
+    return int(-(-number // 10**digits) * 10**digits)

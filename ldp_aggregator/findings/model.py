@@ -1,0 +1,67 @@
+"""Findings on a model: what it is, whether it is useless, what it is not for, and how to cite it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.findings.data import count_sent
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.rules import find_majority
+from ldp_aggregator.findings.values import Names, Share
+from ldp_aggregator.findings.words import TEXTS
+
+
+class Useless(StrEnum):
+    """Why a model supports no prediction but the most frequent class."""
+
+    WEAK = "weak"
+    """The features that distinguish the classes change hardly any prediction."""
+    NOTHING = "nothing"
+    """No feature distinguishes the classes, and the model predicts one class for nearly everyone."""
+    UNSUPPORTED = "unsupported"
+    """No feature distinguishes the classes, although the model predicts several."""
+
+
+def find_model(
+    estimates: Estimates, useless: Useless | None, unlabelled: UnlabelledSummary | None
+) -> list[Finding]:
+    """Return what the model is, whether it is useless, and what its accuracy is compared with."""
+    majority, sent = find_majority(estimates), count_sent(estimates)
+    names = {f"useless_{each}": useless == each for each in Useless}
+    return TEXTS.section(
+        "model",
+        sent
+        | names
+        | {
+            "fitted": unlabelled is not None and unlabelled.is_fitted,
+            "label": estimates.label,
+            "classes": Names(estimates.classes),
+            "used": len(estimates.used_features),
+            "features": len(estimates.features),
+            "validated": estimates.validation,
+            "majority_known": majority,
+            "majority": majority.name if majority else "",
+            "majority_share": Share(majority.share if majority else 0.0),
+        },
+    )
+
+
+def find_limits(*, people: bool, silos: bool, fitted: bool = False, curator: bool = False) -> list[Finding]:
+    """Return what a model is not for.
+
+    Parameters
+    ----------
+    people, silos, curator : bool
+        Whose data it was trained on.
+    fitted : bool
+        Whether it was fitted to unlabelled rows, without assuming independence.
+    """
+    return TEXTS.section("limits", {"people": people, "silos": silos, "fitted": fitted, "curator": curator})
+
+
+def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
+    """Return how to cite results and the method."""
+    values = {"curator": False, "survey": estimates.survey, "digest": estimates.plan_digest}
+    return TEXTS.section("citation", count_sent(estimates) | values | {"epsilon": epsilon})

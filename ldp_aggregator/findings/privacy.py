@@ -1,0 +1,72 @@
+"""Findings on privacy: what a report or a message of a silo can reveal, and what was audited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_CEILING, Decimal
+
+from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.values import Count, FactorAtMost, Number, ShareAtMost
+from ldp_aggregator.findings.words import TEXTS
+from ldp_aggregator.privacy_statement import PrivacyStatement
+
+
+def update_belief(belief: float, odds_factor: float) -> float:
+    """Return the largest probability that a belief can become if a report multiplies its odds by a factor."""
+    odds = belief / (1 - belief) * odds_factor
+    return odds / (1 + odds)
+
+
+def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
+    """Return what beliefs of 1%, 10% and 50% become at most, by the names of holes."""
+    beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5}
+    return {
+        f"belief_{name}": ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()
+    }
+
+
+def find_privacy(statement: PrivacyStatement, unlabelled: UnlabelledSummary | None = None) -> list[Finding]:
+    """Return what the privacy statement of results means."""
+    return TEXTS.section("privacy", dict(_list_values(statement, unlabelled)))
+
+
+def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
+    """Return what this epsilon guarantees to the person who sends a report."""
+    factor = FactorAtMost(math.exp(float(epsilon)))
+    return TEXTS.find("privacy.report", people=True, simulated=simulated, epsilon=epsilon, factor=factor)
+
+
+def _list_values(
+    statement: PrivacyStatement, unlabelled: UnlabelledSummary | None
+) -> Iterator[tuple[str, object]]:
+    people, silos, audit, shuffled = (
+        statement.people,
+        statement.silos,
+        statement.audit,
+        statement.only_if_shuffled,
+    )
+    yield from {"people": people, "silos": silos, "simulated": statement.simulated}.items()
+    yield from {"unlabelled": unlabelled, "public": unlabelled and unlabelled.declared_public}.items()
+    yield from {"audited": audit, "passed": audit and audit.passed}.items()
+    if people:
+        factor = math.exp(float(people.epsilon))
+        yield from {"epsilon": people.epsilon, "factor": FactorAtMost(factor), **list_beliefs(factor)}.items()
+        spent = max(each.spent for each in statement.rounds)
+        yield "spent", format_epsilon(spent)
+    if silos:
+        yield "silo_epsilon", silos.epsilon
+        yield "silo_factor", FactorAtMost(math.exp(float(silos.epsilon)))
+        yield from {"one_row": silos.rows_per_person == 1, "rows_per_person": silos.rows_per_person}.items()
+    if audit:
+        yield "trials", Count(audit.trials)
+    is_amplified = bool(shuffled and people and shuffled.epsilon < float(people.epsilon))
+    yield "shuffled", is_amplified
+    if shuffled:
+        yield from {"central_epsilon": Number(shuffled.epsilon), "delta": f"{shuffled.delta:.1g}"}.items()
+
+
+def format_epsilon(epsilon: Decimal) -> str:
+    """Return an exact epsilon, rounded up to four decimals."""
+    return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"

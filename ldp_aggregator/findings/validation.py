@@ -1,0 +1,43 @@
+"""Findings on a validation round: the accuracy of a model, and which features it keeps."""
+
+from __future__ import annotations
+
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.rules import is_known
+from ldp_aggregator.findings.values import Count, Names, Share
+from ldp_aggregator.findings.words import TEXTS
+
+
+def find_validation(validation: Estimates, *, kept: bool = True) -> list[Finding]:
+    """Return what a validation round measured.
+
+    Parameters
+    ----------
+    validation : Estimates
+        Of the round.
+    kept : bool
+        Whether the model keeps the validated classifier.
+    """
+    result = validation.validation_result
+    assert result is not None
+    accuracy, low, high = (
+        min(max(float(each), 0.0), 1.0)
+        for each in (result.accuracy.value, result.accuracy.low, result.accuracy.high)
+    )
+    names = result.selected_features
+    return TEXTS.section(
+        "validation",
+        {
+            "survey": validation.survey,
+            "reports": Count(validation.reports),
+            "known": is_known(low, high) and accuracy == accuracy,
+            "features": len(result.features),
+            "accuracy": Share(accuracy),
+            "low": Share(low),
+            "high": Share(high),
+            "kept": kept,
+            "selected": 0 if result.selected is None else len(names),
+            "names": Names(names),
+        },
+    )

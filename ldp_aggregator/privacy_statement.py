@@ -1,0 +1,261 @@
+"""The privacy statement of results: epsilon of reports and messages, audit, and epsilon after shuffling."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Self
+
+from encoders.epsilon_proof import realised_epsilon
+from encoders.errors import LdpError
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.decimals import decimal_text
+from ldp_aggregator.estimation.json_form import read_object, require
+from ldp_aggregator.estimation.raw_estimates import total_of
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
+
+_MAX_DELTA = 1e-6
+_NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
+
+
+class AuditError(LdpError):
+    """A file that does not contain an audit of this survey."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionPrivacy:
+    """What a report to one question spends."""
+
+    question: str
+    mechanism: str
+    epsilon: str
+    """The exact epsilon, a decimal number that was rounded up."""
+    reports: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportsPrivacy:
+    """The privacy of the reports of one plan; each person sends one."""
+
+    plan_digest: str
+    epsilon: str
+    """The nominal epsilon of one report."""
+    reports: int
+    questions: tuple[QuestionPrivacy, ...]
+    rejected: Mapping[str, int]
+    """Numbers of rejected reports by reason."""
+
+    @property
+    def spent(self) -> Decimal:
+        """The largest exact epsilon of any question."""
+        return max((Decimal(each.epsilon) for each in self.questions), default=Decimal(self.epsilon))
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """State the privacy of the reports that a snapshot counts."""
+        return cls(
+            plan_digest=snapshot.plan.digest,
+            epsilon=decimal_text(snapshot.plan.epsilon),
+            reports=snapshot.total(),
+            questions=tuple(
+                QuestionPrivacy(
+                    question=each.name,
+                    mechanism=each.mechanism.name,
+                    epsilon=format(realised_epsilon(each.mechanism.ratio), "f"),
+                    reports=total_of(snapshot, each).n,
+                )
+                for each in snapshot.plan.questions
+            ),
+            rejected=dict(snapshot.rejections),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloPrivacy:
+    """The privacy of the messages of silos. Neighbours differ by the presence of one person."""
+
+    plan_digest: str
+    epsilon: str
+    rows_per_person: int
+    rows_limit: int
+    """The largest number of rows of a silo."""
+    messages: int
+    rejected: Mapping[str, int]
+
+    @classmethod
+    def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
+        """State the privacy of the messages that a snapshot counts."""
+        plan = snapshot.plan
+        return cls(
+            plan_digest=plan.digest,
+            epsilon=decimal_text(plan.epsilon),
+            rows_per_person=plan.rows_per_person,
+            rows_limit=plan.rows,
+            messages=snapshot.messages,
+            rejected=dict(snapshot.rejections),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """The result of an audit of the plan."""
+
+    passed: bool
+    faults: int
+    trials: int
+    """Number of messages of each made-up person."""
+    bound: float
+    """The lower bound on epsilon."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledPrivacy:
+    """The central privacy of the reports, if a trusted shuffler mixed them before anyone saw them."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyStatement:
+    """What results state about privacy."""
+
+    people: ReportsPrivacy | None = None
+    """None for silos alone."""
+    validation: ReportsPrivacy | None = None
+    compared_validation: ReportsPrivacy | None = None
+    """The validation round of the model, and that of the classifier that was not kept."""
+    silos: SiloPrivacy | None = None
+    simulated: bool = False
+    """Whether any reports or messages were simulated."""
+    audit: AuditResult | None = None
+    only_if_shuffled: ShuffledPrivacy | None = None
+    """None for silos alone."""
+
+    @property
+    def rounds(self) -> tuple[ReportsPrivacy, ...]:
+        """The statements of all plans of people."""
+        return tuple(filter(None, (self.people, self.validation, self.compared_validation)))
+
+    @property
+    def rejected(self) -> Mapping[str, int]:
+        """Numbers of rejected reports and messages by reason, without those of validation rounds."""
+        total: dict[str, int] = {}
+        for part in (self.people, self.silos):
+            for reason, count in part.rejected.items() if part else ():
+                total[reason] = total.get(reason, 0) + count
+        return total
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the statement for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the statement that :meth:`as_dict` wrote; ValueError if an entry is wrong."""
+        statement = read_object(cls, entry)
+        epsilons = [each.epsilon for each in statement.rounds]
+        epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
+        epsilons += [statement.silos.epsilon] if statement.silos else []
+        for epsilon in epsilons:
+            require(0 < Decimal(epsilon) < math.inf, f"the epsilon {epsilon!r} is not a number above 0")
+        return statement
+
+
+def state_privacy(
+    snapshot: AnySnapshot,
+    audit: AuditResult | None = None,
+    validation: Snapshot | None = None,
+    compared: Snapshot | None = None,
+    silos: SiloSnapshot | None = None,
+) -> PrivacyStatement:
+    """Return the privacy statement of results.
+
+    Parameters
+    ----------
+    snapshot : Snapshot or SiloSnapshot
+    audit : AuditResult, optional
+        The audit of the survey's plan, see :func:`read_audit`.
+    validation : Snapshot, optional
+        The counters of the validation round, whose people answered with the same epsilon.
+    compared : Snapshot, optional
+        The counters of a second validation round, of the classifier that was not kept.
+    silos : SiloSnapshot, optional
+        The counters of silos with which those of people are pooled.
+    """
+    if isinstance(snapshot, SiloSnapshot):
+        silo_statement = SiloPrivacy.from_snapshot(snapshot)
+        return PrivacyStatement(silos=silo_statement, simulated=snapshot.simulated, audit=audit)
+    rounds = [None if each is None else ReportsPrivacy.from_snapshot(each) for each in (validation, compared)]
+    people = ReportsPrivacy.from_snapshot(snapshot)
+    # a report names its plan, so the reports of each plan are mixed with each other only
+    counts = [each.reports for each in (people, *rounds) if each]
+    delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
+    shuffled = compute_shuffled_epsilon(float(snapshot.plan.epsilon), min(counts), delta)
+    return PrivacyStatement(
+        people=people,
+        validation=rounds[0],
+        compared_validation=rounds[1],
+        silos=SiloPrivacy.from_snapshot(silos) if silos else None,
+        simulated=any(each.simulated for each in (snapshot, validation, compared, silos) if each),
+        audit=audit,
+        only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
+    )
+
+
+def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
+    """Return the central epsilon of shuffled reports, each `local`-differentially private.
+
+    The bound is that of Feldman, McMillan and Talwar (2021, Theorem 3.1, as tightened in their published
+    code). Where it does not apply, for few reports or a large epsilon, the local epsilon is returned.
+
+    Parameters
+    ----------
+    local : float
+    reports : int
+        Number of reports that are shuffled with each other.
+    delta : float
+        Probability with which the bound may fail.
+    """
+    log_term = math.log(4 / delta)
+    if reports == 0 or local > math.log(reports / (16 * log_term)):
+        return local
+    size = 8 * math.sqrt(math.exp(local) * log_term / reports) + 8 * math.exp(local) / reports
+    difference = (1 - math.exp(-local)) / (1 + math.exp(-local) / (1 + size))
+    return min(local, math.log1p(difference * size))
+
+
+def read_audit(path: Path, plan: AnyPlan) -> AuditResult:
+    """Return the result of an audit, see :func:`read_audit_document`."""
+    return read_audit_document(path, plan)[0]
+
+
+def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[str, Any]]:
+    """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
+
+    An audit is passed if it has no fault and its bound is at most epsilon.
+
+    Raises
+    ------
+    AuditError
+        If the file is not an audit, or is the audit of another plan.
+    """
+    try:
+        audit = json.loads(path.read_bytes(), parse_constant=float)
+        digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]
+        leaks = [entry["leak"] for entry in audit["black_box"]]
+        bound = max(float(leak["epsilon_lower_bound"]) for leak in leaks)
+    except OSError as error:
+        raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise AuditError(f"{path}: {_NO_AUDIT}") from error
+    if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
+        raise AuditError(f"{path}: {_NO_AUDIT}")
+    if digest != plan.digest:
+        raise AuditError(f"{path}: is the audit of another plan; audit this plan")
+    passed = not faults and bound <= plan.epsilon
+    return AuditResult(passed=passed, faults=len(faults), trials=trials, bound=bound), audit

@@ -1,0 +1,130 @@
+"""The parts of a document, which :mod:`html`, :mod:`markdown` and :mod:`terminal` write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from markupsafe import Markup
+
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.render.text_table import PlainTable
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of findings."""
+
+    findings: Sequence[Finding]
+    kind: ClassVar[str] = "bullets"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Findings with titles: terms and what they mean."""
+
+    findings: Sequence[Finding]
+    kind: ClassVar[str] = "terms"
+
+
+@dataclass(frozen=True)
+class Note:
+    """An explanation below a table."""
+
+    finding: Finding
+    kind: ClassVar[str] = "note"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A finding that a reader must not miss."""
+
+    finding: Finding
+    kind: ClassVar[str] = "notice"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateCells:
+    """One estimate: a class, its picture and the texts of its numbers."""
+
+    class_name: str
+    chart: Markup
+    estimate: str
+    interval: str
+    simultaneous: str
+    short: str
+    """The estimate with its margin, for a table with a column for each class."""
+    is_known: bool
+    marked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateGroup:
+    """The estimates of all classes for one value."""
+
+    value: str
+    """Empty if the table has one group."""
+    marked: bool
+    rows: tuple[EstimateCells, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateTable:
+    """A table of estimates with pictures of their intervals."""
+
+    caption: str
+    name: str
+    """The feature that the caption is about; empty for the label."""
+    ticks: tuple[str, str, str]
+    """The texts of the axis: left, middle, right."""
+    groups: tuple[EstimateGroup, ...]
+    row_mark: str = ""
+    """What a mark on a row means; empty if groups are marked."""
+    kind: ClassVar[str] = "estimates"
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the groups have values."""
+        return any(group.value for group in self.groups)
+
+    @property
+    def marked(self) -> bool:
+        """Whether any group is marked."""
+        return any(group.marked for group in self.groups)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelevanceRow:
+    """What one feature explains of the label."""
+
+    anchor: str
+    name: str
+    marked: bool
+    chart: Markup
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelevanceTable:
+    """What each feature explains of the label, with pictures."""
+
+    caption: str
+    rows: Sequence[RelevanceRow]
+    kind: ClassVar[str] = "relevance"
+
+
+Part = Finding | Bullets | Terms | Note | Notice | PlainTable | EstimateTable | RelevanceTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading with the parts below it."""
+
+    id: str
+    """The anchor on a page."""
+    heading: Finding | str
+    marked: bool = False
+    """Whether the heading has the mark of distinguishable classes."""
+    parts: Sequence[Part | Section] = field(default_factory=tuple)
+    kind: ClassVar[str] = "section"

@@ -1,0 +1,120 @@
+"""Writes the sections of a document for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from encoders.explain.text import wrap_text
+from encoders.text_table import format_table
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.render.document import (
+    Bullets,
+    EstimateTable,
+    Note,
+    Notice,
+    Part,
+    Section,
+    Terms,
+)
+from ldp_aggregator.render.text_table import PlainTable
+
+MAX_FEATURES = 12
+MAX_VALUES = 12
+MAX_CLASSES = 6
+_WIDTH = 96
+"""Largest width of a table of estimates."""
+_MAX_NAME = 30
+_MAX_CLASS_NAME = 14
+_MARK = "*"
+
+
+def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
+    """Return a document of sections.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+    how_to_see_all : str
+        Completes the line that follows a table that was cut: "... and 3 more values: <how_to_see_all>".
+    """
+    lines: list[str] = []
+    for section in sections:
+        lines += ["", str(section.heading), *_write_parts(section.parts, how_to_see_all)]
+    return "\n".join(lines[1:])
+
+
+def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Section):
+            continue  # below, since only some of many are shown
+        yield from _write_part(part, how_to_see_all)
+    sections = [part for part in parts if isinstance(part, Section)]
+    if len(sections) > MAX_FEATURES:  # those whose classes are distinguishable first
+        sections.sort(key=lambda section: not section.marked)
+    for section in sections[:MAX_FEATURES]:
+        for table in section.parts:
+            if isinstance(table, EstimateTable):
+                yield from ("", *_write_estimates(table, how_to_see_all))
+    if len(sections) > MAX_FEATURES:
+        yield from ("", f"  ... and {len(sections) - MAX_FEATURES} more features: {how_to_see_all}")
+
+
+def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
+    if isinstance(part, Finding):
+        yield from wrap_text(str(part), "  ")
+    elif isinstance(part, Note | Notice):
+        yield from wrap_text(str(part.finding), "  ")
+    elif isinstance(part, Bullets):
+        for each in part.findings:
+            first, *others = wrap_text(str(each), "    ")
+            yield from (f"  - {first.lstrip()}", *others)
+    elif isinstance(part, Terms):
+        for each in part.findings:
+            yield from wrap_text(f"{each.title}: {each}", "  ")
+    elif isinstance(part, PlainTable):
+        sides = "".join(">" if place in part.numeric else "<" for place in range(len(part.head)))
+        lines = format_table([part.head, *part.rows], sides)
+        yield from (f"  {line}" for line in lines)
+    elif isinstance(part, EstimateTable):
+        yield from _write_estimates(part, how_to_see_all) if part.name else _write_shares(part)
+
+
+def _write_shares(table: EstimateTable) -> Iterator[str]:
+    """Yield the lines of a table without values: a row for each class."""
+    rows = [["", "", "", "95% interval", "simultaneous"]]
+    for cells in table.groups[0].rows:
+        mark = _MARK if cells.marked else ""
+        rows.append([cells.class_name, mark, cells.estimate, cells.interval, cells.simultaneous])
+    yield from (f"  {line}" for line in format_table(rows, "<<>>>"))
+
+
+def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
+    """Yield the lines of a table with a column for each class."""
+    classes = [cells.class_name for cells in table.groups[0].rows]
+    rows = [["", "", *classes[:MAX_CLASSES]]]
+    for group in table.groups[:MAX_VALUES]:
+        cells = [each.short for each in group.rows[:MAX_CLASSES]]
+        rows.append([group.value, _MARK if group.marked else "", *cells])
+    sides = "<<" + ">" * (len(rows[0]) - 2)
+    lines = format_table(rows, sides)
+    if max(map(len, lines)) > _WIDTH:  # names are cut only if a line is full
+        head, *others = rows
+        rows = [[_shorten(each, _MAX_CLASS_NAME) for each in head]]
+        rows += [[_shorten(name, _MAX_NAME), *cells] for name, *cells in others]
+        lines = format_table(rows, sides)
+    yield f"  {table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
+    yield from (f"    {line}" for line in lines)
+    cut = [
+        f"{count - most} more {kind}"
+        for count, most, kind in (
+            (len(table.groups), MAX_VALUES, "values"),
+            (len(classes), MAX_CLASSES, "classes"),
+        )
+        if count > most
+    ]
+    if cut:
+        yield f"    ... and {' and '.join(cut)}: {how_to_see_all}"
+
+
+def _shorten(name: str, limit: int) -> str:
+    return name if len(name) <= limit else f"{name[: limit - 3]}..."

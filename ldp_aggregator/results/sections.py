@@ -1,0 +1,341 @@
+"""The sections of results: each chooses findings and tables, for the page, the card and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from encoders.mechanisms.registry import explain_mechanisms
+from encoders.survey import Feature, NumericFeature
+from encoders.survey.decimals import decimal_text
+from encoders.survey.display_texts import display_texts
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
+from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
+from ldp_aggregator.findings.data import find_data, find_silos
+from ldp_aggregator.findings.features import find_classes_and_features, find_warnings
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.model import find_citation, find_limits, find_model
+from ldp_aggregator.findings.poisoning import find_poisoning, find_untested
+from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
+from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
+from ldp_aggregator.findings.unlabelled import find_unlabelled
+from ldp_aggregator.findings.validation import find_validation
+from ldp_aggregator.findings.values import Count, Names, RoundShare, Share
+from ldp_aggregator.findings.words import TEXTS
+from ldp_aggregator.privacy_statement import ReportsPrivacy
+from ldp_aggregator.render.document import (
+    Bullets,
+    Note,
+    Notice,
+    Part,
+    RelevanceRow,
+    RelevanceTable,
+    Section,
+    Terms,
+)
+from ldp_aggregator.render.interval import Axis, Mark, draw_mark
+from ldp_aggregator.render.numbers import UNKNOWN, format_plain
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table
+from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import EstimateRow
+
+
+def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
+    """Return a section with the heading of this name; `values` fill the heading."""
+    return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
+
+
+def find_lead(results: SurveyResults) -> list[Finding]:
+    """Return the first paragraph of the page."""
+    estimates = results.estimates
+    lead = [each for each in _find_data(results) if each.id != "data.rejected"]
+    if not estimates.reports:
+        return lead
+    lead += [each for each in _find_privacy(results) if each.id in ("privacy.short", "privacy.unlabelled")]
+    return lead if results.is_validation else [*lead, *find_classes_and_features(estimates)]
+
+
+def find_notices(results: SurveyResults) -> list[Finding]:
+    """Return what a reader must not miss: fabricated reports, and a useless model."""
+    poisoning = results.estimates.poisoning
+    alarms = find_poisoning(poisoning, results.estimates.label)[:1] if poisoning and poisoning.alarms else []
+    return [*alarms, *(each for each in _find_model(results) if each.id == "model.useless")]
+
+
+def list_facts(results: SurveyResults) -> dict[str, str]:
+    """Return the facts of a model or survey, for a few lines or a table."""
+    estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
+    used = results.used_features
+    reports = Count(estimates.reports - (silos.messages if silos else 0))
+    facts = {"plan digest": plan.digest, "epsilon": decimal_text(plan.epsilon)}
+    if results.has_people:
+        facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
+    if silos:
+        facts |= {"messages of silos": str(Count(silos.messages)), "rows, about": str(Count(silos.rows))}
+    if results.privacy.rejected:
+        facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
+    if not results.is_validation:
+        facts["classes"] = f"{plan.label.name}: {Names(plan.label.values)}"
+        facts["features"] = f"{len(used)} of {len(plan.features)}: {Names(used)}"
+        majority = [str(each) for each in _find_model(results) if each.id == "model.majority"]
+        facts |= {"majority": majority[0].removesuffix(".")} if majority else {}
+    return facts
+
+
+def build_model(results: SurveyResults) -> Section:
+    """Return what the model is."""
+    findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
+    facts = PlainTable(
+        caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
+    )
+    return make_section("model", [*findings, *_find_unlabelled(results), facts])
+
+
+def build_data(results: SurveyResults) -> Section:
+    """Return what was sent, and a table of the features."""
+    parts = [*_find_data(results), *_find_silos(results), _list_features(results)]
+    return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
+
+
+def build_accuracy(results: SurveyResults) -> Section:
+    """Return what is known about the accuracy of the model."""
+    ids = ("model.not-validated", "model.majority", "model.useless")
+    worth = [each for each in _find_model(results) if each.id in ids]
+    validation = results.estimates.validation
+    parts = _list_validation(validation) if validation else []
+    return make_section("accuracy", [*parts, *worth])
+
+
+def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+    """Return the shares of the classes."""
+    note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
+    return make_section(
+        "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
+    )
+
+
+def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+    """Return the estimates of each feature, with the question that was asked."""
+    plan, tables = results.plan, build_feature_tables(table, results.plan)
+    texts = display_texts(plan).features if plan.texts else {}
+    parts = []
+    for place, (feature, result) in enumerate(zip(plan.features, results.estimates.features, strict=True)):
+        question = texts[feature.name].title if feature.name in texts else feature.name
+        asked = [] if question == feature.name else [TEXTS.find("tables.question", question=question)]
+        section = Section(
+            id=f"feature-{place + 1}",
+            heading=feature.name,
+            marked=result.distinguishable,
+            parts=[*asked, Note(_describe_feature(feature, result)), *tables.get(feature.name, [])],
+        )
+        parts.append(section)
+    silos, label = results.estimates.silos, plan.label.name
+    return make_section("features", [Note(TEXTS.find("tables.features", silos=silos, label=label)), *parts])
+
+
+def build_relevance(results: SurveyResults) -> Section:
+    """Return what each feature explains of the label, the most relevant first; unknown ones last."""
+    rows: list[tuple[float, RelevanceRow]] = []
+    for place, feature in enumerate(results.estimates.features):
+        relevance, known = feature.relevance, feature.relevance.is_known
+        low, high = float(relevance.estimate.low), float(relevance.estimate.high)
+        value = min(max(float(relevance.estimate.value), low), high) if known else -1.0
+        mark = Mark(value=value, single=(low, high)) if known else None
+        row = RelevanceRow(
+            anchor=f"feature-{place + 1}",
+            name=feature.name,
+            marked=feature.distinguishable,
+            chart=draw_mark(Axis(0.0, 1.0), mark),
+            text=str(relevance),
+        )
+        rows.append((value, row))
+    ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+    label = results.plan.label.name
+    table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
+    return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
+
+
+def build_validation(results: SurveyResults) -> Section | None:
+    """Return what validation rounds measured; None without one."""
+    estimates = results.estimates
+    validation = estimates if results.is_validation else estimates.validation
+    if not validation:
+        return None
+    compared = _list_validation(results.compared, kept=False) if results.compared else []
+    return make_section("validation", [*_list_validation(validation), *compared])
+
+
+def build_fabricated(results: SurveyResults) -> Section | None:
+    """Return the result of the check for fabricated reports; None if it was not made."""
+    poisoning = results.estimates.poisoning
+    if not poisoning:
+        return None
+    findings = find_poisoning(poisoning, results.estimates.label)
+    untested = find_untested(poisoning)
+    return make_section("fabricated", [*findings, *([Bullets(untested)] if untested else [])])
+
+
+def build_silos(results: SurveyResults) -> Section | None:
+    """Return what estimates from silos cover; None without silos."""
+    return make_section("silos", _find_silos(results)) if results.estimates.silos else None
+
+
+def build_privacy(results: SurveyResults) -> Section:
+    """Return what the reports or messages can reveal."""
+    findings = [each for each in _find_privacy(results) if each.id != "privacy.short"]
+    parts = [Notice(each) if each.id == "privacy.unlabelled" else each for each in findings]
+    return make_section("privacy", parts, people=results.has_people)
+
+
+def build_warnings(results: SurveyResults) -> Section | None:
+    """Return what a reader needs before using an estimate; None if there is nothing."""
+    warnings = find_warnings(results.estimates)
+    return make_section("warnings", [Bullets(warnings)]) if warnings else None
+
+
+def build_method(results: SurveyResults) -> Section:
+    """Return how it was estimated, with the questions, their mechanisms and exact epsilons."""
+    estimates, privacy = results.estimates, results.privacy
+    values = {"people": results.has_people, "silos": estimates.silos, "estimator": estimates.estimator}
+    findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
+    titles = ("Questions", "Validation round", "Validation round of the classifier that is not kept")
+    rounds = (privacy.people, privacy.validation, privacy.compared_validation)
+    tables = [_list_questions(title, each) for title, each in zip(titles, rounds, strict=True) if each]
+    explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
+    notes = [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
+    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *notes])
+
+
+def build_reading(results: SurveyResults) -> Section:
+    """Return what the terms mean."""
+    values = {
+        "people": results.has_people,
+        "silos": results.estimates.silos,
+        "curator": False,
+        "unknown_share": RoundShare(UNKNOWN_SHARE),
+    }
+    return make_section("reading", [Terms(TEXTS.section("reading", values))])
+
+
+def build_limits(results: SurveyResults) -> Section:
+    """Return what a model of the results is not for."""
+    limits = find_limits(
+        people=results.has_people,
+        silos=results.estimates.silos is not None,
+        fitted=results.unlabelled is not None and results.unlabelled.is_fitted,
+    )
+    return make_section("limits", [Bullets(limits)])
+
+
+def build_citation(results: SurveyResults) -> Section:
+    """Return how to cite the results and the method."""
+    return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
+
+
+# -- findings and tables of several sections ------------------------------------------------------
+
+
+def _find_data(results: SurveyResults) -> list[Finding]:
+    return find_data(results.estimates, results.privacy, validation=results.is_validation)
+
+
+def _find_privacy(results: SurveyResults) -> list[Finding]:
+    return find_privacy(results.privacy, results.unlabelled)
+
+
+def _find_model(results: SurveyResults) -> list[Finding]:
+    return find_model(results.estimates, results.useless, results.unlabelled)
+
+
+def _find_silos(results: SurveyResults) -> list[Finding]:
+    estimates = results.estimates
+    return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
+
+
+def _find_unlabelled(results: SurveyResults) -> list[Finding]:
+    return find_unlabelled(results.unlabelled) if results.unlabelled else []
+
+
+def _list_features(results: SurveyResults) -> PlainTable:
+    """Return the table of features: what was counted, by which mechanism, and what each explains."""
+    used = results.estimates.used_features
+    rows = []
+    for index, feature in enumerate(results.estimates.features):
+        mechanism, counted = _count(feature)
+        together = feature.asked_with if isinstance(feature, FeatureResult) else ()
+        counted += f", with {Names(together)}" if together else ""
+        explains = str(feature.relevance) if mechanism else ""
+        rows.append(
+            (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
+        )
+    return PlainTable(
+        caption="Features",
+        head=("Feature", "Counted", "Mechanism", "Explains", "Used"),
+        rows=rows,
+    )
+
+
+def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
+    """Return the mechanisms of a feature, and how many reports or rows they count."""
+    questions = (
+        [feature.mean_question, feature.square_question] if isinstance(feature, NumberResult) else [feature]
+    )
+    asked = [each for each in questions if each.mechanism]
+    mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
+    counts = " + ".join(str(Count(each.n)) for each in asked)
+    return " + ".join(mechanisms), f"{counts} {name_counted(asked[0].mechanism)}" if asked else ""
+
+
+def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
+    mechanism, counted = _count(result)
+    values: dict[str, object] = {"asked": mechanism, "mechanism": mechanism, "counted": counted}
+    if isinstance(feature, NumericFeature):
+        low, high = map(format_plain, feature.bounds)
+        return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
+    assert isinstance(result, FeatureResult)
+    together = Names(result.asked_with)
+    values |= {"number": False, "together": together, "size": len(result.values)}
+    return TEXTS.find("tables.feature", one_value=len(result.values) == 1, **values)
+
+
+def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
+    return PlainTable(
+        caption=f"{title}: mechanism, exact epsilon and reports",
+        head=("Question", "Mechanism", "Epsilon", "Reports"),
+        rows=[
+            (each.question, each.mechanism, format_epsilon(Decimal(each.epsilon)), str(Count(each.reports)))
+            for each in privacy.questions
+        ],
+        numeric={2, 3},
+    )
+
+
+def _list_validation(validation: Estimates, *, kept: bool = True) -> list[Part]:
+    """Return what a round measured: its findings, with the table of gains before the selection."""
+    assert validation.validation_result is not None
+    *findings, selection = find_validation(validation, kept=kept)
+    return [*findings, _list_gains(validation.validation_result), selection]
+
+
+def _list_gains(result: ValidationResult) -> PlainTable:
+    gains, rows = result.gains, []
+    for place, k in enumerate(result.top_k):
+        ends = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
+        numbers = (float(gains.value[place]), *ends)
+        value, low, high = (f"{100 * each:+.1f}" for each in numbers)
+        known = is_known(*ends, GAIN_BOUNDS)
+        cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
+        rows.append((f"top {k}", *cells, "selected" if place == result.selected else ""))
+    return PlainTable(
+        caption="Gain in accuracy of smaller feature sets over all features, in percentage points",
+        head=("Features", "Gain", "Simultaneous 95% interval", "Selection"),
+        rows=rows,
+        numeric={1, 2},
+    )
+
+
+def drop_empty(sections: Iterable[Section | None]) -> list[Section]:
+    """Return the sections that there are."""
+    return [each for each in sections if each]

@@ -1,0 +1,338 @@
+"""States what a comparison found: the findings and tables that a terminal and the page arrange.
+
+Their words are in texts/. Every number has its 95% interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.central.learner import NAIVE_BAYES
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.texts import Texts
+from ldp_aggregator.findings.values import Count, Number
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_design.comparison.curves import Crossing, Mean
+from ldp_design.comparison.learners import LEARNERS
+from ldp_design.comparison.people import NoiseLevels
+from ldp_design.comparison.result import Candidate, NeededTrust, TrustComparison
+from ldp_design.comparison.trusts import LABELS, NONE, Trust
+
+TEXTS = Texts("ldp_design.comparison")
+ACCEPTED_LOSS = 0.05
+"""If no accuracy is wanted, the recommendation is for this much less than without protection."""
+
+_STEPS = (0.1, 0.05, 0.02, 0.01)
+_MIN_TARGETS = 3
+_ROUNDING = 1e-9
+
+Facts = dict[str, object]
+
+
+class Points(float):
+    """A difference of accuracies in percentage points: 3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:.1f}"
+
+
+class SignedPoints(float):
+    """A difference of accuracies with its sign: +3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonFindings:
+    """What a comparison found."""
+
+    best_learner: Finding
+    """The name of the best learner without protection."""
+    uncovered: Finding
+    setting: Finding
+    recommendation: Sequence[Finding]
+    wanted: Sequence[Finding]
+    """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
+    targets: PlainTable | None
+    """The weakest trust model for several accuracies, if there are any."""
+    targets_legend: Finding
+    cost: Sequence[Finding]
+    """A heading, and what it costs to trust nobody; empty unless local and a curator are compared."""
+    accuracies: PlainTable
+    notes: Sequence[Finding]
+
+
+def state_findings(
+    comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
+) -> ComparisonFindings:
+    """Return what a comparison found.
+
+    Parameters
+    ----------
+    comparison : TrustComparison
+    levels : NoiseLevels, optional
+        For the number of people that a local survey needs.
+    target : float, optional
+        The wanted accuracy.
+    sign : str
+        Stands between an accuracy and half of its interval.
+    """
+    best_learner = TEXTS.find(f"names.{comparison.best_learner}")
+    facts: Facts = {
+        "splits": comparison.splits,
+        "training_rows": Count(comparison.training_rows),
+        "test_rows": Count(comparison.test_rows),
+        "learners": len(LEARNERS),
+        "best_learner": best_learner,
+        "ceiling": comparison.ceiling,
+        "majority": comparison.majority,
+        "has_labels": bool(comparison.find(LABELS)),
+        "trust_models": "; ".join(
+            f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked
+        ),
+    }
+    return ComparisonFindings(
+        best_learner=best_learner,
+        uncovered=TEXTS.find("comparison.uncovered"),
+        setting=TEXTS.find("comparison.setting", **facts),
+        recommendation=recommend(comparison, target),
+        wanted=describe_target(comparison, target) if target else [],
+        targets=_tabulate_targets(comparison),
+        targets_legend=TEXTS.find("comparison.targets-legend", **facts),
+        cost=describe_cost(comparison, levels),
+        accuracies=_tabulate_accuracies(comparison, sign),
+        notes=TEXTS.section("notes", facts),
+    )
+
+
+def explain_trust(trust: Trust) -> Finding:
+    """Return who sees which rows under a trust model."""
+    return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos))
+
+
+def recommend(comparison: TrustComparison, target: float | None) -> list[Finding]:
+    """Return which trust model and epsilon to choose, and how to ask for the same promise.
+
+    It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by
+    default, at the smallest such epsilon.
+    """
+    wanted = target or comparison.ceiling.value - ACCEPTED_LOSS
+    needed = comparison.find_needed_trusts(wanted)
+    is_decided = comparison.majority.high < wanted <= comparison.ceiling.high
+    accepted = [each for each in needed if is_decided and each.epsilon <= DEFAULT_MAX_EPSILON]
+    sure = [each.reaches for each in accepted if each.reaches]
+    possible = [candidate for each in accepted for candidate in each.may_reach]
+    larger = [each.reaches for each in needed if each.reaches]
+    best: Candidate | None = None
+    if sure:
+        best = min(sure, key=lambda each: each.trust.rank)
+    elif possible:
+        best = max(possible, key=lambda each: each.accuracy.value)
+    elif larger:
+        best = larger[0]
+    weaker = [each.trust for each in possible if best and each.trust.rank < best.trust.rank]
+    facts = {
+        "nothing_ranked": not comparison.ranked,
+        "out_of_reach": comparison.ceiling.high < wanted,
+        "guessing_reaches": comparison.majority.low >= wanted,
+        "guessing_may_reach": comparison.majority.high >= wanted,
+        "is_recommended": bool(sure),
+        "is_possible": bool(possible),
+        "larger_reaches": bool(larger),
+        "is_wanted": bool(target),
+        "wanted": Number(100 * wanted),
+        "loss": Number(100 * ACCEPTED_LOSS),
+        "limit": DEFAULT_MAX_EPSILON,
+        "ceiling": comparison.ceiling,
+        "majority": comparison.majority,
+        "is_weakest": bool(best and best.trust == comparison.ranked[0].trust),
+        "others_may": bool(weaker),
+        "others": " or ".join(dict.fromkeys(each.text for each in weaker)),
+        **(_describe_candidate(comparison, best) if best else {}),
+    }
+    return TEXTS.section("recommendation", facts)
+
+
+def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Facts:
+    """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
+
+    Epsilon of a survey of silos is about a row that is added or removed. A replaced row is one of each.
+    """
+    kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
+    rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
+    return {
+        "trust": candidate.trust.text,
+        "meaning": explain_trust(candidate.trust),
+        "epsilon": Number(candidate.epsilon),
+        "accuracy": candidate.accuracy,
+        "is_local": kind == LOCAL,
+        "is_silo": kind == SILO,
+        "epsilon_to_write": decimal_text(exact / 2 if kind == SILO else exact),
+        "several_rows": rows_per_person > 1,
+        "rows_per_person": rows_per_person,
+    }
+
+
+def describe_target(comparison: TrustComparison, target: float) -> list[Finding]:
+    """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
+    wanted, labels = Number(100 * target), comparison.find(LABELS)
+    found = [TEXTS.find("needed.heading", wanted=wanted)]
+    found += [
+        TEXTS.find(
+            "needed.trust",
+            reached=bool(each.reaches),
+            others_may=bool(each.may_reach),
+            possible=", ".join(f"{other.trust.text} {other.accuracy}" for other in each.may_reach),
+            **_describe_candidate(comparison, each.reaches or each.best),
+        )
+        for each in comparison.find_needed_trusts(target)
+    ] or [TEXTS.find("needed.unranked")]
+    crossings = [
+        TEXTS.find(
+            "needed.crossing",
+            is_labels=curve is labels,
+            trust=curve.trust.text,
+            needed_epsilon=crossing,
+            is_repeated=crossing.is_repeated,
+        )
+        for curve in [*comparison.ranked, *([labels] if labels else [])]
+        for crossing in [comparison.find_crossing(curve.accuracies - target)]
+    ]
+    if crossings:
+        joined = "; ".join(map(str, crossings))
+        found.append(TEXTS.find("needed.crossings", wanted=wanted, crossings=joined))
+    return found
+
+
+def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> list[Finding]:
+    """State what a local survey needs for the accuracy of a curator; empty unless both are compared."""
+    local, central = comparison.local, comparison.find(CENTRAL)
+    if local is None or central is None:
+        return []
+    naive_bayes = comparison.ceilings[NAIVE_BAYES]
+    facts: Facts = {
+        "curator": central.trust.text,
+        "people": Count(comparison.training_rows),
+        "naive_bayes": comparison.average(naive_bayes),
+        "people_known": bool(levels),
+    }
+    found, is_limited = [TEXTS.find("cost.heading", **facts)], False
+    for place, epsilon in enumerate(comparison.epsilons):
+        # The splits are paired: the accuracies of one split are subtracted from each other.
+        gap = comparison.average(local.accuracies[place] - central.accuracies[place])
+        crossing = comparison.find_crossing(local.accuracies - central.accuracies[place])
+        exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[place]).high < 0
+        is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
+        is_limited |= is_beyond
+        facts |= _describe_gap(gap)
+        facts |= {
+            "epsilon": Number(epsilon),
+            "needed_epsilon": crossing,
+            "is_repeated": crossing.is_repeated,
+            "is_beyond": is_beyond,
+            "is_bound": crossing.value in (0, math.inf),
+            "needed_people": levels and _write_people(levels, epsilon, crossing),
+        }
+        found.append(TEXTS.find("cost.gap", **facts))
+    return [*found, TEXTS.find("cost.limit", **facts)] if is_limited else found
+
+
+def _describe_gap(gap: Mean) -> Facts:
+    """Return the facts about a difference of accuracies; a clear one is written without its sign."""
+    is_unclear = gap.low <= 0 <= gap.high
+    sign, points = (-1, Points) if gap.high < 0 else (1, SignedPoints if is_unclear else Points)
+    low, high = sorted((sign * gap.low, sign * gap.high))
+    return {
+        "is_unclear": is_unclear,
+        "is_better": gap.low > 0,
+        "points": points(sign * gap.value),
+        "low": points(low),
+        "high": points(high),
+    }
+
+
+def _write_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) -> str:
+    """Return with two digits how many people at an epsilon replace the larger one."""
+
+    def write(equivalent: float) -> str:
+        count = levels.count_people(epsilon, equivalent)
+        step: int = 10 ** max(math.floor(math.log10(count)) - 1, 0)
+        return f"{round(count / step) * step:,}"
+
+    return crossing.write(write, "or fewer")
+
+
+def choose_targets(majority: float, ceiling: float) -> list[float]:
+    """Return round accuracies between that of the majority class and that without protection."""
+    found: list[float] = []
+    for step in _STEPS:
+        first = math.floor(majority / step + _ROUNDING) + 1
+        last = math.ceil(ceiling / step - _ROUNDING) - 1
+        found = [round(place * step, 2) for place in range(first, last + 1)]
+        if len(found) >= _MIN_TARGETS:
+            break
+    return found
+
+
+def describe_cell(needed: NeededTrust) -> str:
+    """Return a cell of the table, for example "silo:10 (local?)" if the weaker local survey may reach it too.
+
+    "-" stands for none that is sure to reach the accuracy.
+    """
+    sure = needed.reaches.trust.text if needed.reaches else "-"
+    possible = ", ".join(f"{each.trust.text}?" for each in needed.may_reach)
+    return f"{sure} ({possible})" if possible else sure
+
+
+def _tabulate_targets(comparison: TrustComparison) -> PlainTable | None:
+    """Return the weakest trust model that reaches each accuracy, at each epsilon."""
+    targets = choose_targets(comparison.majority.high, comparison.ceiling.value)
+    if not targets or not comparison.ranked:
+        return None
+    return PlainTable(
+        caption=str(TEXTS.find("comparison.targets-caption")),
+        head=["accuracy", *_name_epsilons(comparison)],
+        rows=[
+            [f"{Number(100 * target)}%", *map(describe_cell, comparison.find_needed_trusts(target))]
+            for target in targets
+        ],
+    )
+
+
+def _tabulate_accuracies(comparison: TrustComparison, sign: str) -> PlainTable:
+    """Return accuracies in % with half of their intervals."""
+
+    def write(accuracies: FloatArray) -> str:
+        mean = comparison.average(accuracies)
+        return f"{100 * mean.value:.1f} {sign} {100 * (mean.high - mean.value):.1f}"
+
+    curve_of = {curve.trust: curve for curve in comparison.curves}
+    rows: list[list[str]] = []
+    for trust in comparison.trusts:
+        adjacency = trust.adjacency or "none"
+        if trust.kind == NONE:
+            for learner, accuracies in comparison.ceilings.items():
+                rows.append([trust.text, learner, adjacency, *[write(accuracies)] * len(comparison.epsilons)])
+        else:
+            learners = ", ".join(dict.fromkeys(curve_of[trust].learners))
+            rows.append([trust.text, learners, adjacency, *map(write, curve_of[trust].accuracies)])
+    head = ["trust model", "learner", "adjacency", *_name_epsilons(comparison)]
+    return PlainTable(
+        caption=str(TEXTS.find("comparison.accuracies-caption", sign=sign)),
+        head=head,
+        rows=rows,
+        numeric=set(range(3, len(head))),
+    )
+
+
+def _name_epsilons(comparison: TrustComparison) -> list[str]:
+    return [f"eps {Number(each)}" for each in comparison.epsilons]

@@ -1,0 +1,97 @@
+"""What rows send: one report of each by the protocol of a device, or the messages of silos that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import RowError
+from encoders.randomness import RandomSource
+from encoders.survey import Plan, Survey
+from encoders.survey.randomise import randomise_coded
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.central.coded_rows import CodedRows
+from ldp_aggregator.central.count_tables import exact_tables
+from ldp_aggregator.central.noise import draw_laplace_array
+from ldp_aggregator.snapshot import SiloSnapshot, Total
+from ldp_design.simulation.rows import LabelledTable, read_labelled_table
+
+RowCodes = tuple[tuple[int, ...], int]
+"""The codes of a row's features and of its label."""
+
+
+def make_row_reports(
+    survey: Survey, rows: Any, rng: RandomSource, progress: Callable[[int], object] = int
+) -> list[bytes]:
+    """Return one packed report of each row, under the survey as written, for an archive of ldp-train.
+
+    A report of a private row spends the epsilon of its person: the rows must be made up or public.
+
+    Parameters
+    ----------
+    survey : Survey
+    rows : DataFrame, list of dicts, or dict of columns
+        As for :func:`~ldp_design.simulation.simulate.simulate`.
+    rng : RandomSource
+        Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
+        ids that could be invitations.
+    progress : callable
+        Called with 1 after every report.
+
+    Raises
+    ------
+    SurveyError, RowError, SimulationError
+        If the survey cannot be compiled, or a row does not fit it; raised before anything is drawn.
+    """
+    plan = survey.compile()
+    coded = _encode_rows(plan, read_labelled_table(survey, rows))
+    reports = []
+    for codes in coded:
+        # a report outside a survey by invitation draws its question itself
+        question = plan.draw(rng).name if plan.by_invitation else None
+        reports.append(randomise_coded(plan, codes, rng, question).report)
+        progress(1)
+    return reports
+
+
+def _encode_rows(plan: Plan, table: LabelledTable) -> list[RowCodes]:
+    """Code every row; raises RowError with the number of the first row that does not fit, counted from 1."""
+    names = [feature.name for feature in plan.entries]
+    cells = zip(*(table.columns[name] for name in names), strict=True)
+    coded: list[RowCodes] = []
+    for number, (row, label) in enumerate(zip(cells, table.labels, strict=True), 1):
+        try:
+            coded.append(plan.encode(dict(zip(names, row, strict=True)), plan.label.values[label]))
+        except RowError as error:
+            first = error.problems[0]
+            raise RowError(first.field, f"row {number}: {first.why}") from error
+    return coded
+
+
+def simulate_silos(
+    plan: SiloPlan, codes: IntArray, labels: IntArray, silos: int, source: RandomSource
+) -> SiloSnapshot:
+    """Divide rows among silos, and return the counters of a survey after each silo has sent one message.
+
+    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once.
+
+    Parameters
+    ----------
+    plan : SiloPlan
+    codes : (m, F) array
+        The coded rows of all silos. The first silo has the first of them, and so on, in equal parts.
+    labels : (m,) array
+    silos : int
+    source : RandomSource
+    """
+    k, mechanism = len(plan.label.values), plan.mechanism
+    cells = np.zeros(mechanism.cells, dtype=np.int64)
+    for rows in np.array_split(np.arange(len(labels)), silos):
+        tables = exact_tables(CodedRows(plan.features, k, codes[rows], labels[rows]))
+        for table, (counts, _) in zip(mechanism.tables, tables, strict=True):
+            noisy = counts.ravel() + draw_laplace_array(table.scale, counts.size, source)
+            cells[table.start : table.end] += np.clip(noisy, *table.clamp)
+    return SiloSnapshot(plan, {plan.question.key: Total(silos, cells)})

@@ -1,0 +1,136 @@
+"""Who answers in a simulation: labelled rows, split for each repeat, and projections fitted on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.survey import CategoricalFeature, Survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.models.class_labels import encode_any_labels
+from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_design.authoring.projection_inputs import projection_inputs
+from ldp_design.simulation.variants import SimulationError
+from reduction.class_means import LEARNED_METHOD, learn
+from reduction.fit import fit
+from reduction.publish import Fit
+
+TRAINING_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A survey, columns of its features, and codes of the labels (m,)."""
+
+    survey: Survey
+    columns: Columns
+    labels: IntArray
+
+
+def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
+    """Read the survey's columns and the label from a DataFrame, a list of dicts, or a dict of columns."""
+    refuse_validation(survey)
+    names = list(rows[0]) if is_list_of_dicts(rows) else list(rows)
+    columns = select_columns(rows, names)
+    label = survey.label.name if survey.label.name in columns else "class"
+    if label not in columns:
+        raise SimulationError(
+            f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
+        )
+    absent = [feature.name for feature in survey.entries if feature.name not in columns]
+    if absent:
+        raise SimulationError(f"there is no column {', '.join(map(repr, absent))}")
+    for feature in survey.entries:
+        if not isinstance(feature, CategoricalFeature):
+            columns[feature.name] = read_numbers(columns[feature.name], feature.name)
+    columns = read_boolean_columns(survey.entries, columns)
+    return LabelledTable(survey, columns, encode_any_labels(survey.compile().label, columns[label]))
+
+
+@dataclass(frozen=True)
+class RowSplit:
+    """Row numbers of one repeat."""
+
+    train: IntArray
+    test: IntArray
+    """Rows that report, and rows that test the model."""
+    public: IntArray
+    """Rows that projections are fitted on."""
+    unlabelled: IntArray
+    """Rows that the model gets without their labels; they neither report nor test."""
+    users: int = 0
+    """Number of people, drawn with replacement from the rows that report; 0 stands for one person per row."""
+    seed: tuple[int, ...] = ()
+    """Seeds the draw of the people."""
+
+    def draw_people(self) -> IntArray:
+        """Return the row number of each person; equal splits draw equal people."""
+        if not self.users:
+            return self.train
+        people: IntArray = np.random.default_rng(self.seed).choice(self.train, self.users)
+        return people
+
+
+def split_rows(
+    count: int, repeats: int, seed: int, public_share: float, unlabelled: int = 0, users: int = 0
+) -> list[RowSplit]:
+    """Shuffle and split `count` rows for each repeat: four fifths to report, one fifth to test.
+
+    Public rows are a share of the first part and do not report. Without them projections are fitted on the
+    rows that report. Of the other rows of the first part, `unlabelled` play rows without labels, and do not
+    report either.
+    """
+    if not 0 <= public_share < 1:
+        raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
+    training = min(max(round(TRAINING_SHARE * count), 1), count - 1)
+    public = max(round(public_share * training), 1) if public_share else 0
+    if public == training:
+        raise SimulationError("the public share of the training rows leaves nobody to report")
+    first = public + unlabelled
+    if first >= training:
+        raise SimulationError(
+            f"{unlabelled} unlabelled rows leave nobody to report: {training - public} rows are not for tests"
+        )
+    seeds = np.random.SeedSequence(seed).spawn(repeats)
+    shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
+    return [
+        RowSplit(
+            train=order[first:training],
+            test=order[training:],
+            public=order[:public] if public else order[first:training],
+            unlabelled=order[public:first],
+            users=users,
+            seed=(seed, repeat, users),
+        )
+        for repeat, order in enumerate(shuffled)
+    ]
+
+
+def fit_projection(table: LabelledTable, split: RowSplit, method: str, components: int) -> Fit:
+    """Fit a projection on public rows, or the non-private baseline of a learned one on training rows."""
+    inputs = tuple(projection_inputs(table.survey))
+    fitted = split.train if method == LEARNED_METHOD else split.public
+    codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)[fitted]
+    rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
+    if method == LEARNED_METHOD:
+        means, prior = _compute_class_means(rows, present, labels, len(table.survey.label.values))
+        return learn(inputs, means, prior, components)
+    complete = present.all(axis=1)
+    return fit(method, inputs, rows[complete], labels[complete], components)
+
+
+def _compute_class_means(
+    rows: FloatArray, present: BoolArray, labels: IntArray, k: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the class means (k, n) of the values present, and the shares of the classes (k,)."""
+    members = (labels[:, None] == np.arange(k)).astype(np.float64).T
+    counts, sums = members @ present, members @ np.where(present, rows, 0.0)
+    overall = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+    return means, members.mean(axis=1)

@@ -1,0 +1,47 @@
+"""The page of an audit in a browser: accessible, readable on a phone and on paper, without requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from ldp_audit.render import render_html
+from tests.ldp_audit.test_render import RESULTS
+from tests.support.browser import (
+    LOOKS,
+    Open,
+    assert_accessible,
+    assert_no_sideways_scroll,
+    assert_prints_everything,
+    save_screenshot,
+    visits,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
+    for name, result in RESULTS.items():
+        (tmp_path / f"{name}.html").write_text(render_html(result), "utf-8")
+    with visits(chromium, tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_page_is_accessible_and_fits_into_the_window(visit: Open, name: str, look: str) -> None:
+    page = visit(name, **LOOKS[look])
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
+    save_screenshot(page, f"audit-{name}-{look}")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_page_prints_everything(visit: Open, name: str) -> None:
+    page = visit(name)
+    assert_prints_everything(page)
+    save_screenshot(page, f"audit-{name}-print")

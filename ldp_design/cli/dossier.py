@@ -16,11 +16,11 @@ from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
 from ldp_design.sizing.label_shares import LabelSharesError
-from ldp_design.sizing.summary import format_people
+from ldp_design.sizing.values import count_people
 
 
 def _announce_simulation(users: int) -> None:
-    click.echo(f"simulating {format_people(users)}", err=True)
+    click.echo(f"simulating {count_people(users)}", err=True)
 
 
 @click.command()

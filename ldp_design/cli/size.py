@@ -21,7 +21,6 @@ from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
-from ldp_design.sizing.silo_summary import format_silo_sizes
 from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size import (
     FEATURE_STRENGTHS,
@@ -32,7 +31,8 @@ from ldp_design.sizing.size import (
     size_for_margin,
     size_for_users,
 )
-from ldp_design.sizing.summary import format_comparison, format_epsilons, format_people, format_size
+from ldp_design.sizing.summary import format_comparison, format_epsilons, format_silo_sizes, format_size
+from ldp_design.sizing.values import count_people
 
 
 @click.command(short_help="Print the expected precision of the estimates of SURVEY.")
@@ -83,8 +83,8 @@ def size(
     """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
 
     Margins are computed in closed form from public numbers, accuracies from simulated surveys. A feature is
-    noise if its margin (half of a 95% interval) is larger than the typical estimate; changes that prevent
-    this are printed. Without --users, --margin, --accuracy and users in
+    noise if its margin (half of a 95% interval) is more than 60% of the typical estimate, or, of a share,
+    more than 25%; changes that prevent this are printed. Without --users, --margin, --accuracy and users in
     [survey], a small table compares several numbers of people. With several values of --epsilon, a table
     compares them, without accuracies unless --accuracy is given.
 
@@ -177,7 +177,7 @@ def _compute_sizes(
             )
 
         def on_attempt(users: int) -> None:
-            click.echo(f"simulating {format_people(users)}", err=True)
+            click.echo(f"simulating {count_people(users)}", err=True)
 
         return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:

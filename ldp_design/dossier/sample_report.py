@@ -1,8 +1,9 @@
-"""Builds the section on what leaves the device: the report of a made-up person, byte by byte."""
+"""The report of a made-up person, byte by byte."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import msgpack
@@ -13,44 +14,33 @@ from encoders.explain.wording import Wording
 from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
+from encoders.survey import Plan
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_design.authoring.overview import report_bytes
 from ldp_design.authoring.sample_row import make_sample_row
-from ldp_design.dossier.source import DossierSource
-from ldp_design.dossier.statement import Basis, DossierTable, Statement, assumed, computed
+from ldp_design.dossier.facts import TEXTS
+from ldp_design.sizing.facts import Cell, Facts
 
 _SEED = 1
 
 
-def build_sample(source: DossierSource) -> dict[str, Any]:
+def describe_sample(plan: Plan) -> Facts:
     """Return a made-up person, the report of their device, each of its fields, and who could have sent it."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
-    row = make_sample_row(source.plan, stream)
-    shown = preview(source.plan, row, row[source.plan.row_label.name], stream)
-    command = source.dossier_command
+    row = make_sample_row(plan, stream)
+    shown = preview(plan, row, row[plan.row_label.name], stream)
+    question, truth = shown.randomised.question, shown.randomised.truth
+    chances = compute_likelihoods(question, shown.randomised.payload, truth)
+    listed = _choose_answers(chances, truth)
     return {
-        "statements": _describe_message(source),
-        "person": DossierTable(
-            caption="A made-up person; these answers are not sent",
-            head=("Question", "Answer"),
-            rows=[(name, _format_value(value)) for name, value in row.items()],
-            basis=Basis.COMPUTED,
-            command=command,
-        ),
-        "randomised": _describe_randomisation(shown, command),
-        "fields": DossierTable(
-            caption=f"The report: all {len(shown.report)} bytes that are sent, in hexadecimal",
-            head=("Bytes", "Field", "Meaning"),
-            rows=list(_list_fields(source, shown)),
-            basis=Basis.COMPUTED,
-            command=command,
-        ),
-        "likelihoods": _build_likelihoods(shown, command),
-        "note": computed(
-            "This person and this noise are drawn from a fixed seed, so that the document can be repeated. "
-            "The command ldp-survey preview shows another person, with fresh noise.",
-            command,
-        ),
+        "person": [(name, _format_value(value)) for name, value in row.items()],
+        "question": question.name,
+        "answer_of_person": Wording.from_plan(plan).titled_answer(shown.truth),
+        "mechanism": question.mechanism.name,
+        "output": question.mechanism.describe_output(truth),
+        "report_bytes": len(shown.report),
+        "fields": list(_list_fields(plan, shown)),
+        "some_answers": len(chances) > len(listed) or bool(question.moment),
+        "likelihoods": list(_list_likelihoods(shown, chances, listed)),
     }
 
 
@@ -60,95 +50,39 @@ def _format_value(value: object) -> str:
     return MISSING_TEXT if value is None else str(value)
 
 
-def _describe_message(source: DossierSource) -> list[Statement]:
-    lengths = sorted({report_bytes(source.plan, question) for question in source.plan.questions})
-    size = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
-    depends = "" if len(lengths) == 1 else " The length depends on the question alone, never on the answer."
-    return [
-        computed(f"A report has {size} bytes.{depends}", source.check_command),
-        assumed(
-            "It is the body of one HTTPS request. The method, the path and the headers of the request are "
-            "the same for every device."
-        ),
-    ]
-
-
-def _describe_randomisation(shown: Preview, command: str) -> list[Statement]:
-    question, truth = shown.randomised.question, shown.randomised.truth
-    answer = Wording.from_plan(shown.plan).titled_answer(shown.truth)
-    return [
-        computed(f"The question is: {question.name}.", command),
-        computed(
-            f"The true answer is: {answer}. It is not sent.",
-            command,
-        ),
-        computed(
-            f"The device sends a random answer instead, drawn by the mechanism {question.mechanism.name}: "
-            f"{question.mechanism.describe_output(truth)}.",
-            command,
-        ),
-    ]
-
-
-def _list_fields(source: DossierSource, shown: Preview) -> Iterator[Sequence[str]]:
+def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
     """Yield the bytes, the name and the meaning of each field of a report."""
-    report, plan = unpack(shown.report), source.plan
-    wording = Wording.from_plan(plan)
-    question = shown.randomised.question
+    report, question = unpack(shown.report), shown.randomised.question
     version = shown.report[1:2]
-    identifier = (
-        "the invitation, which the collector counts once"
-        if plan.by_invitation
-        else "16 random bytes, drawn for this report alone; the collector counts each id once"
-    )
+    payload = "; ".join(describe_payload(question, report.payload, Wording.from_plan(plan)))
     fields = [
-        (bytes([ARRAY_OF_FIVE]), "start", "a list of five entries (msgpack)"),
-        (version, "version", f"the version of this format, {version[0]}"),
-        (
-            msgpack.packb(report.plan_digest),
-            "plan digest",
-            "2 bytes of type and length, then the SHA-256 of this survey's plan; the same for everybody",
-        ),
-        (
-            msgpack.packb(report.question),
-            "question",
-            f"question {report.question}, counted from 0: {question.name}",
-        ),
-        (msgpack.packb(report.id), "id", f"2 bytes of type and length, then {identifier}"),
-        (
-            msgpack.packb(report.payload),
-            "randomised answer",
-            f"type and length, then: {'; '.join(describe_payload(question, report.payload, wording))}",
-        ),
+        bytes([ARRAY_OF_FIVE]),
+        version,
+        *map(msgpack.packb, (report.plan_digest, report.question, report.id, report.payload)),
     ]
-    assert b"".join(each for each, _, _ in fields) == shown.report
-    for data, name, meaning in fields:
-        yield data.hex(" "), name, meaning
+    assert b"".join(fields) == shown.report
+    facts = {"invited": plan.by_invitation, "version": version[0], "number": report.question}
+    meanings = TEXTS.section("fields", facts | {"question": question.name, "payload": payload})
+    for data, meaning in zip(fields, meanings, strict=True):
+        yield data.hex(" "), meaning.title, meaning
 
 
-def _build_likelihoods(shown: Preview, command: str) -> DossierTable:
-    question, payload = shown.randomised.question, shown.randomised.payload
-    truth, wording = shown.randomised.truth, Wording.from_plan(shown.plan)
-    chances = compute_likelihoods(question, payload, truth)
+def _choose_answers(chances: dict[Any, Fraction], truth: object) -> list[Any]:
+    """Return the most likely answers, and the true one."""
     order = sorted(chances, key=lambda value: -chances[value])
-    listed = order[:MAX_LISTED_ANSWERS]
-    listed += [value for value in order[MAX_LISTED_ANSWERS:] if value == truth]
+    left = order[MAX_LISTED_ANSWERS:]
+    return order[:MAX_LISTED_ANSWERS] + [value for value in left if value == truth]
+
+
+def _list_likelihoods(
+    shown: Preview, chances: dict[Any, Fraction], listed: Sequence[Any]
+) -> Iterator[Sequence[Cell]]:
+    """Yield each answer, the probability of the report with it, and how much the report suggests it."""
+    question, wording = shown.randomised.question, Wording.from_plan(shown.plan)
     write = choose_unit([chances[value] for value in listed])
     total = sum(chances.values())
-    left = len(chances) - len(listed)
-    some = "some of the true answers" if left or question.moment else "each possible true answer"
-    return DossierTable(
-        caption=f"Who could have sent this report: its probability for {some}",
-        head=("True answer", "Probability of this report", "Belief in it, if all were equally likely before"),
-        rows=[
-            (
-                wording.answer(question.meaning(value)) + (" (the true one)" if value == truth else ""),
-                write(chances[value]),
-                percent(chances[value] / total),
-            )
-            for value in listed
-        ],
-        basis=Basis.COMPUTED,
-        command=command,
-        numeric={1, 2},
-    )
+    for value in listed:
+        answer: Cell = wording.answer(question.meaning(value))
+        if value == shown.randomised.truth:
+            answer = TEXTS.find("words.true-one", answer=answer)
+        yield answer, write(chances[value]), percent(chances[value] / total)

@@ -1,9 +1,8 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
-A margin is half of a 95% confidence interval, for the class with the least precise estimates. A feature is
-noise if its margin is larger than the typical estimate, `useful_margin`. For the share of people with one
-value this is the average share, 1 / values, or 1/4 with fewer than four values. For a number's mean it is the
-number's standard deviation among people of one class.
+A margin is half of a 95% confidence interval, for the class with the least precise estimates. It is graded by
+its ratio to the typical estimate: the average share of a value, 1 / values; of the label, the share of the
+rarest class; for a number's mean, the number's standard deviation among people of one class.
 
 Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
 see :func:`_ratio_factor`.
@@ -14,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,23 @@ from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
-_MAX_USEFUL_MARGIN = 0.25
-"""With this margin, the interval of a share of 1/2 is 1/4 to 3/4."""
+GOOD_RATIO = 0.25
+"""The largest ratio of a good margin to the typical estimate."""
+NOISE_RATIO = 0.6
+"""A margin above this ratio to the typical estimate is noise. By this one rule `ldp-survey size` marks noise
+and suggests changes, and the dossier calls estimates useless. At this ratio the typical estimate is 3.3
+standard errors from 0."""
+MAX_USEFUL_SHARE = 0.25
+"""A margin of a share above this is noise, too: the interval of a share of 1/2 would be wider than from 1/4
+to 3/4."""
+
+
+class Grade(StrEnum):
+    """How precise an estimate is compared with its typical size."""
+
+    GOOD = "good"
+    ROUGH = "rough"
+    USELESS = "useless"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +71,8 @@ class Margin:
     classes. Infinite if there is no estimate."""
     class_margins: tuple[float, ...]
     """The margin of each class; for a feature the root mean square over its values."""
-    useful_margin: float
-    """The largest margin that is not noise: the typical estimate, see :mod:`margins`."""
+    typical: float
+    """The typical estimate, see :mod:`margins`."""
     values: int | None = None
     """Number of values; None for a number."""
     unit: float = 1.0
@@ -69,13 +84,26 @@ class Margin:
     deviation, and of P(missing | label)."""
 
     @property
+    def useful_margin(self) -> float:
+        """The largest margin that is not noise."""
+        largest = NOISE_RATIO * self.typical
+        return min(largest, MAX_USEFUL_SHARE) if self.values else largest
+
+    @property
+    def grade(self) -> Grade:
+        """How precise the estimates of the least precise class are."""
+        if self.margin > self.useful_margin:
+            return Grade.USELESS
+        return Grade.GOOD if self.margin <= GOOD_RATIO * self.typical else Grade.ROUGH
+
+    @property
     def is_noise(self) -> bool:
-        """Whether the margin of the least precise class is larger than the typical estimate."""
-        return self.margin > self.useful_margin
+        """Whether the estimates of the least precise class are useless."""
+        return self.grade is Grade.USELESS
 
     @property
     def excess(self) -> float:
-        """The margin divided by the typical estimate; at most 1 unless the feature is noise."""
+        """The margin divided by the largest one that is not noise; at most 1 unless the feature is noise."""
         return self.margin / self.useful_margin
 
     @property
@@ -87,7 +115,12 @@ class Margin:
         """Return the margins for JSON; infinite margins become None."""
         entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
         class_margins = [_finite_or_none(each) for each in self.class_margins]
-        return entries | {"class_margins": class_margins, "noise": self.is_noise}
+        derived = {
+            "class_margins": class_margins,
+            "useful_margin": self.useful_margin,
+            "noise": self.is_noise,
+        }
+        return entries | derived
 
 
 def _finite_or_none(value: Any) -> Any:
@@ -103,7 +136,9 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
         for index in range(len(plan.features))
     ]
     asked = math.fsum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
-    label = build_label_margin(estimates.label, estimates.raw_prior, asked, estimates.label_n or 0)
+    label = build_label_margin(
+        estimates.label, estimates.raw_prior, population.prior, asked, estimates.label_n or 0
+    )
     raw = compute_raw_estimates(snapshot).feature_estimates
     return label, *build_feature_margins(estimates.features, raw, population, probabilities)
 
@@ -128,9 +163,11 @@ def build_feature_margins(
             yield _frequency_margin(result, raw, probability)
 
 
-def build_label_margin(name: str, prior: IntervalEstimate, probability: float, reports: int) -> Margin:
+def build_label_margin(
+    name: str, estimate: IntervalEstimate, prior: FloatArray, probability: float, reports: int
+) -> Margin:
     """Return the margin of P(label), given the probability and the number of reports of the label alone."""
-    class_margins = _class_margins(prior)
+    class_margins = _class_margins(estimate)
     return Margin(
         name=name,
         kind="label",
@@ -138,7 +175,7 @@ def build_label_margin(name: str, prior: IntervalEstimate, probability: float, r
         question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,
-        useful_margin=_useful_share_margin(len(class_margins)),
+        typical=float(prior.min()),
         values=len(class_margins),
     )
 
@@ -158,7 +195,7 @@ def _frequency_margin(
         question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,
-        useful_margin=_useful_share_margin(len(result.values)),
+        typical=1 / len(result.values),
         values=len(result.values),
     )
 
@@ -175,16 +212,12 @@ def _number_margin(
         question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,
-        useful_margin=float(np.sqrt(conditional.variance @ prior)) * result.width,
+        typical=float(np.sqrt(conditional.variance @ prior)) * result.width,
         unit=2 * result.width,
         variance=max(_class_margins(result.variances, factor)),
         deviation=max(_class_margins(result.deviations, factor)),
         missing=max(_class_margins(result.missing, factor)) if result.missing else None,
     )
-
-
-def _useful_share_margin(values: int) -> float:
-    return min(1 / values, _MAX_USEFUL_MARGIN)
 
 
 def _class_margins(estimate: IntervalEstimate, factor: FloatArray | float = 1.0) -> tuple[float, ...]:

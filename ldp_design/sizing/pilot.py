@@ -62,14 +62,6 @@ class Pilot:
             )
         return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
-    @property
-    def assumption(self) -> str:
-        """A sentence that states what a size computed with this pilot assumes."""
-        return (
-            f"People are as the pilot of {self.reports:,} reports describes them; a larger pilot may predict "
-            "a higher accuracy."
-        )
-
     @cached_property
     def noise(self) -> tuple[str, ...]:
         """The features that are noise in the pilot itself, see :mod:`margins`."""

@@ -6,9 +6,9 @@ each row is counted many times, with as many times as much noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from math import ceil
 from typing import Any, cast
 
@@ -29,9 +29,24 @@ from ldp_design.sizing.margins import Margin, build_feature_margins, build_label
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
+from ldp_design.sizing.values import Counted
 
 COMPARED_SILOS = (1, 10, 100)
 _COPIES = 1e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiloRemedies:
+    """The smallest change of each kind after which no feature is noise; None if none of a kind is enough."""
+
+    rows: int
+    silos: int | None
+    epsilon: Decimal | None
+    """At most the epsilon that clients accept by default."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the remedies for JSON."""
+        return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +57,11 @@ class SiloSize(ExpectedMargins):
     rows: int
     silos: int
 
+    @cached_property
+    def remedies(self) -> SiloRemedies | None:
+        """What to change, if at least one feature is noise."""
+        return _find_remedies(self) if self.noise else None
+
     def as_dict(self) -> dict[str, Any]:
         """Return the size for JSON."""
         return {
@@ -51,10 +71,17 @@ class SiloSize(ExpectedMargins):
             "silos": self.silos,
             "rows_per_person": self.survey.rows_per_person,
             "label_shares": list(self.label_shares) if self.label_shares else None,
-            "margins": [margin.as_dict() for margin in self.margins],
+            "margins": [_list_margin(margin) for margin in self.margins],
             "noise": list(self.noise),
-            "remedies": dict(find_silo_remedies(self)) if self.noise else None,
+            "remedies": self.remedies.as_dict() if self.remedies else None,
         }
+
+
+def _list_margin(margin: Margin) -> dict[str, Any]:
+    """Return a margin for JSON without what is true of people's reports only."""
+    return {
+        key: each for key, each in margin.as_dict().items() if key not in ("reports", "question_probability")
+    }
 
 
 def size_silos(
@@ -69,8 +96,8 @@ def size_silos(
     """
     if rows > silos * survey.rows:
         raise SizeError(
-            f"{silos:,} silos count at most {silos * survey.rows:,} rows, {survey.rows:,} each (rows in "
-            "[survey]): give fewer --rows or more --silos, or write a larger limit"
+            f"{rows:,} rows do not fit into {Counted(silos, 'message', 'messages')}: each counts at most "
+            f"{survey.rows:,} (rows in [survey]). Give fewer --rows or more --silos, or write a larger limit"
         )
     margins = _compute_margins(survey, rows, silos, to_prior(label_shares))
     return SiloSize(survey=survey, rows=rows, silos=silos, label_shares=label_shares, margins=margins)
@@ -103,14 +130,14 @@ def find_rows_for_margin(
 
     if excess(silos * survey.rows) > 1:
         raise SizeError(
-            f"a margin of {margin:g} needs more rows than {silos:,} silos count, {survey.rows:,} each (rows "
-            "in [survey]): give a larger --margin, or write a larger limit"
+            f"a margin of {margin:g} needs more rows than fit into {Counted(silos, 'message', 'messages')}: "
+            f"each counts at most {survey.rows:,} (rows in [survey]). Give a larger --margin, or write a "
+            "larger limit"
         )
     return size_silos(survey, find_min_users(excess), silos, label_shares)
 
 
-def find_silo_remedies(size: SiloSize) -> Iterator[tuple[str, str]]:
-    """Yield the smallest change of each kind after which no feature is noise: its name, and what to write."""
+def _find_remedies(size: SiloSize) -> SiloRemedies:
     survey, rows, silos = size.survey, size.rows, size.silos
 
     def excess(rows: int = rows, silos: int = silos, epsilon: Decimal = survey.epsilon) -> float:
@@ -118,17 +145,15 @@ def find_silo_remedies(size: SiloSize) -> Iterator[tuple[str, str]]:
         margins = _compute_margins(changed, rows, silos, to_prior(size.label_shares))
         return max(margin.excess for margin in margins[1:])
 
-    more = find_min_users(excess)
-    limit = "" if more <= silos * survey.rows else "; also write a larger rows in [survey]"
-    yield "more rows", f"{more:,} instead of {rows:,}{limit}"
     fewest = ceil(rows / survey.rows)
     fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)
-    if fewer is not None:
-        yield "fewer silos", f"{silos - fewer:,} instead of {silos:,}"
     low, high = (int(each / EPSILON_STEP) for each in (survey.epsilon, DEFAULT_MAX_EPSILON))
     step = find_smallest(low + 1, high, lambda step: excess(epsilon=step * EPSILON_STEP) <= 1)
-    if step is not None:
-        yield "a larger epsilon", f"{step * EPSILON_STEP:f} instead of {survey.epsilon:f}"
+    return SiloRemedies(
+        rows=find_min_users(excess),
+        silos=None if fewer is None else silos - fewer,
+        epsilon=None if step is None else step * EPSILON_STEP,
+    )
 
 
 def _compute_margins(
@@ -152,7 +177,7 @@ def _compute_margins(
     snapshot = SiloSnapshot(plan, {plan.question.key: Total(silos, cells)})
     raw = estimate_silos(SiloTables(snapshot, tuple(tables)))
     results = describe_features(snapshot, raw, population.conditionals, population.prior)
-    label = build_label_margin(plan.label.name, raw.prior.estimate, 1.0, rows)
+    label = build_label_margin(plan.label.name, raw.prior.estimate, population.prior, 1.0, rows)
     every = [1.0] * len(results)
     return label, *build_feature_margins(results, raw.feature_estimates, population, every)
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Plan, Survey
-from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
@@ -64,6 +63,11 @@ class Size(ExpectedMargins):
     def beats_majority(self) -> bool:
         """Whether models beat the majority class in nine of ten surveys, under the best assumption."""
         return any(forecast.beats_majority for forecast in self.forecasts.values())
+
+    @property
+    def rarely_beats_guessing(self) -> bool:
+        """Whether models were simulated, and none beats the majority class in nine of ten surveys."""
+        return bool(self.forecasts) and len(self.margins) > 1 and not self.beats_majority
 
     @property
     def white_noise(self) -> bool | None:
@@ -164,7 +168,10 @@ def size_for_accuracy(
         forecaster = Forecaster(plan, pilot.build_population(plan), repeats, seed)
         forecast = forecaster.find_users(accuracy, on_attempt)
     except SizeError as error:
-        raise SizeError(f"{error}. {pilot.assumption}") from error
+        raise SizeError(
+            f"{error}. This assumes people as the pilot of {pilot.reports:,} reports describes them; a "
+            "larger pilot may predict a higher accuracy"
+        ) from error
     return _build_size(survey, plan, forecast.users, pilot, {PILOT: forecast})
 
 
@@ -190,38 +197,6 @@ def compare_sizes(
         )
         for count in users
     ]
-
-
-def explain_label_question(survey: Survey, users: int) -> list[str]:
-    """Return sentences on how often the label is asked alone, why, and how `users` would change that."""
-    probability = _label_question_probability(survey)
-    with_users = _label_question_probability(replace(survey, users=users))
-    lines = []
-    if probability:
-        if survey.weights[0] is not None:
-            why = "[label] weight sets this"
-        elif _label_question_probability(replace(survey, users=None)):
-            why = "the questions about features do not estimate its shares"
-        else:
-            why = (
-                f"otherwise the standard error of P({survey.label.name}) would be above {MAX_PRIOR_ERROR:g} "
-                f"with {survey.users:,} users in [survey]"
-            )
-        lines.append(f"The label is asked alone in {probability:.1%} of the reports: {why}.")
-    if abs(with_users - probability) > 0.001:
-        lines.append(
-            f"With {users:,} users in [survey] it would be {with_users:.1%} of the reports."
-            if probability
-            else f"With {users:,} users in [survey] the label would be asked alone in {with_users:.1%} "
-            f"of the reports: otherwise the standard error of P({survey.label.name}) would be above "
-            f"{MAX_PRIOR_ERROR:g}."
-        )
-    return lines
-
-
-def _label_question_probability(survey: Survey) -> float:
-    plan = survey.compile()
-    return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
 def to_prior(label_shares: LabelShares | None) -> FloatArray | None:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
+from encoders.survey import Survey
 from ldp_design.dossier.source import DossierSource, read_source
+from ldp_design.sizing.size import LabelShares, Size, size_for_users
+from tests.ldp_design.sizing.surveys import make_forecast
 from tests.support.surveys import PROJECTED, SLEEP, SLEEP_TEXTS, TEA, VALIDATED
 
 NUMBERS = """\
@@ -84,3 +91,18 @@ def write_audit(folder: Path, digest: str, **entries: object) -> Path:
     path = folder / "audit.json"
     path.write_text(json.dumps(document | entries))
     return path
+
+
+@contextmanager
+def fixed_forecasts() -> Iterator[None]:
+    """Let dossiers that are made meanwhile contain fixed accuracies, which no simulation computes."""
+
+    def size(survey: Survey, users: int, label_shares: LabelShares | None = None) -> Size:
+        means = {"little": 0.52, "much": 0.66}
+        forecasts = {name: make_forecast(users, mean) for name, mean in means.items()}
+        return replace(
+            size_for_users(survey, users, repeats=0, label_shares=label_shares), forecasts=forecasts
+        )
+
+    with patch("ldp_design.dossier.source.size_for_users", size):
+        yield

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from ldp_design.dossier.page import render_dossier
+from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
 from tests.support.browser import (
     LOOKS,
@@ -21,10 +22,11 @@ from tests.support.browser import (
     save_screenshot,
     visits,
 )
+from tests.support.silo_surveys import read_silo_survey
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("numbers", "invitation", "texts", "hostile")
+NAMES = ("numbers", "invitation", "texts", "hostile", "silos")
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "texts": make_source(folder, SURVEYS["texts"], users=8000),
         "hostile": make_source(folder, SURVEYS["hostile"], faults=["a fault"], name="a 'file'.toml"),
     }
-    for name in NAMES:
-        (folder / f"{name}.html").write_bytes(render_dossier(sources[name]))
+    for name, source in sources.items():
+        (folder / f"{name}.html").write_bytes(render_dossier(source))
+    silos = read_silo_source(read_silo_survey(), folder / "wards.toml", 20_000, 4, None)
+    (folder / "silos.html").write_bytes(render_silo_dossier(silos))
     return folder
 
 

@@ -8,8 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from decimal import Decimal
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -17,30 +16,31 @@ import pytest
 from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
+from ldp_aggregator.findings.finding import Basis, Finding
 from ldp_aggregator.privacy_statement import AuditError
 from ldp_aggregator.results.statements import update_belief
-from ldp_design.dossier.asked import NOT_STATED
-from ldp_design.dossier.checklist import list_missing_facts
-from ldp_design.dossier.conditions import list_conditions
-from ldp_design.dossier.consent import build_consent
-from ldp_design.dossier.grades import Grade, grade
-from ldp_design.dossier.kept import describe_mark, describe_record
-from ldp_design.dossier.page import render_dossier
-from ldp_design.dossier.participant import list_answers
-from ldp_design.dossier.privacy import rate_epsilon
-from ldp_design.dossier.sections import ANNEX_SECTIONS, BOARD_SECTIONS, SECTIONS
+from ldp_design.dossier.facts import TEXTS, anchor_of
+from ldp_design.dossier.page import find_common_mark, render_dossier
+from ldp_design.dossier.people import describe_people
 from ldp_design.dossier.source import BELIEFS, DossierSource, read_source
 from ldp_design.dossier.source import SURVEYS as NUMBERS_OF_SURVEYS
-from ldp_design.dossier.statement import Basis, assumed, computed, find_common_mark
 from ldp_design.sizing.label_shares import LabelSharesError
-from ldp_design.sizing.size import size_for_users
-from ldp_design.sizing.summary import build_margin_rows
-from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source, write_audit
-from tests.support.html_page import Node, parse_page
+from tests.ldp_design.dossier.surveys import (
+    INVITED,
+    NUMBERS,
+    SURVEYS,
+    fixed_forecasts,
+    make_source,
+    write_audit,
+)
+from tests.support.html_page import Node, list_lines, named_findings, parse_page
 from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
 
 FORBIDDEN = re.compile(r"anonym|compliant|compliance", re.IGNORECASE)
 BASES = {each.value for each in Basis}
+BOARD, ANNEX = (
+    [anchor_of(each.id) for each in TEXTS.section(part, {"is_silo": False})] for part in ("board", "annex")
+)
 Make = Callable[..., DossierSource]
 
 
@@ -76,19 +76,58 @@ def bases_of(node: Node) -> list[str]:
 # -- every survey ---------------------------------------------------------------------------------
 
 
-def test_the_sections_are_numbered_and_linked(page: Node) -> None:
-    headings = [each.text for each in page.find("h2")]
-    assert [each for each in headings if each[0].isdigit()] == [
-        f"{number}. {title}" for number, title in enumerate(SECTIONS.values(), 1)
-    ]
-    ids = {each.attributes.get("id") for tag in ("section", "main", "dt") for each in page.find(tag)}
-    assert {each.attributes["href"].removeprefix("#") for each in page.find("a")} <= ids
-
-
 def read_consent(source: DossierSource) -> str:
     """Return the draft of a consent text without its headings."""
-    paragraphs = build_consent(source)["paragraphs"]
-    return " ".join("".join(part.text for part in parts) for _, parts in paragraphs)
+    return " ".join(map(str, TEXTS.section("consent", describe_people(source))))
+
+
+# -- the words ------------------------------------------------------------------------------------
+
+GOLDEN = {
+    "complete": (
+        SURVEYS["invitation"] + SLEEP_TEXTS,
+        {
+            "users": 8000,
+            "trials": 50_000,
+            "faults": ["it <repeats> noise"],
+            "notes": ["it cannot detect more"],
+        },
+    ),
+    "numbers": (NUMBERS.replace("users = 5000", ""), {}),
+    "projection": (SURVEYS["projection"], {}),
+    "validation": (SURVEYS["validation"], {}),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_words_of_the_page(
+    name: str, tmp_path: Path, compare_with_golden: Callable[[str, str], None]
+) -> None:
+    text, options = GOLDEN[name]
+    with named_findings(), fixed_forecasts():
+        page = parse_page(render_dossier(make_source(tmp_path, text, **options)))
+    compare_with_golden(name, "\n".join(list_lines(page)) + "\n")
+
+
+def test_every_sentence_comes_from_a_text_file_or_the_template(
+    source: DossierSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the texts, the page has only words of the template and of the survey, and numbers."""
+    folder = files("ldp_design.dossier")
+    known = [
+        file.read_text("utf-8") for part in ("templates", "texts") for file in folder.joinpath(part).iterdir()
+    ]
+    facts = describe_people(source)
+    known += [str(facts[name]) for name in ("person", "likelihoods", "main")]  # words of the survey
+    known += [str(source.plan.texts)]
+    written = " ".join(re.sub(r"{%.*?%}", "", " ".join(known)).split())
+    monkeypatch.setattr(Finding, "fill", lambda *_: "")
+    lines = list(list_lines(parse_page(render_dossier(source)).find("main")[0]))
+    parts = [part for line in lines for part in re.split("|".join(sorted(BASES, reverse=True)), line)]
+    runs = [run for part in parts for run in re.findall(r"[A-Za-z]+(?: [A-Za-z]+){4,}", part)]
+    assert len(lines) > 100
+    assert len(runs) > 5
+    assert not [run for run in runs if run not in written]
 
 
 def with_class(node: Node, tag: str, name: str) -> list[Node]:
@@ -96,7 +135,7 @@ def with_class(node: Node, tag: str, name: str) -> list[Node]:
 
 
 def test_every_statement_has_exactly_one_basis(page: Node) -> None:
-    for anchor in SECTIONS.keys() - {"consent", "checklist", "commands"}:
+    for anchor in {*BOARD, *ANNEX} - {"consent", "checklist", "commands"}:
         section = page.section(anchor)
         marked = section.find("caption") + with_class(section, "p", "statement")
         for listing in with_class(section, "div", "listing"):
@@ -114,17 +153,6 @@ def test_every_statement_has_exactly_one_basis(page: Node) -> None:
         assert all(len(bases_of(each)) == 1 for each in marked)
         assert {basis for each in section.find("span") for basis in bases_of(each)} <= BASES
     assert set(bases_of(page.section("consent"))) == BASES - {Basis.COMPUTED.value}
-
-
-def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
-    exception = computed("c", "command")
-    common = find_common_mark([assumed("a"), exception, assumed("b")])
-    assert common is not None
-    assert common.has_exceptions
-    assert common.covers(assumed("d"))
-    assert not common.covers(exception)
-    assert find_common_mark([assumed("a"), exception]) is None
-    assert find_common_mark([assumed("a")]) is None
 
 
 def test_every_computed_statement_names_a_listed_command(page: Node) -> None:
@@ -168,7 +196,7 @@ def test_texts_of_the_author_are_quoted_and_escaped(make: Make) -> None:
     purpose, contact, ethics, *_ = found.section("purpose").find("dd")
     assert purpose.text.startswith("</p><img src=x onerror=alert(1)> {{ 7 * 7 }}")
     assert bases_of(purpose) == bases_of(contact) == [Basis.DECLARED.value]
-    assert ethics.text.startswith(NOT_STATED)
+    assert ethics.text.startswith("Not stated by the author")
     assert not [each for tag in ("td", "th", "dd") for each in found.find(tag) if "onload" in each.attributes]
     quoted = [*found.section("purpose").find("dd"), *found.section("consent").find("p")]
     assert len(FORBIDDEN.findall(found.text)) == sum(len(FORBIDDEN.findall(each.text)) for each in quoted)
@@ -210,40 +238,18 @@ def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source: Dossie
     ]
 
 
-def test_each_question_of_a_participant_is_answered_in_at_most_four_sentences(source: DossierSource) -> None:
-    answers = list_answers(source)
-    assert len(answers) == 11
-    for _, answer in answers:
-        assert len(re.findall(r"[.!?](?= [A-Z]|$)", answer.text)) <= 4, answer.text
-
-
 # -- kinds of surveys -----------------------------------------------------------------------------
 
 
 def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make: Make) -> None:
     source = make(TEA)
-    program, *arguments = shlex.split(source.odds_command)
+    program, *arguments = shlex.split(source.commands["odds"])
     assert program == "python3"
     run = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
     printed = [float(each) for each in re.findall(r"[\d.]+", run.stdout)]
     assert printed == pytest.approx(
         [update_belief(belief, source.odds_factor(n)) for n in NUMBERS_OF_SURVEYS for belief in BELIEFS]
     )
-
-
-def test_the_margins_are_those_of_the_expected_people(make: Make) -> None:
-    source = make(TEA, users=3000)
-    rows = parse_page(render_dossier(source)).section("margins").table("Margins to expect").rows()
-    expected = build_margin_rows(size_for_users(source.survey, 3000, repeats=0))
-    assert [row[2] for row in rows] == [row[2] for row in expected]
-    assert [row[4].replace("±", "+-") for row in rows] == [" ".join(row[4].split()) for row in expected]
-    assert "ldp-survey size survey.toml --users 3000" in source.commands
-
-
-def test_the_annex_explains_an_average_outside_8_of_10_surveys(make: Make) -> None:
-    for users, is_explained in ((3000, True), (None, False)):
-        annex = parse_page(render_dossier(make(TEA, users=users))).section("margins").text
-        assert ("The average can lie outside the range of 8 of 10 surveys" in annex) == is_explained
 
 
 def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> None:
@@ -258,13 +264,7 @@ def test_the_number_of_people_in_the_survey_is_used(make: Make) -> None:
     source = make(NUMBERS)
     assert source.size is not None
     assert source.size.users == 5000
-    assert "--users" not in source.dossier_command
-
-
-def test_a_number_is_shown_with_its_range(make: Make) -> None:
-    rows = parse_page(render_dossier(make(NUMBERS))).section("asked").table("What a person is asked").rows()
-    assert rows[1] == ["hours", "hours", "a number from 0 to 12", "counts as one more answer"]
-    assert rows[2] == ["loudness", "loudness", "a number from 0 to 120", "nothing is sent"]
+    assert "--users" not in source.commands["dossier"]
 
 
 def test_what_the_author_left_out_is_named(make: Make) -> None:
@@ -284,50 +284,13 @@ def test_an_invitation_is_named_wherever_it_identifies_a_person(make: Make) -> N
         assert "invitation" not in open_.section(anchor).text, anchor
 
 
-def test_each_language_of_the_texts_has_a_table(make: Make) -> None:
-    found = parse_page(render_dossier(make(SURVEYS["texts"])))
-    english, german = (
-        found.section("asked").table(f"What a person is asked ({tag})") for tag in ("en", "de")
-    )
-    assert english.rows()[1] == [
-        "How old are you? (In years.)",
-        "age",
-        "Under 40 (young); 40 or older (old)",
-        "counts as one more answer (I prefer not to answer)",
-    ]
-    assert german.rows()[0][:3] == [
-        "Sind Sie ausgeruht?",
-        "rested (the main question)",
-        "Ja (yes); Nein (no)",
-    ]
-    assert german.find("tbody")[0].find("th")[0].attributes["lang"] == "de"
-    assert "Translate the draft" in found.section("consent").text
-
-
 def test_several_features_in_one_report_are_named(make: Make) -> None:
     source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
-    assert source.grouped == ("age, hours",)
     found = parse_page(render_dossier(source))
     assert "several questions together, randomised as one answer: age, hours." in found.section("asked").text
     assert "one group of questions" in found.section("summary").text
     assert "takes your answers together with the main question" in found.section("consent").text
     assert "nearly as good as the answer itself" in found.section("summary").text
-
-
-def test_a_projection_and_a_validation_round_are_explained(make: Make) -> None:
-    projected, validated = (
-        parse_page(render_dossier(make(SURVEYS[name]))) for name in ("projection", "validation")
-    )
-    assert "combines age, income by public weights into first, second" in projected.section("asked").text
-    assert "validation round" in validated.section("asked").text
-    assert "randomises whether the prediction is right" in validated.section("summary").text
-    assert "result of a prediction of “rested”" in validated.section("flow").text
-    assert "how often the model is right" in validated.section("accuracy").text
-
-
-def test_warnings_about_settings_are_in_the_annex(make: Make) -> None:
-    page = parse_page(render_dossier(make(NUMBERS)))
-    assert "Epsilon is above 2, the maximum that clients accept by default" in page.section("proof").text
 
 
 def test_warnings_of_nonresponse_are_in_the_dossier(make: Make) -> None:
@@ -358,59 +321,26 @@ def test_the_consent_text_is_short_and_names_the_author(make: Make) -> None:
     assert sum(map(len, words)) / len(words) < 5.2
 
 
-def test_the_consent_text_is_complete(make: Make) -> None:
-    text = read_consent(make(SURVEYS["invitation"] + SLEEP_TEXTS))
-    for words in (
-        "Do you feel rested?",
-        "How old are you?",
-        "[wording of the question hours]",
-        "Your invitation has picked one of the other questions",
-        "If you leave hours or the main question empty, nothing is sent",
-        "partner or somebody of your family",
-        "Somebody who uses your device can see that you agreed",
-        "Show your invitation to nobody",
-        "If you say no, you have no disadvantage",
-        "You can stop until your report is sent",
-        "[name and country]",
-        "Questions and complaints: A. Researcher",
-    ):
-        assert words in text, words
-
-
-def test_an_approval_is_a_placeholder_in_the_consent_text(make: Make) -> None:
-    source = make(NUMBERS)
-    assert "Approval 114" not in read_consent(source)
-    section = parse_page(render_dossier(source)).section("consent")
-    marks = [each.text for each in section.find("mark")]
-    assert "[after the approval: name of the review board, and number of its approval]" in marks
-    assert "[purpose: not stated by the author]" in marks
-    assert all(each.startswith("[") and each.endswith("]") for each in marks)
-
-
 # -- part I ---------------------------------------------------------------------------------------
 
 
-def test_part_one_has_no_technical_words(page: Node) -> None:
-    assert list(SECTIONS) == [*BOARD_SECTIONS, *ANNEX_SECTIONS]
+def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(page: Node) -> None:
+    headings = [each.text for each in page.find("h2")]
+    numbers = [int(each.partition(".")[0]) for each in headings if each[0].isdigit()]
+    assert numbers == list(range(1, len(BOARD) + len(ANNEX) + 1))
+    ids = {each.attributes.get("id") for tag in ("section", "main", "dt") for each in page.find(tag)}
+    assert {each.attributes["href"].removeprefix("#") for each in page.find("a")} <= ids
     technical = re.compile(r"\b(odds|outcome|tokens?|bytes?|digest|ldp-survey|ldp-audit)\b")
-    for anchor in BOARD_SECTIONS:
-        assert not technical.search(page.section(anchor).text), anchor
+    assert not [anchor for anchor in BOARD if technical.search(page.section(anchor).text)]
 
 
-def test_the_summary_counts_the_conditions_that_the_board_must_check(
-    source: DossierSource, page: Node
-) -> None:
-    count = len(list_conditions(source))
-    assert f"rests on {count} conditions that the board must check" in page.section("summary").text
-    assert f"{count} conditions that the board must check" in page.section("not-covered").text
-    assert len(page.section("not-covered").find("ol")[0].find("li")) == count
-
-
-def test_all_sections_agree_on_what_the_collector_keeps(source: DossierSource, page: Node) -> None:
-    for anchor in ("flow", "withdrawal", "questions"):
-        assert describe_record(source) in page.section(anchor).text, anchor
-        assert describe_mark(source) in page.section(anchor).text, anchor
-    assert "does not keep" not in page.section("withdrawal").text
+@pytest.mark.parametrize(
+    ("epsilon", "rating"),
+    [("0.5", "strict"), ("0.6", "moderate"), ("1", "moderate"), ("2", "lax"), ("2.1", "very lax")],
+)
+def test_an_epsilon_is_rated_by_the_recommendation(make: Make, epsilon: str, rating: str) -> None:
+    facts = describe_people(make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}")))
+    assert f"This is {rating}: " in str(facts["rating"])
 
 
 @pytest.mark.parametrize(
@@ -423,46 +353,22 @@ def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(
     source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
     lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
     assert (max(lengths) <= 8) == (mechanism == "SS")
-    assert words in describe_mark(source)
+    assert words in str(describe_people(source)["mark"])
 
 
-def test_two_dependent_people_count_like_two_surveys(source: DossierSource, page: Node) -> None:
-    text = page.section("epsilon").text
-    assert "if the answers of two people always agree" in text.lower()
-    assert f"A belief of 50% becomes at most {source.belief_after(0.5, 2)}, and one of 10%" in text
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "rating"),
-    [
-        ("0.5", "strict"),
-        ("0.6", "moderate"),
-        ("1", "moderate"),
-        ("2", "lax"),
-        ("2.1", "very lax"),
-    ],
-)
-def test_an_epsilon_is_rated_by_the_recommendation(epsilon: str, rating: str) -> None:
-    assert rate_epsilon(Decimal(epsilon)).startswith(f"{rating}:")
-
-
-def test_the_checklist_asks_for_the_wording_of_questions_without_texts(make: Make) -> None:
-    source = make(SURVEYS["texts"])
-    lines = list(list_missing_facts(source))
-    assert "The wording of the questions that have none in the survey file: hours." in lines
-    page = parse_page(render_dossier(source))
-    assert [each.text for each in page.section("checklist").find("li")] == lines
+def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
+    facts = {"invited": False, "epsilon": "1", "check_command": "a command"}
+    assumption, computation = (TEXTS.find(name, **facts) for name in ("withdrawal.before", "bound.proved"))
+    common = find_common_mark([assumption, computation, assumption])
+    assert common is not None
+    assert common.has_exceptions
+    assert common.covers(assumption)
+    assert not common.covers(computation)
+    assert find_common_mark([assumption, computation]) is None
+    assert find_common_mark([assumption]) is None
 
 
 # -- the aim --------------------------------------------------------------------------------------
-
-
-def test_an_estimate_that_is_nearly_as_wide_as_itself_is_useless(make: Make) -> None:
-    source = make(SLEEP, users=8000)
-    assert source.size is not None
-    margin = source.size.margins[1]  # age, with three values
-    graded = [grade(source.size, replace(margin, margin=share / 3)) for share in (0.25, 0.6, 0.61, 0.96)]
-    assert graded == [Grade.GOOD, Grade.ROUGH, Grade.USELESS, Grade.USELESS]
 
 
 def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
@@ -471,10 +377,13 @@ def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
     equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
     for table, scenario in ((equal, source.scenarios[0]), (rare, source.scenarios[1])):
         [size] = scenario.sizes
-        assert [row[-1] for row in table.rows()] == [grade(size, each) for each in size.margins]
+        assert [row[-1] for row in table.rows()] == [each.grade for each in size.margins]
         assert bases_of(table) == [Basis.CONDITIONAL.value]
     assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text
-    assert "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9" in source.commands
+    assert (
+        source.commands["rare_size"]
+        == "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9"
+    )
     summary = parse_page(render_dossier(source)).section("summary").text
     assert "Can the survey reach its aim with 60,000 people?" in summary
     assert "If 10% of the people answer “yes” to “rested”, estimates are expected to be" in summary
@@ -487,8 +396,8 @@ def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
     page = parse_page(render_dossier(source))
     [table] = page.section("accuracy").find("table")
     assert "“yes” 30%, “no” 70%" in table.find("caption")[0].text
-    assert "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7" in source.commands
-    assert "--label-shares yes=0.3,no=0.7 -o" in source.dossier_command
+    assert source.commands["size"] == "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7"
+    assert "--label-shares yes=0.3,no=0.7 -o" in source.commands["dossier"]
     with pytest.raises(LabelSharesError, match="maybe"):
         read_source(path, 8000, label_shares="maybe=1")
 
@@ -504,29 +413,6 @@ def test_the_summary_answers_whether_the_aim_can_be_reached(make: Make, users: i
 
 
 # -- the audit ------------------------------------------------------------------------------------
-
-
-def test_without_an_audit_the_command_for_one_is_given(make: Make) -> None:
-    source = make(TEA)
-    section = parse_page(render_dossier(source)).section("audit")
-    assert "No audit was given." in section.text
-    assert "ldp-audit survey.toml --json > audit.json" in source.commands
-
-
-def test_an_audit_is_shown_as_a_lower_bound_beside_its_blind_spots(make: Make) -> None:
-    source = make(TEA, trials=50_000, notes=["it cannot detect more"])
-    page = parse_page(render_dossier(source))
-    text = page.section("audit-detail").text
-    assert (
-        "An audit of the plan (ldp-audit) passed. Its lower bound on epsilon is 0.9000; the survey states 1."
-        in text
-    )
-    assert "It does not show that epsilon is no larger." in text
-    assert "50,000 messages" in text
-    assert "Note: it cannot detect more" in text
-    assert "neither its date nor the version" in text
-    assert "seeded where the audit cannot look" in text
-    assert "ldp-audit survey.toml --trials 50000 --json > audit.json" in source.commands
 
 
 def test_a_failed_audit_is_shown_as_failed_with_its_faults(make: Make) -> None:

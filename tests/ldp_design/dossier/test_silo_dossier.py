@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from click.testing import CliRunner
 
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_survey import SiloSurvey
+from ldp_aggregator.findings.finding import Basis
 from ldp_design.cli.survey import main
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
-from ldp_design.dossier.statement import Basis
-from tests.support.html_page import Node, parse_page
+from tests.support.html_page import Node, list_lines, named_findings, parse_page
 from tests.support.silo_surveys import WARDS
 
 SURVEYS = {
@@ -83,11 +84,28 @@ def test_beliefs_are_about_presence_and_with_twice_the_epsilon_about_content() -
         assert f"{math.ceil(1000 * factor / (1 + factor)) / 10}%" in text
 
 
-def test_numbers_that_are_not_stated_are_compared() -> None:
-    page = parse_page(render(WARDS, rows=None, silos=None).encode())
-    assert "Whether the survey can reach its aim is unknown" in page.section("summary").text
-    assert len(page.section("accuracy").find("tr")) > 4
+@pytest.mark.parametrize(
+    ("rows", "silos", "words"),
+    [
+        (None, None, "the number of rows and of silos is not stated"),
+        (None, 4, "the number of rows is not stated"),
+        (20_000, None, "the number of silos is not stated"),
+    ],
+)
+def test_numbers_that_are_not_stated_are_compared(rows: int | None, silos: int | None, words: str) -> None:
+    page = parse_page(render(WARDS, rows=rows, silos=silos).encode())
+    assert f"Whether the survey can reach its aim is unknown: {words}." in page.section("summary").text
+    assert len(page.section("accuracy").find("tr")) >= 4
     assert "Grades:" not in page.text
+
+
+@pytest.mark.parametrize(("name", "rows", "silos"), [("tokens, several rows", 400, 60), ("open", None, None)])
+def test_the_words_of_the_page(
+    name: str, rows: int | None, silos: int | None, compare_with_golden: Callable[[str, str], None]
+) -> None:
+    with named_findings():
+        page = parse_page(render(SURVEYS[name], rows, silos).encode())
+    compare_with_golden(f"silos-{name.partition(',')[0]}", "\n".join(list_lines(page)) + "\n")
 
 
 def test_useless_estimates_are_named_in_the_summary() -> None:

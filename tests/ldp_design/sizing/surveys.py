@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.sizing.forecast import Forecast
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.size import Size
 
@@ -55,3 +56,16 @@ def widest(size: Size) -> float:
 
 def make_rare_pilot() -> Pilot:
     return replace(make_pilot(), prior=np.array([0.1, 0.9]))
+
+
+def make_forecast(users: int, mean: float = 0.6) -> Forecast:
+    """Return fixed accuracies, which no simulation computes."""
+    return Forecast(
+        users=users,
+        mean=mean,
+        low=mean - 0.02,
+        high=mean + 0.01,
+        majority=0.5,
+        best_possible=0.7,
+        repeats=20,
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
+from ldp_design.sizing.margins import Grade, Margin
 from ldp_design.sizing.size import (
     compare_sizes,
     size_for_margin,
@@ -39,3 +41,39 @@ def test_margins_are_those_of_the_pilots_people() -> None:
 def test_a_feature_that_is_never_asked_about_has_no_margin() -> None:
     partial = replace(SURVEY, weights=(None, 1, 0, 1, 1))
     assert [each.name for each in compare_sizes(partial)[0].margins] == ["tired", "kind", "cups", "sugar"]
+
+
+@pytest.mark.parametrize(
+    ("margin", "values", "typical", "expected"),
+    [
+        (0.05, 5, 0.2, Grade.GOOD),
+        (0.12, 5, 0.2, Grade.ROUGH),
+        (0.13, 5, 0.2, Grade.USELESS),
+        (0.25, 2, 0.5, Grade.ROUGH),
+        (0.26, 2, 0.5, Grade.USELESS),
+        (math.inf, 2, 0.5, Grade.USELESS),
+        (5.0, None, 10.0, Grade.ROUGH),
+        (6.1, None, 10.0, Grade.USELESS),
+    ],
+)
+def test_one_rule_decides_what_is_noise(
+    margin: float, values: int | None, typical: float, expected: Grade
+) -> None:
+    found = Margin(
+        name="",
+        kind="",
+        reports=(),
+        question_probability=1,
+        margin=margin,
+        class_margins=(margin,),
+        typical=typical,
+        values=values,
+    )
+    assert found.grade is expected
+    assert found.is_noise == (expected is Grade.USELESS) == (found.excess > 1)
+
+
+@pytest.mark.parametrize("shares", [None, (0.1, 0.9)])
+def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares: tuple[float, float] | None) -> None:
+    size = size_for_users(SURVEY, 5_000, repeats=0, label_shares=shares)
+    assert size.margins[0].typical == pytest.approx(min(shares or (0.5,)))

@@ -48,12 +48,12 @@ def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
 @pytest.mark.slow
 def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
     few = replace(SURVEY, weights=(None, 1, 1, 0, 1))
-    found = size_for_users(few, 8_000, repeats=0)
+    found = size_for_users(few, 15_000, repeats=0)
     assert found.noise == ("hours",)
     assert 2 <= found.remedies.values < 8
     text = TEXT.format(users="", weight="").replace("bins = 8", f"bins = {found.remedies.values}")
     coarser = replace(read_survey(text), weights=(None, 1, 1, 0, 1))
-    assert size_for_users(coarser, 8_000, repeats=0).noise == ()
+    assert size_for_users(coarser, 15_000, repeats=0).noise == ()
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -22,13 +22,12 @@ from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_es
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.sample_size import SizeError
-from ldp_design.sizing.silo_summary import format_silo_sizes
 from ldp_design.sizing.silos import (
     compare_silo_sizes,
     find_rows_for_margin,
-    find_silo_remedies,
     size_silos,
 )
+from ldp_design.sizing.summary import format_silo_sizes
 from tests.support.silo_surveys import count_rows, read_silo_survey
 from tests.support.statistical_checks import ALARM
 
@@ -139,23 +138,26 @@ def test_margins_follow_the_stated_proportion() -> None:
 def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
     size = size_silos(SURVEY, 400, 60)
     assert size.noise
-    remedies = {name: text.replace(",", "").split()[0] for name, text in find_silo_remedies(size)}
-    assert remedies.keys() == {"more rows", "fewer silos"}
-    rows, silos = (int(each) for each in remedies.values())
+    assert size.remedies is not None
+    rows, silos = size.remedies.rows, size.remedies.silos
+    assert silos is not None
+    assert size.remedies.epsilon is None
     assert not size_silos(SURVEY, rows, 60).noise
     assert size_silos(SURVEY, round(0.98 * rows), 60).noise
     assert not size_silos(SURVEY, 400, silos).noise
     assert size_silos(SURVEY, 400, silos + 1).noise
     low = replace(SURVEY, epsilon=Decimal("0.2"))
-    text = dict(find_silo_remedies(size_silos(low, 400, 10)))["a larger epsilon"]
-    assert not size_silos(replace(low, epsilon=Decimal(text.split()[0])), 400, 10).noise
+    remedies = size_silos(low, 700, 10).remedies
+    assert remedies is not None
+    assert remedies.epsilon is not None
+    assert not size_silos(replace(low, epsilon=remedies.epsilon), 700, 10).noise
 
 
 def test_rows_are_found_for_a_margin() -> None:
     size = find_rows_for_margin(SURVEY, 0.01, 4, None)
     assert max(each.share for each in size.margins) <= 0.01
     assert max(each.share for each in size_silos(SURVEY, round(0.98 * size.rows), 4).margins) > 0.01
-    with pytest.raises(SizeError, match="needs more rows than 1 silos count"):
+    with pytest.raises(SizeError, match="needs more rows than fit into 1 message"):
         find_rows_for_margin(replace(SURVEY, rows=10), 0.01, 1, None)
 
 
@@ -164,3 +166,12 @@ def test_a_comparison_has_no_more_rows_than_the_messages_count() -> None:
     assert all(each.rows <= 5_000 * each.silos for each in sizes)
     assert {each.silos for each in sizes} == {1, 10, 100}
     assert "features that are noise" in format_silo_sizes(sizes)
+
+
+@pytest.mark.parametrize(("rows", "silos"), [(1, 1), (400, 60), (None, 4)])
+def test_the_words_of_a_size(
+    rows: int | None, silos: int, compare_with_golden: Callable[[str, str], None]
+) -> None:
+    compare_with_golden(
+        f"silos-{rows}-{silos}", format_silo_sizes(compare_silo_sizes(SURVEY, rows, silos)) + "\n"
+    )

@@ -1,0 +1,318 @@
+"""The facts and tables about a size that `ldp-survey size` and the dossier state; the words are in texts/."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.survey import Plan, Survey
+from encoders.survey.compiler import MAX_PRIOR_ERROR
+from encoders.survey.decimals import decimal_text
+from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.texts import Texts
+from ldp_aggregator.findings.values import Count, Number, RoundShare, Share
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
+from ldp_design.sizing.margins import MAX_USEFUL_SHARE, NOISE_RATIO, Margin, compute_expected_margins
+from ldp_design.sizing.silos import SiloSize
+from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
+from ldp_design.sizing.values import Counted, GivenShare, NumberMargin, ShareMargin, count_people
+
+TEXTS = Texts("ldp_design.sizing")
+_DIFFERENT_RATIO = 1.1
+"""Classes whose margins differ by less than this factor count as equally precise."""
+_MAX_NAMES_LENGTH = 60
+"""Longer lists of feature names are not written, in characters."""
+_RARE_SHARE = 0.1
+"""The share of the example of a rare label; smaller if the survey has many labels."""
+_MANY_PEOPLE = 10**9
+_MIN_CHANGE = 0.001
+"""A smaller change of a share is not mentioned."""
+
+Facts = dict[str, object]
+Cell = Finding | str | float
+"""A cell of a table: a finding, a name, or a number that states how it is written."""
+
+
+def make_rare_shares(labels: int) -> LabelShares:
+    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
+    share = min(_RARE_SHARE, 1 / (2 * labels))
+    return share, *[(1 - share) / (labels - 1)] * (labels - 1)
+
+
+# -- facts --------------------------------------------------------------------------------------
+
+
+def describe_size(size: Size, is_comparison: bool = False, command: str = "") -> Facts:
+    """Return the facts about a size, for the texts.
+
+    Parameters
+    ----------
+    size : Size
+    is_comparison : bool, optional
+        Whether it is the first of several sizes that are compared.
+    command : str, optional
+        The command that computes it.
+    """
+    survey, label = size.survey, size.plan.label
+    widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
+    some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
+    return {
+        **_describe_any_size(size, survey.epsilon, label.name, label.values, command),
+        "by_epsilon": False,
+        "is_comparison": is_comparison,
+        "people": count_people(size.users),
+        "users": Count(size.users),
+        "is_requested": size.requested_margin is not None,
+        "requested_margin": GivenShare(size.requested_margin or 0),
+        "rarest": label.values[widest.index(max(widest))],
+        "one_is_rarest": some_are_wider and not is_comparison,
+        "has_numbers": any(each.kind == "numeric" for each in size.margins),
+        "white_noise": size.white_noise,
+        "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
+        "all_noise": len(size.noise) == len(size.margins) - 1,
+        **_describe_population(size),
+        **_describe_label_question(survey, size.users),
+        **_describe_forecasts(size),
+        **_describe_remedies(size),
+    }
+
+
+def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str = "") -> Facts:
+    """Return the facts about a size of a survey of silos, for the texts."""
+    survey, changes = size.survey, None if is_comparison else size.remedies
+    return {
+        **_describe_any_size(size, survey.epsilon, survey.label.name, survey.label.values, command),
+        "is_comparison": is_comparison,
+        "rows": Counted(size.rows, "row", "rows"),
+        "silos": Counted(size.silos, "silo", "silos"),
+        "rows_now": Count(size.rows),
+        "silos_now": Count(size.silos),
+        **dict.fromkeys(("white_noise", "all_noise", "rarely_beats_guessing"), False),
+        "has_remedies": bool(changes),
+        "more_rows": _count(changes.rows if changes else None),
+        "rows_exceed_limit": changes and changes.rows > size.silos * survey.rows,
+        "fewer_silos": _count(changes.silos if changes else None),
+        "larger_epsilon": _write_decimal(changes.epsilon if changes else None),
+        **dict.fromkeys(("more_users", "survey_users_remedy", "fewer_features", "fewer_values")),
+    }
+
+
+def _describe_any_size(
+    size: ExpectedMargins, epsilon: Decimal, label: str, labels: Sequence[str], command: str
+) -> Facts:
+    shares = zip(labels, size.label_shares or (), strict=False)
+    return {
+        "epsilon": decimal_text(epsilon),
+        "label": label,
+        "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
+        "has_features": len(size.margins) > 1,
+        "features": Count(len(size.margins) - 1),
+        "noise": ", ".join(size.noise),
+        "noise_ratio": RoundShare(NOISE_RATIO),
+        "useful_share": RoundShare(MAX_USEFUL_SHARE),
+        "size_command": command,
+    }
+
+
+def _describe_population(size: Size) -> Facts:
+    """Return what a size assumes about the people: a pilot, the shares of the labels, or equal shares."""
+    pilot, labels = size.pilot, size.plan.label.values
+    noise = [each.name for each in size.margins if pilot and each.name in pilot.noise]
+    names = ", ".join(noise)
+    rare, common, *_ = make_rare_shares(len(labels))
+    pairs = zip(labels[:2], (rare, common), strict=True)
+    example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
+    return {
+        "has_pilot": bool(pilot),
+        "pilot_reports": Count(pilot.reports if pilot else 0),
+        "pilot_noise": len(noise),
+        "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
+        "rare_factor": None if pilot or size.label_shares else _compute_rare_label_factor(size.plan),
+        "rare_share": RoundShare(rare),
+        "rare_example": example + (",..." if len(labels) > 2 else ""),
+    }
+
+
+def _compute_rare_label_factor(plan: Plan) -> str | None:
+    """Return how many times as many people the widest margin needs if the first label is rare.
+
+    With many people a margin is proportional to one over the root of their number. None if the survey asks
+    about no feature.
+    """
+    k = len(plan.label.values)
+    margins = []
+    for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
+        expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
+        found = compute_expected_margins(expected, _MANY_PEOPLE)[1:]
+        if not found:
+            return None
+        margins.append(max(margin.share for margin in found))
+    return f"{(margins[1] / margins[0]) ** 2:.0f}"
+
+
+def _describe_label_question(survey: Survey, users: int) -> Facts:
+    """Return how often the label is asked alone, why, and how `users` in [survey] would change that."""
+    probability = _label_question_probability(survey)
+    with_users = _label_question_probability(replace(survey, users=users))
+    return {
+        "label_alone": Share(probability),
+        "label_weight": survey.weights[0] is not None,
+        "label_needed": _label_question_probability(replace(survey, users=None)) > 0,
+        "max_error": Number(MAX_PRIOR_ERROR),
+        "survey_users": "none" if survey.users is None else Count(survey.users),
+        "users_matter": abs(with_users - probability) > _MIN_CHANGE,
+        "alone_with_users": Share(with_users),
+    }
+
+
+def _label_question_probability(survey: Survey) -> float:
+    plan = survey.compile()
+    return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
+
+
+def _describe_forecasts(size: Size) -> Facts:
+    first = next(iter(size.forecasts.values()), None)
+    (weak_ratio, weak_shift), (strong_ratio, strong_shift) = FEATURE_STRENGTHS.values()
+    return {
+        "has_forecasts": bool(first),
+        "weak_ratio": Number(weak_ratio),
+        "weak_shift": RoundShare(weak_shift),
+        "strong_ratio": Number(strong_ratio),
+        "strong_shift": RoundShare(strong_shift),
+        "repeats": first.repeats if first else 0,
+        "simulated_people": count_people(first.users if first else 0),
+        "fewer_simulated": first and first.users < size.users,
+        "max_simulated": Count(MAX_SIMULATED_USERS),
+    }
+
+
+def _describe_remedies(size: Size) -> Facts:
+    remedies = size.remedies
+    if not remedies:
+        return {"has_remedies": False}
+    names = ", ".join(remedies.features or ())
+    found = (remedies.users, remedies.survey_users, remedies.epsilon, remedies.features, remedies.values)
+    return {
+        "has_remedies": any(each is not None for each in found),
+        "more_users": _count(remedies.users),
+        "survey_users_remedy": _count(remedies.survey_users),
+        "larger_epsilon": _write_decimal(remedies.epsilon),
+        "fewer_features": remedies.features and Count(len(remedies.features)),
+        "kept_features": names if len(names) < _MAX_NAMES_LENGTH else "",
+        "fewer_values": _count(remedies.values),
+        **dict.fromkeys(("more_rows", "fewer_silos")),
+        "users_are_short": remedies.users is None,
+        "epsilon_is_short": remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
+        "features_are_short": remedies.features is None and len(size.margins) > 2,
+        "values_are_short": remedies.values is None and any(each.values for each in size.margins[1:]),
+        "max_epsilon": DEFAULT_MAX_EPSILON,
+    }
+
+
+def _count(number: int | None) -> Count | None:
+    return None if number is None else Count(number)
+
+
+def _write_decimal(number: Decimal | None) -> str | None:
+    return None if number is None else f"{number:f}"
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+class MarginCells(NamedTuple):
+    """What tables show of a margin."""
+
+    name: str
+    asked: Finding
+    reports: str
+    estimate: Finding
+    missing: Finding | None
+    """The margin of the share of missing answers, if they may be missing."""
+
+
+def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
+    """Yield what tables show of the label and of each feature."""
+    for margin in size.margins:
+        facts = _describe_margin(size, margin)
+        asked_alone = margin.kind != "label" or margin.question_probability
+        yield MarginCells(
+            name=margin.name,
+            asked=TEXTS.find("cells.asked", **facts),
+            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
+            estimate=TEXTS.find("cells.estimate", **facts),
+            missing=None if margin.missing is None else TEXTS.find("cells.missing", **facts),
+        )
+
+
+def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
+    return {
+        "is_label": margin.kind == "label",
+        "asked_alone": margin.question_probability > 0,
+        "asked": Share(margin.question_probability),
+        "is_share": bool(margin.values),
+        "has_pilot": bool(size.pilot),
+        "is_known": math.isfinite(margin.margin),
+        "is_silo": isinstance(size, SiloSize),
+        "has_reports": all(margin.reports),
+        "typical": Share(margin.typical),
+        "margin": ShareMargin(margin.margin) if margin.values else NumberMargin(margin.margin),
+        "deviation": NumberMargin(math.inf if margin.deviation is None else margin.deviation),
+        "missing": ShareMargin(margin.missing or 0),
+    }
+
+
+def compare_margins(size: ExpectedMargins) -> list[Cell]:
+    """Return the margin of the label, the widest share, and the features that are noise."""
+    features, names = size.margins[1:], ", ".join(size.noise)
+    widest = max((each.share for each in features), default=None)
+    return [
+        ShareMargin(size.margins[0].margin),
+        "-" if widest is None else ShareMargin(widest),
+        TEXTS.find(
+            "cells.noisy",
+            few_names=0 < len(names) < _MAX_NAMES_LENGTH,
+            noisy=len(size.noise),
+            features=len(features),
+            names=names,
+        ),
+    ]
+
+
+def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares several numbers of people."""
+    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
+    return [["people", *_comparison_head(sizes[0].plan.label.name)], *rows]
+
+
+def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares sizes of a survey of silos."""
+    rows = [
+        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
+        for each in sizes
+    ]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label.name)], *rows]
+
+
+def _comparison_head(label: str) -> list[Cell]:
+    names = ("label-margin", "widest-share", "noise-features")
+    return [TEXTS.find(f"cells.{name}", label=label) for name in names]
+
+
+def build_accuracy_table(size: Size) -> list[list[Cell]]:
+    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
+    names = ("accuracy", "average", "eight-of-ten", "best-possible")
+    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
+    for name, each in size.forecasts.items():
+        interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
+        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
+    majority = next(iter(size.forecasts.values())).majority
+    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]

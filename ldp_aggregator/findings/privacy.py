@@ -38,6 +38,11 @@ def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
     return TEXTS.find("privacy.report", people=True, simulated=simulated, epsilon=epsilon, factor=factor)
 
 
+def find_audit(passed: bool, trials: int) -> Finding:
+    """Return the result of an audit, which compared this many messages of each made-up person."""
+    return TEXTS.find("privacy.audit", audited=True, passed=passed, trials=Count(trials))
+
+
 def _list_values(
     statement: PrivacyStatement, unlabelled: UnlabelledSummary | None
 ) -> Iterator[tuple[str, object]]:

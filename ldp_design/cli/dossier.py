@@ -69,7 +69,7 @@ def dossier(
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
     try:
-        write_atomically(output, page)
+        write_atomically(output, page, public=True)
     except OSError as error:
         raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
     click.echo(f"wrote {output}")

@@ -13,8 +13,8 @@ from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.privacy import find_audit, find_report_privacy, update_belief
 from ldp_aggregator.findings.values import Count, FactorAtMost, RoundShare, Share
-from ldp_aggregator.results.statements import describe_audit, describe_privacy, update_belief
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, list_languages, list_questions
@@ -108,7 +108,7 @@ def _describe_privacy(source: DossierSource) -> Facts:
         "is_lax": epsilon <= _LAX,
         "is_weak": epsilon >= _WEAK_EPSILON,
         "beliefs": [(RoundShare(each), source.belief_after(each)) for each in BELIEFS],
-        "privacy_statement": describe_privacy(source.epsilon, source.odds_factor()),
+        "privacy_statement": find_report_privacy(source.epsilon),
         "factors": [
             (count, decimal_text(count * epsilon), FactorAtMost(source.odds_factor(count)))
             for count in SURVEYS
@@ -142,7 +142,7 @@ def _describe_audit(source: DossierSource) -> Facts:
     return {
         "has_audit": True,
         "audit_passed": audit.passed,
-        "audit_statement": describe_audit(audit.passed),
+        "audit_statement": find_audit(audit.passed, audit.trials),
         "audit_name": audit.name,
         "audit_bound": f"{audit.bound:.4f}",
         "audit_trials": Count(audit.trials),

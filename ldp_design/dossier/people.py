@@ -14,7 +14,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.privacy import find_audit, find_report_privacy, update_belief
-from ldp_aggregator.findings.values import Count, FactorAtMost, RoundShare, Share
+from ldp_aggregator.findings.values import FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, list_languages, list_questions
@@ -145,7 +145,6 @@ def _describe_audit(source: DossierSource) -> Facts:
         "audit_statement": find_audit(audit.passed, audit.trials),
         "audit_name": audit.name,
         "audit_bound": f"{audit.bound:.4f}",
-        "audit_trials": Count(audit.trials),
         "audit_dates": "; ".join(f"{name}: {value}" for name, value in audit.dated),
         "audit_faults": faults,
         "audit_notes": notes,

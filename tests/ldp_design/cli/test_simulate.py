@@ -89,7 +89,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
 def test_the_table_is_printed_even_if_the_plot_cannot_be_written(
     run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_: list[str]
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError("No space left on device")
 
     monkeypatch.setattr("ldp_design.simulation.plot.write_atomically", full)

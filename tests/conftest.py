@@ -12,8 +12,12 @@ import pytest
 import ldp_client
 
 if TYPE_CHECKING:
+    from flask.testing import FlaskClient
     from playwright.sync_api import Browser
 
+    from encoders.survey import Plan
+    from ldp_aggregator.snapshot import Snapshot
+    from ldp_aggregator.stores import MemoryStore
     from tests.support.servers import ClusterNode
 
 # Test processes run side by side, one for each core: more threads for linear algebra only make them wait.
@@ -35,6 +39,49 @@ def close_clients_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.setattr(ldp_client, "_client", None)
     yield
     close_clients()
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    """Return the plan of the small survey of :func:`tests.support.surveys.survey_toml`."""
+    from tests.support.surveys import make_plan
+
+    return make_plan()
+
+
+@pytest.fixture(scope="session")
+def snapshot(plan: Plan) -> Snapshot:
+    """Return 2,000 simulated reports of the small survey."""
+    from tests.support.snapshots import make_snapshot  # late: numpy is not imported yet
+
+    return make_snapshot(plan)
+
+
+@pytest.fixture
+def model(snapshot: Snapshot, tmp_path: Path) -> Path:
+    """Return the file of a model trained on `snapshot`."""
+    from tests.support.snapshots import train_model
+
+    return train_model(tmp_path / "model.json", snapshot)
+
+
+@pytest.fixture
+def store(plan: Plan) -> MemoryStore:
+    """Return a store in memory with the survey of `plan`."""
+    from ldp_aggregator.stores import MemoryStore
+
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    return store
+
+
+@pytest.fixture
+def collector_client(store: MemoryStore) -> FlaskClient:
+    """Return a client of the collector's application, without HTTP, over `store`."""
+    from ldp_aggregator.collector import create_app
+    from ldp_aggregator.collector.settings import CollectorSettings
+
+    return create_app(CollectorSettings(operator_token="the-token", max_body=50_000), store).test_client()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.support.commands import post_reports, run_command, run_program
+from tests.support.commands import command, post_reports, run_program
 from tests.support.servers import TOKEN, collector, redis_server
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_model_learns_what_devices_report(store: str, tmp_path: Path) -> None:
-    run = run_program if store.startswith("sqlite") else run_command  # a process is slow: once is enough
+    run = run_program if store.startswith("sqlite") else command  # a process is slow: once is enough
     (tmp_path / "survey.toml").write_text(SURVEY)
     with collector([tmp_path / "survey.toml"], store, workers=3) as (base, _):
         url = f"{base}/v1/surveys/missed-payments"
@@ -87,7 +87,7 @@ def test_a_model_learns_what_devices_report(store: str, tmp_path: Path) -> None:
         assert counts == {"recorded": REPORTS - DEVICES, "duplicate": 0, "rejected": []}
         run("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    run_command("ldp-train", store, "-o", tmp_path / "again.json")
+    command("ldp-train", store, "-o", tmp_path / "again.json")
     for trained in ("model.json", "again.json"):
         assert json.loads((tmp_path / trained).read_bytes())["estimates"]["reports"] == REPORTS
     model = load_model(tmp_path / "model.json")
@@ -95,7 +95,7 @@ def test_a_model_learns_what_devices_report(store: str, tmp_path: Path) -> None:
     # every tenth report is of the same person, so that shares are exact in expectation: .025 against .0056
     assert model.predict([person]).tolist() == ["yes"]
     (tmp_path / "rows.csv").write_text("age,income,gender\nyoung,medium,female\nold,high,male\n")
-    lines = run("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv").splitlines()
+    lines = run("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv").stdout.splitlines()
     assert len(lines) == 3
     assert lines[1].startswith("yes,")
     assert lines[2].startswith("no,")

@@ -10,7 +10,7 @@ import pytest
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.support.commands import post_reports, run_command
+from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector, redis_server
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ def check_model(numeric: str, store: str, folder: Path) -> None:
             receipt = client.report({**row, "height": 99, "left": -2}, kind)
             assert (receipt.state, receipt.clipped) == (State.QUEUED, ("left", "height"))
             assert client.flush().state is State.SENT
-        output = run_command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+        output = command("ldp-train", url, "-o", folder / "model.json", LDP_OPERATOR_TOKEN=TOKEN).stdout
     assert f"{PEOPLE + 1} reports" in output
 
     features = {each["name"]: each for each in load_model(folder / "model.json").estimates_["features"]}
@@ -101,5 +101,5 @@ def check_model(numeric: str, store: str, folder: Path) -> None:
     (folder / "rows.csv").write_text(
         "colour,height,left,right\nred,7,0.4,-0.4\nred,4,-0.4,0.4\nblue,,0.4,-0.4\nblue,99,-0.4,0.4\n"
     )
-    lines = run_command("ldp-predict", folder / "model.json", folder / "rows.csv").splitlines()
+    lines = command("ldp-predict", folder / "model.json", folder / "rows.csv").stdout.splitlines()
     assert [line[0] for line in lines[1:4]] == ["b", "a", "b"]

@@ -12,7 +12,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
-from tests.support.commands import post_reports, run_command
+from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector
 
 pytestmark = pytest.mark.slow
@@ -75,9 +75,9 @@ def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_b
             client.grant()
             client.report(first_row, first_label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey))
+    second.write_text(command("ldp-survey", "learn", "--pilot", tmp_path / "pilot.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         url = f"{base}/v1/surveys/sleep-learned1"
         plan = answer_survey(url, draw_person, rng, noise)
@@ -85,7 +85,7 @@ def test_the_second_round_asks_about_the_learned_projection_and_nobody_answers_b
             client.grant()
             receipt = client.report(first_row, first_label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
-        run_command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
 
     model = load_model(tmp_path / "model.json")
     assert model.estimates_["reports"] == PEOPLE
@@ -120,9 +120,9 @@ def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_trai
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "pilot.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey))
+    second.write_text(command("ldp-survey", "narrow", "--pilot", tmp_path / "pilot.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/sleep", f"{base}/v1/surveys/sleep-round2"]
         plan = answer_survey(urls[1], draw_person_with_shoes, rng, noise)
@@ -132,12 +132,12 @@ def test_a_narrowed_round_leaves_out_uninformative_features_and_all_reports_trai
             client.grant()
             receipt = client.report(row, label)
             assert (receipt.state, receipt.survey) == (State.ALREADY_REPORTED, "sleep")
-        output = run_command(
+        output = command(
             "ldp-train", *reversed(urls), "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN
-        )
+        ).stdout
         assert output.startswith(f"sleep: {2 * PEOPLE + 1} reports")
     rounds = ["--survey", "sleep-round2", "--survey", "sleep"]
-    run_command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
+    command("ldp-train", store, *rounds, "-o", tmp_path / "same.json")
     assert (tmp_path / "same.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
     model = load_model(tmp_path / "model.json")
@@ -182,9 +182,9 @@ def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        run_command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "first.json", LDP_OPERATOR_TOKEN=TOKEN)
 
-    second.write_text(run_command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey))
+    second.write_text(command("ldp-survey", "validate", "--model", tmp_path / "first.json", survey).stdout)
     with collector([survey, second], store, options=same_address(base)) as (base, _):
         urls = [f"{base}/v1/surveys/tea-validation", f"{base}/v1/surveys/tea"]
         plan = answer_survey(urls[0], draw_person_with_echoes, rng, noise)
@@ -196,7 +196,7 @@ def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_
             client.grant()
             client.report(row, label)
             assert client.flush().state is State.SENT
-        output = run_command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN)
+        output = command("ldp-train", *urls, "-o", tmp_path / "model.json", LDP_OPERATOR_TOKEN=TOKEN).stdout
     assert output.startswith(f"tea: {PEOPLE + 1} reports")
     assert f"tea-validation: {PEOPLE + 1} devices validated an earlier model" in output
     assert "the model keeps related" in output
@@ -209,5 +209,5 @@ def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_
     result = model.estimates_["validation"]["validation_result"]
     assert result["accuracy"]["low"] < before < result["accuracy"]["high"]
 
-    chosen = run_command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey)
+    chosen = command("ldp-survey", "narrow", "--pilot", tmp_path / "model.json", survey).stdout
     assert chosen.count("weight = 0") >= ECHOES - 1

@@ -11,7 +11,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_client import load_plan, make_report
-from tests.support.commands import post_reports, run_command, run_program
+from tests.support.commands import command, post_reports, run_program
 from tests.support.overlapping import SURVEY, draw_people, to_columns, to_csv
 from tests.support.servers import TOKEN, collector
 
@@ -41,7 +41,7 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path)
     with collector([tmp_path / "survey.toml"], f"sqlite:///{tmp_path}/ldp.db", workers=2) as (base, _):
         url = f"{base}/v1/surveys/overlapping"
         let_people_report(url, PEOPLE, 1)
-        run_command("ldp-train", url, "-o", tmp_path / "plain.json", LDP_OPERATOR_TOKEN=TOKEN)
+        command("ldp-train", url, "-o", tmp_path / "plain.json", LDP_OPERATOR_TOKEN=TOKEN)
         printed = run_program(
             "ldp-train",
             url,
@@ -52,19 +52,19 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path: Path)
             "--onnx",
             tmp_path / "model.onnx",
             LDP_OPERATOR_TOKEN=TOKEN,
-        )
+        ).stdout
     assert "Epsilon does NOT cover the rows without labels" in " ".join(printed.split())
 
     correct = {}
     for name in ("plain.json", "model.json"):
-        lines = run_command("ldp-predict", tmp_path / name, tmp_path / "rows.csv").splitlines()
+        lines = command("ldp-predict", tmp_path / name, tmp_path / "rows.csv").stdout.splitlines()
         predicted = list(csv.DictReader(lines))
         correct[name] = np.mean([row["tired"] for row in predicted] == NAMES[truth])
     assert correct["model.json"] > correct["plain.json"] + 0.03
 
     plain, fitted = (json.loads((tmp_path / name).read_bytes()) for name in ("plain.json", "model.json"))
     assert fitted["estimates"] == plain["estimates"]
-    run_command("ldp-results", tmp_path / "model.json", "-o", tmp_path / "page.html")
+    command("ldp-results", tmp_path / "model.json", "-o", tmp_path / "page.html")
     assert "Epsilon does NOT cover" in (tmp_path / "page.html").read_text()
 
     onnxruntime = pytest.importorskip("onnxruntime")
@@ -85,14 +85,14 @@ def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path: Pa
         url = f"{base}/v1/surveys/overlapping"
         let_people_report(url, PEOPLE, 1)
         for name, options in (("plain", []), ("fitted", with_rows)):
-            run_command("ldp-train", url, "-o", tmp_path / f"{name}.json", *options, **token)
+            command("ldp-train", url, "-o", tmp_path / f"{name}.json", *options, **token)
             model = ["--model", tmp_path / f"{name}.json"]
-            (tmp_path / f"{name}.toml").write_text(run_command("ldp-survey", "validate", *model, survey))
+            (tmp_path / f"{name}.toml").write_text(command("ldp-survey", "validate", *model, survey).stdout)
     with collector([survey, tmp_path / "plain.toml", tmp_path / "fitted.toml"], store) as (base, _):
         urls = [f"{base}/v1/surveys/overlapping{end}" for end in ("", "-validation", "-validation-fitted")]
         for seed, url in enumerate(urls[1:], 3):
             let_people_report(url, 2000, seed)
-        printed = run_command("ldp-train", *urls, *with_rows, "-o", tmp_path / "model.json", **token)
+        printed = command("ldp-train", *urls, *with_rows, "-o", tmp_path / "model.json", **token).stdout
     assert "Two validation rounds measured an accuracy of" in " ".join(printed.split())
 
     content = json.loads((tmp_path / "model.json").read_bytes())

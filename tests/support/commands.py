@@ -1,4 +1,4 @@
-"""Run the project's commands, in this process or in one of their own, and post reports to a collector."""
+"""Run the project's commands, in this process or in another, and post reports to a collector."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 from urllib.request import Request, urlopen
 
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from encoders import extras
 from encoders.report import MEDIA_TYPE
 from tests.support.servers import inherited_environment
 
@@ -24,19 +26,39 @@ def module_of(command: str) -> str:
     return f"{'ldp_design' if command in _DESIGN else 'ldp_aggregator'}.cli.{command}"
 
 
-def run_command(name: str, *arguments: object, **environment: str) -> str:
-    """Run a command in this process, with only these LDP_ variables; return what it prints."""
+class _ConsoleScript:
+    """A console script of the project, for click's runner; `main` is what the installed script calls."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def main(self, args: Sequence[str], prog_name: str) -> None:
+        program = sys.modules["__main__"]  # of a package, click calls the program `python -m ...`
+        try:
+            with patch.object(sys, "argv", [prog_name, *args]), patch.object(program, "__package__", None):
+                getattr(extras, self.name.replace("-", "_"))()
+        except SystemExit as end:
+            if not isinstance(end.code, str):
+                raise
+            sys.stderr.write(f"{end.code}\n")
+            raise SystemExit(1) from end
+
+
+def command(name: str, *arguments: object, check: bool = True, **environment: str) -> Result:
+    """Run a console script in this process, with only these LDP_ variables.
+
+    Return its exit_code, stdout and stderr. With `check`, the command must succeed. An error that it does not
+    catch is raised in any case.
+    """
     unset = dict.fromkeys(os.environ.keys() - inherited_environment().keys())
-    runner = CliRunner(env=unset | environment)
-    result = runner.invoke(
-        import_module(module_of(name.removeprefix("ldp-"))).main, list(map(str, arguments))
-    )
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    runner = CliRunner(env=unset | environment, catch_exceptions=False)
+    result = runner.invoke(_ConsoleScript(name), list(map(str, arguments)))
+    assert result.exit_code == 0 or not check, result.output
+    return result
 
 
-def run_program(name: str, *arguments: object, **environment: str) -> str:
-    """Run a command in a process of its own, with only these LDP_ variables; return what it prints."""
+def run_program(name: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a console script in another process, with only these LDP_ variables; it must succeed."""
     result = subprocess.run(
         [str(Path(sys.executable).parent / name), *map(str, arguments)],
         env=inherited_environment() | environment,
@@ -45,7 +67,7 @@ def run_program(name: str, *arguments: object, **environment: str) -> str:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    return result.stdout
+    return result
 
 
 def post_reports(url: str, body: bytes) -> dict[str, object]:

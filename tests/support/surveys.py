@@ -1,4 +1,59 @@
-"""Survey files that several tests share."""
+"""Surveys that several tests share: one that each test can change, and files that are used as they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from encoders.survey import Plan, read_survey
+
+_TEA: dict[str, Any] = {
+    "survey": {"id": "tea", "epsilon": 1.0},
+    "label": {"name": "tired", "values": ["yes", "no"]},
+    "features": {
+        "tea": {"values": ["black", "green"]},
+        "hours": {"range": [0, 12], "bins": 2, "missing": "category"},
+    },
+}
+
+
+def survey_toml(**changes: Any) -> str:
+    """Return a small survey as TOML: tea and hours of sleep, and whether people are tired.
+
+    A change that is a dictionary is a table, and its entries replace those of the survey. `features` replaces
+    all features, and a list is the values of a feature or of the label. Other changes are entries of
+    [survey]. None removes an entry. For example: survey_toml(epsilon=2.0, features={"tea": ["black",
+    "green"]}, label={"weight": 1}, mechanism={"frequency": "OUE"})
+    """
+    tables = {name: dict(table) for name, table in _TEA.items()}
+    for name, change in changes.items():
+        change = {"values": change} if name == "label" and isinstance(change, list) else change
+        if name == "features":
+            tables[name] = {
+                each: {"values": entries} if isinstance(entries, list) else entries
+                for each, entries in change.items()
+            }
+        elif isinstance(change, dict):
+            tables[name] = tables.get(name, {}) | change
+        else:
+            tables["survey"][name] = change
+    return "".join(_write_table(name, table) for name, table in tables.items())
+
+
+def _write_table(name: str, table: dict[str, Any]) -> str:
+    lines, inner = [f"[{name}]\n"], []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            inner.append(_write_table(f"{name}.{key}", value))
+        elif value is not None:  # strings, numbers and lists of them are written in TOML as in JSON
+            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
+    return "".join([*lines, *inner])
+
+
+def make_plan(**changes: Any) -> Plan:
+    """Return the plan of :func:`survey_toml` with these changes."""
+    return read_survey(survey_toml(**changes)).compile()
+
 
 SLEEP = """\
 [survey]

@@ -8,9 +8,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.stores import MemoryStore
 from tests.support.surveys import SLEEP
 
 SURVEY = SLEEP.replace('missing = "category"\n', "").replace("bins = 4", "bins = 19")
@@ -30,13 +27,6 @@ def survey(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def store(plan: Plan) -> MemoryStore:
-    store = MemoryStore()
-    store.publish(plan.id, plan.json)
-    return store
-
-
 def rejected(web: FlaskClient, survey: str) -> dict[str, int]:
     """Write the buffered rejections of a survey, and return them from the store."""
     service = web.application.extensions["ldp"]
@@ -45,5 +35,5 @@ def rejected(web: FlaskClient, survey: str) -> dict[str, int]:
 
 
 @pytest.fixture
-def web(store: MemoryStore) -> FlaskClient:
-    return create_app(CollectorSettings(operator_token="the-token", max_body=50_000), store).test_client()
+def web(collector_client: FlaskClient) -> FlaskClient:
+    return collector_client

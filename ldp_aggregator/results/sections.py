@@ -73,7 +73,10 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
     if results.has_people:
         facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
     if silos:
-        facts |= {"messages of silos": str(Count(silos.messages)), "rows, about": str(Count(silos.rows))}
+        facts |= {
+            "messages of silos": str(Count(silos.messages)),
+            "rows, about": str(Count(max(round(silos.rows), 0))),
+        }
     if results.privacy.rejected:
         facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
     if not results.is_validation:
@@ -200,9 +203,13 @@ def build_method(results: SurveyResults) -> Section:
     titles = ("Questions", "Validation round", "Validation round of the classifier that is not kept")
     rounds = (privacy.people, privacy.validation, privacy.compared_validation)
     tables = [_list_questions(title, each) for title, each in zip(titles, rounds, strict=True) if each]
+    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *list_mechanisms(results)])
+
+
+def list_mechanisms(results: SurveyResults) -> list[Note]:
+    """Return the note on the abbreviated names of mechanisms, if there are any."""
     explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
-    notes = [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
-    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *notes])
+    return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
 def build_reading(results: SurveyResults) -> Section:

@@ -1,7 +1,5 @@
 """ldp-train on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -32,7 +30,7 @@ def survey_text(weight: int) -> str:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Result]:
+def run(tmp_path) -> Callable[..., Result]:
     def run(*arguments: object) -> Result:
         output = ["-o", str(tmp_path / "model.json")]
         return CliRunner().invoke(main, [*map(str, arguments), *output])
@@ -41,7 +39,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def survey(tmp_path: Path) -> Path:
+def survey(tmp_path) -> Path:
     path = tmp_path / "survey.toml"
     path.write_text(survey_text(1))
     return path
@@ -58,9 +56,7 @@ def write_reports(path: Path, plan: Plan, count: int) -> Path:
     return path
 
 
-def test_raw_reports_become_a_model_and_a_summary(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_raw_reports_become_a_model_and_a_summary(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 2000)
     result = run(reports, "--plan", survey)
@@ -81,9 +77,7 @@ def test_raw_reports_become_a_model_and_a_summary(
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "black", "hours": 1}])) == ["yes"]
 
 
-def test_the_model_contains_the_spent_epsilon_and_the_audit(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_the_model_contains_the_spent_epsilon_and_the_audit(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     found = {"passed": True, "faults": [], "trials": 5000, "alpha": 1e-6, "plan_digest": plan.digest}
@@ -100,9 +94,7 @@ def test_the_model_contains_the_spent_epsilon_and_the_audit(
     assert "audit of another plan" in refused.stderr
 
 
-def test_the_model_is_written_as_onnx_too(
-    run: Callable[..., Result], survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_is_written_as_onnx_too(run, survey, tmp_path, monkeypatch):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 200)
     result = run(reports, "--plan", survey, "--onnx", tmp_path / "model.onnx")
@@ -119,9 +111,7 @@ def test_the_model_is_written_as_onnx_too(
     assert not (tmp_path / "model.json").exists()
 
 
-def test_all_estimates_are_written_as_a_table_too(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_all_estimates_are_written_as_a_table_too(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 2000)
     result = run(reports, "--plan", survey, "--csv", tmp_path / "table.csv")
@@ -136,9 +126,7 @@ def test_all_estimates_are_written_as_a_table_too(
     assert "Estimates are consistent" in result.stdout
 
 
-def test_no_share_below_zero_or_above_one_is_printed(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_no_share_below_zero_or_above_one_is_printed(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     (question,) = [each for each in plan.questions if each.kind == "coupled"]
     cells = np.array([300, 40, 0, 200], dtype=np.int64)
@@ -152,9 +140,7 @@ def test_no_share_below_zero_or_above_one_is_printed(
     assert all(0 <= each <= 1 for each in numbers)
 
 
-def test_output_files_that_cannot_be_written_are_reported_before_training(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_output_files_that_cannot_be_written_are_reported_before_training(run, survey, tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "model.json")
     if not Path("/proc").is_dir():
         pytest.skip("needs a folder in which nobody can make files")
@@ -174,9 +160,7 @@ def test_output_files_that_cannot_be_written_are_reported_before_training(
     assert not (tmp_path / "model.json").exists()
 
 
-def test_the_epsilon_of_shuffled_reports_is_in_the_model_file_only(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_the_epsilon_of_shuffled_reports_is_in_the_model_file_only(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     result = run(write_reports(tmp_path / "reports", plan, 8000), "--plan", survey)
     assert "trusted shuffler" not in result.stdout
@@ -186,9 +170,7 @@ def test_the_epsilon_of_shuffled_reports_is_in_the_model_file_only(
     assert statement["condition"].startswith("only if a shuffler")
 
 
-def test_raw_reports_are_read_with_a_compiled_plan_too(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_raw_reports_are_read_with_a_compiled_plan_too(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     (tmp_path / "plan.json").write_bytes(plan.json)
     reports = write_reports(tmp_path / "reports", plan, 20)
@@ -198,7 +180,7 @@ def test_raw_reports_are_read_with_a_compiled_plan_too(
     assert "mostly noise" in result.stdout
 
 
-def test_a_snapshot_needs_no_plan(run: Callable[..., Result], survey: Path, tmp_path: Path) -> None:
+def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     totals = {
         question.key: Total(0, np.zeros(question.domain, dtype=np.int64)) for question in plan.questions
@@ -217,9 +199,7 @@ def test_a_snapshot_needs_no_plan(run: Callable[..., Result], survey: Path, tmp_
     np.testing.assert_allclose(probabilities, 0.5)
 
 
-def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     [first, *_] = plan.questions
     total = Total(7, np.ones(first.cells, dtype=np.int64))
@@ -230,9 +210,7 @@ def test_a_number_of_400_digits_in_a_snapshot_is_named_by_file_and_field(
     assert f"{tmp_path / 'snapshot.json'}: totals.{first.key}.n: needs a whole number" in result.stderr
 
 
-def test_reports_of_another_plan_alone_train_no_model(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 20)
     survey.write_text(survey_text(2))
@@ -245,9 +223,7 @@ def test_reports_of_another_plan_alone_train_no_model(
     assert (tmp_path / "model.json").exists()
 
 
-def test_the_summary_is_printed_even_if_the_model_cannot_be_written(
-    run: Callable[..., Result], survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_summary_is_printed_even_if_the_model_cannot_be_written(run, survey, tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
@@ -260,9 +236,7 @@ def test_the_summary_is_printed_even_if_the_model_cannot_be_written(
 
 
 @pytest.mark.slow
-def test_archives_spread_over_processes_make_the_same_model(
-    run: Callable[..., Result], survey: Path, tmp_path: Path
-) -> None:
+def test_archives_spread_over_processes_make_the_same_model(run, survey, tmp_path):
     pytest.importorskip("distributed")
     plan = read_survey(survey.read_text()).compile()
     reports = write_reports(tmp_path / "reports", plan, 500).read_bytes()
@@ -279,7 +253,7 @@ def test_archives_spread_over_processes_make_the_same_model(
     assert "more: ends inside a report" in alone.stderr
 
 
-def test_mistakes_are_explained(run: Callable[..., Result], survey: Path, tmp_path: Path) -> None:
+def test_mistakes_are_explained(run, survey, tmp_path):
     (tmp_path / "bad.toml").write_text(survey_text(-1))
     (tmp_path / "unasked.toml").write_text(survey_text(0))
     plan = read_survey((tmp_path / "unasked.toml").read_text()).compile()
@@ -314,7 +288,7 @@ numeric = "sign"
 """
 
 
-def test_the_summary_counts_both_questions_of_a_number(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     plan = read_survey(NUMBERS).compile()
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 5000)

@@ -1,7 +1,5 @@
 """ldp-train on surveys of silos, alone and with one of people: model files, pages, tables, predictions."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -11,6 +9,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from ldp_aggregator.results.page.summary import describe_rejections
 
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
@@ -25,7 +24,6 @@ from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.page.summary import describe_rejections
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
@@ -65,7 +63,7 @@ def count_messages(url: str, plan: SiloPlan = PLAN, seeds: tuple[int, ...] = (1,
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """A store with messages of three silos, and a snapshot of 2,000 people."""
     folder = tmp_path_factory.mktemp("silos")
     count_messages(f"sqlite:///{folder}/wards.db")
@@ -83,7 +81,7 @@ def sources_of(folder: Path, kind: str) -> list[str]:
 
 
 @pytest.fixture(scope="module", params=["silos", "pooled"])
-def trained(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Path, str]:
+def trained(request, folder) -> tuple[str, Path, str]:
     """The kind, the path of the model and the output of a training."""
     path = folder / f"{request.param}.json"
     result = run(ldp_train, *sources_of(folder, request.param), "-o", path, "--csv", path.with_suffix(".csv"))
@@ -95,7 +93,7 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: tuple) -> None:
+def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained):
     kind, _, output = trained
     output = words_of(output)
     assert "Silos sent 3 messages about an estimated 3,0" in output or "estimated 2,9" in output
@@ -107,7 +105,7 @@ def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: 
     assert ("wards: 3 messages of silos" in output) == (kind == "silos")
 
 
-def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained: tuple) -> None:
+def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained):
     kind, path, _ = trained
     document = json.loads(path.read_text())
     assert document["kind"] == "silos"
@@ -128,7 +126,7 @@ def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained: t
     assert all(0 < each <= 1 for each in silos["influence"]["conditionals"])
 
 
-def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained: tuple) -> None:
+def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained):
     _, path, _ = trained
     model = load_model(path)
     probabilities = model.predict_proba(ROWS)
@@ -151,7 +149,7 @@ def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained: t
     assert runtime.InferenceSession(exported.SerializeToString()) is not None
 
 
-def test_the_table_has_the_same_columns_and_counts_rows(trained: tuple) -> None:
+def test_the_table_has_the_same_columns_and_counts_rows(trained):
     kind, path, _ = trained
     with path.with_suffix(".csv").open() as file:
         table = list(csv.DictReader(file))
@@ -167,7 +165,7 @@ def test_the_table_has_the_same_columns_and_counts_rows(trained: tuple) -> None:
     assert {row["distinguishable"] for row in smoker} == {"true"}
 
 
-def test_card_and_page_state_the_privacy_of_silos_in_words(trained: tuple) -> None:
+def test_card_and_page_state_the_privacy_of_silos_in_words(trained):
     kind, path, _ = trained
     model, page = load_model(path), path.with_suffix(".html")
     assert run(ldp_results, path, "-o", page).exit_code == 0
@@ -184,7 +182,7 @@ def test_card_and_page_state_the_privacy_of_silos_in_words(trained: tuple) -> No
     assert ("Privacy of the people in the rows" in html) == (kind == "silos")
 
 
-def test_card_and_page_state_whom_they_describe_and_what_they_do_not_detect(trained: tuple) -> None:
+def test_card_and_page_state_whom_they_describe_and_what_they_do_not_detect(trained):
     kind, path, _ = trained
     model, page = load_model(path), path.with_suffix(".html")
     assert run(ldp_results, path, "-o", page).exit_code == 0
@@ -208,7 +206,7 @@ def test_card_and_page_state_whom_they_describe_and_what_they_do_not_detect(trai
     assert "how the people of that class answered" not in html
 
 
-def test_the_page_counts_rejected_messages_of_silos(trained: tuple) -> None:
+def test_the_page_counts_rejected_messages_of_silos(trained):
     results = read_results(trained[1])
     assert isinstance(results, SurveyResults)
     assert describe_rejections(results) is None
@@ -217,7 +215,7 @@ def test_the_page_counts_rejected_messages_of_silos(trained: tuple) -> None:
     assert describe_rejections(results) == "Rejected reports: 2 id-reused"
 
 
-def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Path) -> None:
+def test_the_page_of_a_snapshot_is_that_of_its_model(folder, tmp_path):
     store = open_store(f"sqlite:///{folder}/wards.db")
     snapshot = tmp_path / "wards.json"
     snapshot.write_bytes(take_snapshot(store, PLAN.id).to_json())
@@ -231,7 +229,7 @@ def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Pat
     assert pages[0] == pages[1]
 
 
-def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained: tuple, folder: Path) -> None:
+def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained, folder):
     kind, path, _ = trained
     model = load_model(path)
     survey = folder / "people.toml"
@@ -258,7 +256,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_file_of_silos_is_refused(name: str, folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
     path = tmp_path / "model.json"
     assert run(ldp_train, *sources_of(folder, "silos"), "-o", path).exit_code == 0
     document: dict[str, Any] = json.loads(path.read_text())
@@ -272,7 +270,7 @@ def test_a_damaged_file_of_silos_is_refused(name: str, folder: Path, tmp_path: P
 # -- which sources are added up -------------------------------------------------------------------
 
 
-def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     urls = [f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/other.db"]
     for url, seeds in zip(urls, ((1, 2), (3,)), strict=True):
         count_messages(url, seeds=seeds)
@@ -288,7 +286,7 @@ def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder: Path, tmp_
     assert "have the same counters" in result.output
 
 
-def test_surveys_of_silos_with_other_plans_are_not_added(folder: Path, tmp_path: Path) -> None:
+def test_surveys_of_silos_with_other_plans_are_not_added(folder, tmp_path):
     text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("wards", "clinics")
     other = read_silo_survey(text).compile()
     count_messages(f"sqlite:///{tmp_path}/other.db", other)
@@ -299,7 +297,7 @@ def test_surveys_of_silos_with_other_plans_are_not_added(folder: Path, tmp_path:
     assert "cannot be added: they follow different plans" in words_of(result.output)
 
 
-def test_a_survey_of_people_with_other_features_is_not_pooled(folder: Path, tmp_path: Path) -> None:
+def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):
     plan = read_survey(PEOPLE.replace("range = [30, 130]", "range = [30, 120]")).compile()
     (tmp_path / "people.json").write_bytes(simulate_reports(plan, *draw_rows(50, 1), FastStream(1)).to_json())
     result = run(ldp_train, *sources_of(folder, "silos"), tmp_path / "people.json", "-o", tmp_path / "m.json")
@@ -308,7 +306,7 @@ def test_a_survey_of_people_with_other_features_is_not_pooled(folder: Path, tmp_
     assert expected in words_of(result.output)
 
 
-def test_rows_without_labels_need_reports_of_people(folder: Path, tmp_path: Path) -> None:
+def test_rows_without_labels_need_reports_of_people(folder, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("smoker,age,weight,pulse\nyes,60,60,90\n")
     for kind in ("silos", "pooled"):
@@ -317,7 +315,7 @@ def test_rows_without_labels_need_reports_of_people(folder: Path, tmp_path: Path
         assert "leave --unlabelled out" in words_of(result.output)
 
 
-def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path: Path) -> None:
+def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     url = f"sqlite:///{tmp_path}/empty.db"
     count_messages(url, seeds=())
     path = tmp_path / "empty.json"

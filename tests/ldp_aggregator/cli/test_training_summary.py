@@ -1,7 +1,5 @@
 """The summary of a training names the selected features of a validation round, and why."""
 
-from __future__ import annotations
-
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
@@ -13,7 +11,7 @@ def summarise(devices: int, epsilon: float, seed: int = 1) -> str:
     return " ".join(format_summary(estimate_snapshot(snapshot, validation=validation), snapshot).split())
 
 
-def test_a_significant_gain_selects_a_top_k_set() -> None:
+def test_a_significant_gain_selects_a_top_k_set():
     text = summarise(40_000, epsilon=4)
     assert "tea: 40000 devices validated an earlier model" in text
     assert "the model keeps informative" in text
@@ -23,12 +21,12 @@ def test_a_significant_gain_selects_a_top_k_set() -> None:
     assert "DE: direct encoding." in text
 
 
-def test_without_a_significant_gain_the_model_keeps_all_features() -> None:
+def test_without_a_significant_gain_the_model_keeps_all_features():
     text = summarise(40, epsilon=0.5, seed=2)
     assert "keeps all 3 validated features: no smaller feature set is significantly more accurate" in text
 
 
-def test_unknown_estimates_are_marked() -> None:
+def test_unknown_estimates_are_marked():
     text = summarise(0, epsilon=4)
     assert "all 3 unknown unknown top 1 unknown unknown" in text.replace(
         "gain over all simultaneous 95% interval ", ""

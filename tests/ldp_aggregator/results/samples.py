@@ -15,13 +15,13 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.discriminative.summary import (
+from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
+from ldp_aggregator.estimation.unlabelled_summary import (
     ChosenBy,
     ClassifierKind,
     MeasuredAccuracy,
     UnlabelledSummary,
 )
-from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, state_privacy

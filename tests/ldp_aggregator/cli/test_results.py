@@ -10,7 +10,7 @@ from ldp_aggregator.cli.results import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
-from tests.ldp_aggregator.results.test_table import simulate
+from tests.ldp_aggregator.results.samples import simulate
 
 
 @pytest.fixture

@@ -48,20 +48,23 @@ def test_the_summary_states_the_classifier_and_that_epsilon_does_not_cover_the_r
     result = run("--unlabelled", tmp_path / "rows.csv")
     assert result.exit_code == 0, result.stderr
     summary = flat(result.stdout)
-    assert "The classifier is a logistic regression, fitted to the reports and about 500 rows" in summary
-    assert "Epsilon does NOT cover the rows without labels" in summary
-    assert "weights of the classifier have no interval" in summary
+    assert (
+        "The classifier is a logistic regression, fitted to the reports and about 500 unlabelled rows"
+        in summary
+    )
+    assert "Epsilon does NOT cover the unlabelled rows" in summary
+    assert "The weights of the classifier have no interval" in summary
     assert "512" not in summary
     assert result.stderr == ""
     plain = run()
-    assert "rows without labels" not in plain.stdout
-    prior = "P(tired), with 95% intervals"
+    assert "unlabelled rows" not in plain.stdout
+    prior = "Classes of tired"
     assert result.stdout.partition(prior)[2][:400] == plain.stdout.partition(prior)[2][:400]
 
 
 def test_public_rows_are_stated_as_public(run, tmp_path):
     result = run("--unlabelled", tmp_path / "rows.csv", "--unlabelled-public")
-    assert "The rows without labels were declared public" in flat(result.stdout)
+    assert "The unlabelled rows were declared public" in flat(result.stdout)
     assert json.loads((tmp_path / "model.json").read_bytes())["unlabelled"]["declared_public"] is True
 
 
@@ -178,7 +181,7 @@ def test_options_that_do_not_fit_each_other_are_refused(run, tmp_path):
 def test_from_few_reports_the_summary_states_why_naive_bayes_is_kept(run, tmp_path):
     (tmp_path / "snapshot.json").write_bytes(simulate(12, epsilon="0.5").to_json())
     result = run("--unlabelled", tmp_path / "rows.csv")
-    assert "The classifier is Naive Bayes, although it got about 500 rows" in flat(result.stdout)
+    assert "The classifier is Naive Bayes, although it got about 500 unlabelled rows" in flat(result.stdout)
     assert "the reports are mostly noise" in flat(result.stdout)
 
 
@@ -205,12 +208,12 @@ def test_two_validation_rounds_choose_and_the_summary_states_both_accuracies(run
     assert "The classifier is Naive Bayes" in summary
     assert "because the answers of two validation rounds choose it" in summary
     assert "(4,000 devices) of logistic regression" in summary
-    assert "overlapping-validation: 4000 devices validated" in summary
-    assert "overlapping-validation-fitted: 4000 devices validated" in summary
-    assert "this classifier was not kept" in summary
+    assert "In the round overlapping-validation, 4,000 devices reported" in summary
+    assert "In the round overlapping-validation-fitted, 4,000 devices validated" in summary
+    assert "validated the classifier that was not kept" in summary
     model = load_model(tmp_path / "model.json")
-    assert model.unlabelled_["chosen_by"] == "answers"
-    assert model.privacy_["compared_validation"]["reports"] == 4000
+    assert model.unlabelled_.chosen_by == "answers"
+    assert model.privacy_.compared_validation.reports == 4000
 
 
 def test_two_validation_rounds_without_unlabelled_rows_are_refused(run, rounds, tmp_path):

@@ -1,4 +1,4 @@
-"""The rules by which results are judged: what is unknown, noise, and the most frequent class."""
+"""The rules that results follow: what is unknown, what is noise, and the most frequent class."""
 
 from __future__ import annotations
 

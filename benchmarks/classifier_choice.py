@@ -30,7 +30,7 @@ from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.discriminative.summary import ChosenBy
+from ldp_aggregator.estimation.unlabelled_summary import ChosenBy
 from ldp_aggregator.models.classifier_choice import choose_classifier
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.unlabelled_fit import RowFit

@@ -88,7 +88,7 @@ LAYERS = {
         {"numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"discriminative", "estimators", "relevance"},
         {"feature_result", "number_result", "pooling", "validation_result"},
-        {"feature_descriptions", "poisoning", "silo_influence"},
+        {"feature_descriptions", "poisoning", "silo_influence", "unlabelled_summary"},
         {"estimates"},
         {"__init__"},
     ],

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
+from ldp_aggregator.findings.bounds import format_amount
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"
@@ -143,11 +144,11 @@ def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
             f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
         )
     if ledger.spent_delta > ledger.delta_cap:
-        before = ledger.spent_delta - request.delta
+        amounts = (ledger.spent_delta - request.delta, ledger.delta_cap, request.delta)
+        before, cap, wanted = map(format_amount, amounts)
         raise LedgerError(
-            f"{path}: delta {float(before):.3g} of {float(ledger.delta_cap):.3g} is spent, and this training "
-            f"would spend {float(request.delta):.3g} more. A larger --cap-delta weakens the promise to the "
-            "people in the rows"
+            f"{path}: delta {before} of {cap} is spent, and this training would spend {wanted} more. A "
+            "larger --cap-delta weakens the promise to the people in the rows"
         )
 
 

@@ -31,7 +31,7 @@ from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.multiline_option import multiline_option
 from ldp_aggregator.cli.version_option import version_option
-from ldp_aggregator.findings.curator import format_amount
+from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE
 from ldp_aggregator.findings.values import RoundShare
@@ -19,21 +20,25 @@ from ldp_aggregator.results.sections import (
     build_validation,
     build_warnings,
     drop_empty,
-    make_section,
+    list_mechanisms,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import build_table
+from ldp_aggregator.results.table import DEVIATION, build_table
 
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 
 def format_summary(results: SurveyResults) -> str:
     """Return the summary of a training."""
-    table = build_table(results.estimates)
+    table, label = build_table(results.estimates), results.plan.label.name
+    legend = [TEXTS.find("tables.terminal", unknown_share=RoundShare(UNKNOWN_SHARE))]
+    if any(row.statistic == DEVIATION for row in table):
+        legend.append(TEXTS.find("tables.terminal-deviation"))
+    relevance = Note(TEXTS.find("tables.terminal-relevance", label=label))
     sections = [
-        build_data(results),
-        build_classes(results, table),
-        _add_legend(build_features(results, table)),
+        _append(build_data(results), relevance, *list_mechanisms(results)),
+        _append(build_classes(results, table), Note(TEXTS.find("tables.terminal-prior"))),
+        _append(build_features(results, table), *map(Note, legend)),
         build_validation(results),
         build_fabricated(results),
         build_privacy(results),
@@ -43,9 +48,8 @@ def format_summary(results: SurveyResults) -> str:
     return write_document(drop_empty(sections), _ALL_ROWS)
 
 
-def _add_legend(features: Section) -> Section:
-    legend = TEXTS.find("tables.terminal", unknown_share=RoundShare(UNKNOWN_SHARE))
-    return make_section("features", [*features.parts, Note(legend)])
+def _append(section: Section, *notes: Note) -> Section:
+    return replace(section, parts=[*section.parts, *notes])
 
 
 def format_rejection_counts(rejections: Mapping[str, int]) -> str:

@@ -93,6 +93,7 @@ class IntervalEstimate:
                 return read_array(part[key], shape, unknown)
 
         value, stderr = read(entry, "value", math.nan), read(entry, "stderr", math.inf)
+        require(bool((stderr >= 0).all()), "stderr: needs numbers of at least 0")
         single, simultaneous = (
             [read(part, end, math.nan) for end in ("low", "high")] for part in (entry, entry["simultaneous"])
         )

@@ -13,6 +13,8 @@ import numpy as np
 from ldp_aggregator.arrays import BoolArray, FloatArray
 
 _SUM_TOLERANCE = 1e-6
+_MAX_NUMBER = 1e100
+"""Larger numbers are refused: their squares would overflow."""
 _ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 
 T = TypeVar("T")
@@ -93,6 +95,7 @@ def read_flag(flag: Any) -> bool:
 def read_number(number: Any, unknown: float = math.nan) -> float:
     """Return a number; `unknown` for null."""
     require(number is None or type(number) in (int, float), "needs a number or null")
+    require(number is None or abs(number) <= _MAX_NUMBER, f"needs a number up to {_MAX_NUMBER:g}")
     return unknown if number is None else float(number)
 
 
@@ -107,6 +110,7 @@ def read_array(nested: Any, shape: tuple[int, ...], unknown: float = math.nan) -
     """Return nested lists of numbers as an array of this shape; null becomes `unknown`."""
     array = np.array(nested, dtype=np.float64)
     require(array.shape == shape, f"needs numbers with the shape {shape}")
+    require(not (np.abs(array) > _MAX_NUMBER).any(), f"needs numbers up to {_MAX_NUMBER:g}")
     return np.where(np.isnan(array), unknown, array)
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 _ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
 _MAX_DIGITS = 4
 """Largest number of decimals of a bound near 100%."""
+_SHORT = Context(prec=4, rounding=ROUND_CEILING)
+_LONG = Context(prec=60, rounding=ROUND_CEILING)
+_LEAST_PLAIN = -4
 _HUGE = 10**12
 """From this number on, a factor is written with an exponent."""
 
@@ -36,3 +40,10 @@ def factor_at_most(factor: float | Decimal) -> str:
 def format_share(share: float) -> str:
     """Write a bound on a share with three digits after the point, rounded up."""
     return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"
+
+
+def format_amount(amount: Fraction) -> str:
+    """Return an exact fraction as a decimal of at most four digits, rounded up."""
+    long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
+    short = long.normalize(_SHORT)
+    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
-from fractions import Fraction
+from decimal import Decimal
 
 from ldp_aggregator.central.privacy import CentralPrivacy
 from ldp_aggregator.central.promise import ADD_REMOVE
-from ldp_aggregator.findings.bounds import factor_at_most
+from ldp_aggregator.findings.bounds import factor_at_most, format_amount
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.privacy import list_beliefs
 from ldp_aggregator.findings.words import TEXTS
 
-_SHORT = Context(prec=4, rounding=ROUND_CEILING)
-_LONG = Context(prec=60, rounding=ROUND_CEILING)
-_LEAST_PLAIN = -4
 _MAX_FACTOR = Decimal("1e300")
 """Above this a double overflows, and beliefs are certain."""
-
-
-def format_amount(amount: Fraction) -> str:
-    """Return an exact fraction as a decimal of at most four digits, rounded up."""
-    long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
-    short = long.normalize(_SHORT)
-    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")
 
 
 def find_promise(privacy: CentralPrivacy) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -96,16 +97,17 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
         return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
     if not is_noise(feature):
         return None
+    needed = n * (feature.noise / feature.typical) ** 2
     return TEXTS.find(
         "warnings.noise",
         feature=feature.name,
         number=is_number,
-        scales=COUNT_TABLE not in mechanisms[0],
+        scales=COUNT_TABLE not in mechanisms[0] and math.isfinite(needed),
         n=Count(n),
         counted=counted,
         noise=f"{feature.noise:.2g}",
         typical=f"{feature.typical:.2g}",
-        needed=Count(_round_up(n * (feature.noise / feature.typical) ** 2)),
+        needed=Count(_round_up(needed) if math.isfinite(needed) else 0),
     )
 
 

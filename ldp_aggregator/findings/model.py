@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.data import count_sent
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import find_majority

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 
-from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Count, FactorAtMost, Number, ShareAtMost
 from ldp_aggregator.findings.words import TEXTS

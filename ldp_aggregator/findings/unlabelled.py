@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.estimation.discriminative.summary import (
+from ldp_aggregator.estimation.unlabelled_summary import (
     ChosenBy,
     ClassifierKind,
     MeasuredAccuracy,

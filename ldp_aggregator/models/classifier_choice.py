@@ -18,7 +18,7 @@ import numpy as np
 from encoders.survey.validation_round import NATS, Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_parameters, estimate_snapshot
-from ldp_aggregator.estimation.discriminative.summary import ChosenBy, ClassifierKind
+from ldp_aggregator.estimation.unlabelled_summary import ChosenBy, ClassifierKind
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult
 from ldp_aggregator.models.unlabelled_fit import RowFit, fit_to_rows
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError

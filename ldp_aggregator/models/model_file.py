@@ -17,8 +17,8 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates, FeatureResult, NumberResult
-from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
 from ldp_aggregator.estimation.json_form import reading, require
+from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.file_content import check_missing, dump_classifier, read_classifier

@@ -19,7 +19,7 @@ from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_snapshot
-from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.models.class_labels import to_typed_labels

@@ -10,7 +10,7 @@ from typing import Any
 from encoders.survey import Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Estimates
-from ldp_aggregator.estimation.discriminative.summary import (
+from ldp_aggregator.estimation.unlabelled_summary import (
     ClassifierKind,
     MeasuredAccuracy,
     UnlabelledSummary,

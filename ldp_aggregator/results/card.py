@@ -19,6 +19,8 @@ from ldp_aggregator.results.sections import (
     build_limits,
     build_model,
     build_privacy,
+    build_warnings,
+    drop_empty,
     list_facts,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -97,6 +99,7 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
             build_data(results),
             build_privacy(results),
             build_accuracy(results),
+            *drop_empty([build_warnings(results)]),
             build_limits(results),
             build_citation(results),
         ],

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL
 from ldp_aggregator.central.privacy import CentralPrivacy
-from ldp_aggregator.findings.curator import find_citation, find_promise, format_amount
+from ldp_aggregator.findings.bounds import format_amount
+from ldp_aggregator.findings.curator import find_citation, find_promise
 from ldp_aggregator.findings.model import find_limits
 from ldp_aggregator.findings.values import Names
 from ldp_aggregator.findings.words import TEXTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
+from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
@@ -21,7 +23,7 @@ from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
 from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
-from ldp_aggregator.findings.values import Count, Names, RoundShare, Share
+from ldp_aggregator.findings.values import Count, FactorAtMost, Names, RoundShare, Share
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import (
@@ -69,11 +71,20 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
     estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
     used = results.used_features
     reports = Count(estimates.reports - (silos.messages if silos else 0))
-    facts = {"plan digest": plan.digest, "epsilon": decimal_text(plan.epsilon)}
+    factor = FactorAtMost(math.exp(float(plan.epsilon)))
+    facts = {
+        "plan digest": plan.digest,
+        "epsilon": f"{decimal_text(plan.epsilon)}: odds change by a factor of at most {factor}",
+    }
+    if not results.has_people:
+        facts["trust"] = f"{SILO}: each silo has its own rows"
     if results.has_people:
         facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
     if silos:
-        facts |= {"messages of silos": str(Count(silos.messages)), "rows, about": str(Count(silos.rows))}
+        facts |= {
+            "messages of silos": str(Count(silos.messages)),
+            "rows, about": str(Count(max(round(silos.rows), 0))),
+        }
     if results.privacy.rejected:
         facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
     if not results.is_validation:
@@ -182,9 +193,13 @@ def build_silos(results: SurveyResults) -> Section | None:
     return make_section("silos", _find_silos(results)) if results.estimates.silos else None
 
 
-def build_privacy(results: SurveyResults) -> Section:
-    """Return what the reports or messages can reveal."""
-    findings = [each for each in _find_privacy(results) if each.id != "privacy.short"]
+def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
+    """Return what the reports or messages can reveal; `shuffled` adds the central epsilon after shuffling.
+
+    That epsilon holds under a condition that is easily overlooked in a short text.
+    """
+    hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
+    findings = [each for each in _find_privacy(results) if each.id not in hidden]
     parts = [Notice(each) if each.id == "privacy.unlabelled" else each for each in findings]
     return make_section("privacy", parts, people=results.has_people)
 
@@ -203,9 +218,13 @@ def build_method(results: SurveyResults) -> Section:
     titles = ("Questions", "Validation round", "Validation round of the classifier that is not kept")
     rounds = (privacy.people, privacy.validation, privacy.compared_validation)
     tables = [_list_questions(title, each) for title, each in zip(titles, rounds, strict=True) if each]
+    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *list_mechanisms(results)])
+
+
+def list_mechanisms(results: SurveyResults) -> list[Note]:
+    """Return the note on the abbreviated names of mechanisms, if there are any."""
     explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
-    notes = [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
-    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *notes])
+    return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
 def build_reading(results: SurveyResults) -> Section:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.estimation.discriminative.summary import UnlabelledSummary
+from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.model import Useless
 from ldp_aggregator.privacy_statement import PrivacyStatement
 

@@ -17,6 +17,12 @@ _PARAGRAPHS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "figcaption"}
 _INVISIBLE = {"head", "style", "script", "svg"}
 _VOID = {"meta", "link", "br", "img", "rect", "line", "circle"}
 
+_HIDDEN = {"head", "svg"}
+_BLOCKS = {"h1": "# ", "h2": "\n## ", "h3": "\n### ", "caption": "table: "} | dict.fromkeys(
+    ("p", "li", "dt", "dd"), ""
+)
+"""Elements with one text, and what is written before it."""
+
 
 @dataclass
 class Node:
@@ -46,6 +52,24 @@ class Node:
         """Return the only table whose caption begins with a text."""
         [found] = [each for each in self.find("table") if each.find("caption")[0].text.startswith(caption)]
         return found
+
+    def findings(self) -> list[Node]:
+        """Return the elements that show a finding, in order."""
+        nodes = [each for each in self.content if isinstance(each, Node)]
+        own = [self] if "data-finding" in self.attributes else []
+        return own + [found for each in nodes for found in each.findings()]
+
+    def lines(self) -> list[str]:
+        """Return the visible texts, one for each paragraph or row, after the identifier of their finding."""
+        if self.tag in _HIDDEN:
+            return []
+        if self.tag == "tr":
+            return [" | ".join(each.text for each in self.content if isinstance(each, Node))]
+        if name := self.attributes.get("data-finding"):
+            return [f"[{name}] {self.text}"]
+        if self.tag in _BLOCKS and not self.findings():
+            return [f"{_BLOCKS[self.tag]}{self.text}"]
+        return [line for each in self.content if isinstance(each, Node) for line in each.lines()]
 
     def rows(self) -> list[list[str]]:
         """Return the texts of the body of a table; a cell that spans rows is repeated in each."""

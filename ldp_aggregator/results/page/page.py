@@ -87,7 +87,7 @@ def list_sections(results: SurveyResults) -> list[Section]:
         build_validation(results),
         build_fabricated(results),
         build_silos(results),
-        build_privacy(results),
+        build_privacy(results, shuffled=True),
         build_warnings(results),
         build_method(results),
         build_reading(results),

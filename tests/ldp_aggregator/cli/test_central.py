@@ -1,7 +1,5 @@
 """ldp-central on the command line."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json
@@ -18,6 +16,7 @@ from ldp_aggregator.central import solver
 from ldp_aggregator.central.ledger import Ledger
 from ldp_aggregator.cli.central import main
 from ldp_aggregator.cli.predict import main as predict
+from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models import central_training
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from tests.support.central_surveys import HEADER, make_csv, survey_text
@@ -26,14 +25,14 @@ ROWS = make_csv()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     (tmp_path / "survey.toml").write_text(survey_text())
     (tmp_path / "rows.csv").write_text(ROWS)
     return tmp_path
 
 
 @pytest.fixture
-def run(folder: Path) -> Callable[..., Result]:
+def run(folder) -> Callable[..., Result]:
     def run(*arguments: object, epsilon: object = 1, output: str = "model.json") -> Result:
         command = ["train", folder / "survey.toml", folder / "rows.csv", "--epsilon", epsilon, *arguments]
         return CliRunner().invoke(main, [*map(str, command), "-o", str(folder / output)])
@@ -51,14 +50,12 @@ def assert_nothing_spent(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("learner", ["auto", "nb", "linear", "tree"])
-def test_a_model_of_each_learner_predicts_rows(
-    run: Callable[..., Result], folder: Path, learner: str
-) -> None:
+def test_a_model_of_each_learner_predicts_rows(run, folder, learner):
     result = run("--learner", learner)
     assert result.exit_code == 0, result.output
-    delta = f"{float(read_ledger(folder).spent_delta):g}"
+    delta = format_amount(read_ledger(folder).spent_delta)
     assert (delta == "0") == (learner in ("nb", "tree"))
-    spent = f"epsilon 1 of 1 and delta {delta} of 1e-09 are spent (rows.csv.ledger)"
+    spent = f"epsilon 1 of 1 and delta {delta} of 1e-9 are spent (rows.csv.ledger)"
     assert result.stdout == f"wrote {folder}/model.json; {spent}\n"
     model = load_model(folder / "model.json")
     columns = read_typed_columns(folder / "rows.csv", model.plan_.entries)
@@ -69,16 +66,14 @@ def test_a_model_of_each_learner_predicts_rows(
     assert len(found.stdout.splitlines()) == 2001
 
 
-def test_the_same_command_writes_the_same_model_and_spends_nothing(
-    run: Callable[..., Result], folder: Path
-) -> None:
+def test_the_same_command_writes_the_same_model_and_spends_nothing(run, folder):
     assert run("--learner", "tree").exit_code == 0
     assert run("--learner", "tree", output="again.json").exit_code == 0
     assert (folder / "again.json").read_bytes() == (folder / "model.json").read_bytes()
     assert read_ledger(folder).spent == 1
 
 
-def test_another_command_needs_more_than_the_cap(run: Callable[..., Result], folder: Path) -> None:
+def test_another_command_needs_more_than_the_cap(run, folder):
     assert run("--learner", "tree").exit_code == 0
     refused = run("--learner", "nb", output="other.json")
     assert refused.exit_code == 1
@@ -88,13 +83,13 @@ def test_another_command_needs_more_than_the_cap(run: Callable[..., Result], fol
     assert read_ledger(folder).spent == 2
 
 
-def test_ledger_and_model_are_for_their_owner_only(run: Callable[..., Result], folder: Path) -> None:
+def test_ledger_and_model_are_for_their_owner_only(run, folder):
     run()
     for name in ("rows.csv.ledger", "model.json"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
 
 
-def test_a_name_names_the_ledger(run: Callable[..., Result], folder: Path) -> None:
+def test_a_name_names_the_ledger(run, folder):
     run("--name", "people")
     assert read_ledger(folder, "people").name == "people"
     assert not (folder / "rows.csv.ledger").exists()
@@ -103,32 +98,27 @@ def test_a_name_names_the_ledger(run: Callable[..., Result], folder: Path) -> No
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
 @pytest.mark.parametrize("users", ["users = 2000\n", ""])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_the_model_names_what_it_spent(
-    run: Callable[..., Result], folder: Path, learner: str, users: str, adjacency: str
-) -> None:
+def test_the_model_names_what_it_spent(run, folder, learner, users, adjacency):
     (folder / "survey.toml").write_text(survey_text().replace("users = 2000\n", users))
     assert run("--learner", learner, "--adjacency", adjacency, epsilon="0.7").exit_code == 0
     privacy = load_model(folder / "model.json").privacy_
-    assert privacy["trust"] == "central"
-    assert privacy["adjacency"] == adjacency
-    assert Fraction(privacy["epsilon"]) == Fraction(7, 10)
-    assert sum(Fraction(step["epsilon"]) for step in privacy["steps"]) == Fraction(7, 10)
-    assert sum(Fraction(step["delta"]) for step in privacy["steps"]) == Fraction(privacy["delta"])
-    assert Fraction(privacy["delta"]) <= read_ledger(folder).spent_delta < Fraction(1, 10**30)
-    assert (privacy["steps"][0]["step"] == "number of rows") == (not users)
-    assert privacy["expected_rows_from"] == ("survey" if users else "noisy count")
+    assert privacy.adjacency == adjacency
+    assert privacy.epsilon == Fraction(7, 10)
+    assert sum(step.epsilon for step in privacy.steps) == Fraction(7, 10)
+    assert sum(step.delta for step in privacy.steps) == privacy.delta
+    assert privacy.delta <= read_ledger(folder).spent_delta < Fraction(1, 10**30)
+    assert (privacy.steps[0].step == "number of rows") == (not users)
+    assert privacy.are_rows_public == bool(users)
 
 
-def test_a_delta_is_spent_by_naive_bayes(run: Callable[..., Result], folder: Path) -> None:
+def test_a_delta_is_spent_by_naive_bayes(run, folder):
     assert run("--learner", "nb", "--delta", "1e-6").exit_code == 0
-    assert load_model(folder / "model.json").privacy_["delta"] == "1/1000000"
+    assert load_model(folder / "model.json").privacy_.delta == Fraction(1, 10**6)
     assert read_ledger(folder).spent_delta == Fraction(1, 10**6)
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_the_model_has_no_digest_count_or_time_of_the_rows(
-    run: Callable[..., Result], folder: Path, learner: str
-) -> None:
+def test_the_model_has_no_digest_count_or_time_of_the_rows(run, folder, learner):
     (folder / "rows.csv").write_text(make_csv(1983))
     assert run("--learner", learner).exit_code == 0
     text = (folder / "model.json").read_text()
@@ -155,9 +145,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("kind", BAD_ROWS)
-def test_bad_rows_are_refused_before_anything_is_spent(
-    run: Callable[..., Result], folder: Path, kind: str
-) -> None:
+def test_bad_rows_are_refused_before_anything_is_spent(run, folder, kind):
     text, message = BAD_ROWS[kind]
     (folder / "rows.csv").write_text(text)
     result = run()
@@ -168,20 +156,10 @@ def test_bad_rows_are_refused_before_anything_is_spent(
     assert_nothing_spent(folder)
 
 
-@pytest.mark.parametrize("epsilon", [".5", "0.50", "5e-1"])
-def test_every_spelling_of_an_epsilon_is_the_same_training(
-    run: Callable[..., Result], folder: Path, epsilon: str
-) -> None:
-    assert run(epsilon="0.5").exit_code == 0
-    model = (folder / "model.json").read_bytes()
-    assert run(epsilon=epsilon).exit_code == 0
-    assert (folder / "model.json").read_bytes() == model
-
-
 @pytest.mark.parametrize(
     "epsilon", ["0", "-1", "nan", "inf", "1e400", "", "one", "0.0", "1/0", "1001", ".", ".e-1"]
 )
-def test_an_invalid_epsilon_is_refused(run: Callable[..., Result], folder: Path, epsilon: str) -> None:
+def test_an_invalid_epsilon_is_refused(run, folder, epsilon):
     result = run(epsilon=epsilon)
     assert result.exit_code == 2
     assert "is not a number from 1e-06 to 1000" in result.stderr
@@ -189,18 +167,16 @@ def test_an_invalid_epsilon_is_refused(run: Callable[..., Result], folder: Path,
 
 
 @pytest.mark.parametrize("epsilon", [".5", "0.50", "+.5", "5e-1", "5.E-1", "0.005E+2"])
-def test_a_decimal_is_read_exactly_in_every_common_spelling(
-    run: Callable[..., Result], folder: Path, epsilon: str
-) -> None:
-    assert run("--learner", "tree", epsilon=epsilon).exit_code == 0
+def test_every_spelling_of_an_epsilon_is_the_same_training(run, folder, epsilon):
+    assert run("--learner", "tree", epsilon="0.5").exit_code == 0
+    assert run("--learner", "tree", epsilon=epsilon, output="again.json").exit_code == 0
+    assert (folder / "again.json").read_bytes() == (folder / "model.json").read_bytes()
     assert read_ledger(folder).spent == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("learner", ["auto", "linear"])
 @pytest.mark.parametrize("options", [(), ("--adjacency", "replace"), ("--rows-per-person", 10)])
-def test_an_epsilon_whose_delta_is_not_negligible_is_refused(
-    run: Callable[..., Result], folder: Path, learner: str, options: tuple
-) -> None:
+def test_an_epsilon_whose_delta_is_not_negligible_is_refused(run, folder, learner, options):
     for epsilon in (600, 1000):
         result = run("--learner", learner, *options, epsilon=epsilon)
         assert result.exit_code == 1
@@ -208,19 +184,17 @@ def test_an_epsilon_whose_delta_is_not_negligible_is_refused(
     assert_nothing_spent(folder)
     assert run("--learner", "tree", *options, epsilon=1000).exit_code == 0
     assert read_ledger(folder).spent_delta == 0
-    assert "1.98e+434" in load_model(folder / "model.json").card()
+    assert r"1.98e\+434" in load_model(folder / "model.json").card()
 
 
 @pytest.mark.parametrize("delta", ["nan", "1", "-1e-6", "1e-999"])
-def test_an_invalid_delta_is_refused(run: Callable[..., Result], folder: Path, delta: str) -> None:
+def test_an_invalid_delta_is_refused(run, folder, delta):
     assert run("--learner", "nb", "--delta", delta).exit_code in (1, 2)
     assert_nothing_spent(folder)
 
 
 @pytest.mark.parametrize(("delta", "epsilon"), [("1e-999", 1), ("1e-300", "1e-6")])
-def test_a_delta_that_is_too_small_is_refused_with_the_option_and_the_fix(
-    run: Callable[..., Result], folder: Path, delta: str, epsilon: object
-) -> None:
+def test_a_delta_that_is_too_small_is_refused_with_the_option_and_the_fix(run, folder, delta, epsilon):
     refused = run("--learner", "nb", "--delta", delta, epsilon=epsilon)
     assert refused.exit_code == 1
     assert "state a larger --delta, or none, which gives Laplace noise" in refused.stderr
@@ -228,27 +202,25 @@ def test_a_delta_that_is_too_small_is_refused_with_the_option_and_the_fix(
 
 
 @pytest.mark.parametrize("learner", ["auto", "linear", "tree"])
-def test_a_delta_that_a_learner_would_not_use_is_refused(
-    run: Callable[..., Result], folder: Path, learner: str
-) -> None:
+def test_a_delta_that_a_learner_would_not_use_is_refused(run, folder, learner):
     refused = run("--learner", learner, "--delta", "1e-6")
     assert refused.exit_code == 1
     assert "--delta is only for --learner nb" in refused.stderr
     assert_nothing_spent(folder)
 
 
-def test_deltas_add_up_to_a_total_that_is_printed(run: Callable[..., Result], folder: Path) -> None:
+def test_deltas_add_up_to_a_total_that_is_printed(run, folder):
     options = ("--learner", "nb", "--delta", "1e-6", "--cap", 9)
-    assert "delta 1e-06 of 1e-06 are spent" in run(*options).stdout
+    assert "delta 1e-6 of 1e-6 are spent" in run(*options).stdout
     refused = run(*options, epsilon=2, output="second.json")
     assert refused.exit_code == 1
-    assert "delta 1e-06 of 1e-06 is spent, and this training would spend 1e-06 more" in refused.stderr
+    assert "delta 1e-6 of 1e-6 is spent, and this training would spend 1e-6 more" in refused.stderr
     assert read_ledger(folder).spent == 1
     allowed = run(*options, "--cap-delta", "2e-6", epsilon=2, output="second.json")
-    assert "epsilon 3 of 9 and delta 2e-06 of 2e-06 are spent" in allowed.stdout
+    assert "epsilon 3 of 9 and delta 2e-6 of 2e-6 are spent" in allowed.stdout
 
 
-def test_a_cap_of_zero_delta_refuses_a_linear_model(run: Callable[..., Result], folder: Path) -> None:
+def test_a_cap_of_zero_delta_refuses_a_linear_model(run, folder):
     refused = run("--learner", "linear", "--cap-delta", 0)
     assert refused.exit_code == 1
     assert "A larger --cap-delta weakens the promise" in refused.stderr
@@ -256,9 +228,7 @@ def test_a_cap_of_zero_delta_refuses_a_linear_model(run: Callable[..., Result], 
     assert "delta 0 of 0 are spent" in run("--learner", "tree", "--cap-delta", 0).stdout
 
 
-def test_linear_models_after_a_tree_need_no_statement_of_delta(
-    run: Callable[..., Result], folder: Path
-) -> None:
+def test_linear_models_after_a_tree_need_no_statement_of_delta(run, folder):
     assert run("--learner", "tree", "--cap", 2).exit_code == 0
     assert run("--learner", "linear", output="second.json").exit_code == 0
     assert read_ledger(folder).delta_cap == Fraction(1, 10**9)
@@ -266,9 +236,7 @@ def test_linear_models_after_a_tree_need_no_statement_of_delta(
 
 @pytest.mark.parametrize("labels", ["yes", "no"])
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_rows_of_one_class_are_trained_because_a_refusal_would_reveal_them(
-    run: Callable[..., Result], folder: Path, labels: str, learner: str
-) -> None:
+def test_rows_of_one_class_are_trained_because_a_refusal_would_reveal_them(run, folder, labels, learner):
     other = {"yes": "no", "no": "yes"}[labels]
     (folder / "rows.csv").write_text(ROWS.replace(f",{other}\n", f",{labels}\n"))
     result = run("--learner", learner)
@@ -276,16 +244,14 @@ def test_rows_of_one_class_are_trained_because_a_refusal_would_reveal_them(
     assert labels not in result.output.replace(str(folder), "")
 
 
-def test_a_survey_with_one_label_is_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_a_survey_with_one_label_is_refused(run, folder):
     (folder / "survey.toml").write_text(survey_text().replace('["yes", "no"]', '["yes"]'))
     assert run().exit_code == 1
     assert_nothing_spent(folder)
 
 
 @pytest.mark.parametrize("names", [["7"], [" 7 "], ["caf\u00e9", "cafe\u0301"]])
-def test_more_rows_of_a_person_than_stated_are_refused(
-    run: Callable[..., Result], folder: Path, names: list[str]
-) -> None:
+def test_more_rows_of_a_person_than_stated_are_refused(run, folder, names):
     twice = ROWS + "".join(f"{name},green,5,3,yes\n" for name in names)
     (folder / "rows.csv").write_text(twice)
     refused = run("--person", "id")
@@ -294,21 +260,17 @@ def test_more_rows_of_a_person_than_stated_are_refused(
     assert_nothing_spent(folder)
     assert run("--person", "id", "--rows-per-person", 2).exit_code == 0
     privacy = load_model(folder / "model.json").privacy_
-    assert (privacy["rows_per_person"], privacy["epsilon"]) == (2, "1")
+    assert (privacy.rows_per_person, privacy.epsilon) == (2, 1)
 
 
-def test_a_row_of_nobody_and_an_unknown_column_of_people_are_refused(
-    run: Callable[..., Result], folder: Path
-) -> None:
+def test_a_row_of_nobody_and_an_unknown_column_of_people_are_refused(run, folder):
     assert "there is no column 'who'" in run("--person", "who").stderr
     (folder / "rows.csv").write_text(f"{HEADER}\n,green,5,3,yes\n")
     assert "id: row 1: the cell is empty" in run("--person", "id").stderr
     assert_nothing_spent(folder)
 
 
-def test_a_solver_that_does_not_converge_releases_nothing_and_stays_spent(
-    run: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_that_does_not_converge_releases_nothing_and_stays_spent(run, folder, monkeypatch):
     monkeypatch.setattr(solver, "_MAX_STEPS", 1)
     result = run("--learner", "linear")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -318,7 +280,7 @@ def test_a_solver_that_does_not_converge_releases_nothing_and_stays_spent(
     assert read_ledger(folder).spent == 1
 
 
-def test_a_damaged_ledger_is_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_a_damaged_ledger_is_refused(run, folder):
     run()
     ledger = folder / "rows.csv.ledger"
     damaged = ledger.read_bytes()[:-9]
@@ -330,7 +292,7 @@ def test_a_damaged_ledger_is_refused(run: Callable[..., Result], folder: Path) -
     assert not (folder / "second.json").exists()
 
 
-def test_other_rows_under_the_same_name_are_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_other_rows_under_the_same_name_are_refused(run, folder):
     run()
     (folder / "rows.csv").write_text(make_csv(seed=2))
     result = run("--cap", 9, output="second.json")
@@ -356,9 +318,7 @@ SAME_ROWS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("change", SAME_ROWS)
-def test_the_same_rows_in_another_form_are_the_same_training(
-    run: Callable[..., Result], folder: Path, change: str
-) -> None:
+def test_the_same_rows_in_another_form_are_the_same_training(run, folder, change):
     text = ROWS.replace("\n7,", "\nJos\xe9,")  # in a column that no learner uses
     (folder / "rows.csv").write_text(text)
     assert run("--learner", "tree").exit_code == 0
@@ -377,7 +337,7 @@ def test_the_same_rows_in_another_form_are_the_same_training(
     assert "the same rows have the ledger rows.csv.ledger" in run().stderr
 
 
-def test_rows_that_differ_have_different_digests() -> None:
+def test_rows_that_differ_have_different_digests():
     tables = [
         {"a": ["1", "2"], "b": ["x", ""]},
         {"a": ["2", "1"], "b": ["x", ""]},
@@ -394,7 +354,7 @@ def test_rows_that_differ_have_different_digests() -> None:
     assert digests[1] == digests[2]  # the same two rows
 
 
-def test_a_file_with_two_hard_links_is_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_a_file_with_two_hard_links_is_refused(run, folder):
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "rows.csv").hardlink_to(folder / "rows.csv")
     refused = run()
@@ -407,14 +367,12 @@ def show_status(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["status", str(folder / "rows.csv"), *arguments])
 
 
-def test_status_lists_the_trainings_and_changes_nothing(
-    run: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_status_lists_the_trainings_and_changes_nothing(run, folder, monkeypatch):
     assert run("--learner", "nb", "--delta", "1e-6", "--cap", 9, "--name", "people").exit_code == 0
     options = ("--cap-delta", "2e-6", "--name", "people")
     monkeypatch.setattr(solver, "_MAX_STEPS", 1)
     assert run("--learner", "linear", *options, epsilon="0.5").exit_code == 1
-    delta = f"{float(read_ledger(folder, 'people').entries[1].request.delta):g}"
+    delta = format_amount(read_ledger(folder, "people").entries[1].request.delta)
     ledger, lock = folder / "people.ledger", folder / "people.ledger.lock"
     lock.unlink()
     ledger.chmod(0o400)
@@ -425,19 +383,19 @@ def test_status_lists_the_trainings_and_changes_nothing(
     lines = result.stdout.splitlines()
     assert lines[:3] == [
         f"{ledger}: adjacency add-remove, rows per person at most 1",
-        "epsilon 1.5 of 9 and delta 1e-06 of 2e-06 are spent",
+        "epsilon 1.5 of 9 and delta 1e-6 of 2e-6 are spent",
         "",
     ]
     today = read_ledger(folder, "people").entries[0].date
     assert datetime.date.fromisoformat(today)
     assert [line.split() for line in lines[4:]] == [
-        [today, "nb", "1", "1e-06", "yes"],
+        [today, "nb", "1", "1e-6", "yes"],
         [today, "unknown", "0.5", delta, "no"],
     ]
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
 
 
-def test_status_without_a_ledger_is_one_sentence(folder: Path) -> None:
+def test_status_without_a_ledger_is_one_sentence(folder):
     result = show_status(folder)
     assert (result.exit_code, result.stdout) == (1, "")
     path = folder / "rows.csv.ledger"
@@ -447,7 +405,7 @@ def test_status_without_a_ledger_is_one_sentence(folder: Path) -> None:
     assert "the ledger is lost" in show_status(folder).stderr
 
 
-def test_status_of_a_loop_of_symbolic_links_is_an_error(folder: Path) -> None:
+def test_status_of_a_loop_of_symbolic_links_is_an_error(folder):
     (folder / "rows.csv").unlink()
     (folder / "rows.csv").symlink_to("loop.csv")
     (folder / "loop.csv").symlink_to("rows.csv")
@@ -455,13 +413,13 @@ def test_status_of_a_loop_of_symbolic_links_is_an_error(folder: Path) -> None:
     assert (result.exit_code, type(result.exception)) == (1, SystemExit)
 
 
-def test_status_of_a_damaged_ledger_is_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_status_of_a_damaged_ledger_is_refused(run, folder):
     assert run("--learner", "tree").exit_code == 0
     (folder / "rows.csv.ledger").write_bytes(b"{")
     assert "the ledger is damaged" in show_status(folder).stderr
 
 
-def test_the_output_is_neither_an_input_nor_the_ledger(run: Callable[..., Result], folder: Path) -> None:
+def test_the_output_is_neither_an_input_nor_the_ledger(run, folder):
     names = ["rows.csv", "survey.toml", "rows.csv.ledger", "rows.csv.ledger.lock"]
     names += ["other.ledger", "other.ledger.lock", "OTHER.Ledger"]
     (folder / "link.csv").hardlink_to(folder / "rows.csv")
@@ -473,9 +431,7 @@ def test_the_output_is_neither_an_input_nor_the_ledger(run: Callable[..., Result
     assert (folder / "rows.csv").read_text() == ROWS
 
 
-def test_rows_are_read_once(
-    run: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_read_once(run, folder, monkeypatch):
     """A file that is replaced while it is read is coded as it was, and its digest is of the same bytes."""
     read = central_training.read_table_file
 
@@ -489,7 +445,7 @@ def test_rows_are_read_once(
     assert read_ledger(folder).entries[0].request.rows[0] == hashlib.sha256(ROWS.encode()).hexdigest()
 
 
-def test_a_compiled_plan_is_refused(run: Callable[..., Result], folder: Path) -> None:
+def test_a_compiled_plan_is_refused(run, folder):
     (folder / "survey.toml").write_text("{}")
     assert "give the TOML survey" in run().stderr
     assert_nothing_spent(folder)

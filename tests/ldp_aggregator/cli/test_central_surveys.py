@@ -1,7 +1,5 @@
 """Commands with a survey of a curator: what works, and the one sentence that names the right command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -29,7 +27,7 @@ CENTRAL = LOCAL.replace("epsilon = 1.0", 'kind = "central"')
 
 
 @pytest.fixture
-def survey(tmp_path: Path) -> Path:
+def survey(tmp_path) -> Path:
     (tmp_path / "rows.csv").write_text(make_csv(400))
     path = tmp_path / "tea.toml"
     path.write_text(CENTRAL)
@@ -57,9 +55,7 @@ REFUSING = {
 
 
 @pytest.mark.parametrize("name", REFUSING)
-def test_other_commands_name_the_command_that_trains(
-    name: str, survey: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_commands_name_the_command_that_trains(name, survey, monkeypatch):
     monkeypatch.setenv("LDP_OPERATOR_TOKEN", "0123456789abcdef")
     command, words = REFUSING[name]
     result = run(command, survey, *words)
@@ -70,7 +66,7 @@ def test_other_commands_name_the_command_that_trains(
     assert sorted(each.name for each in survey.parent.iterdir()) == ["rows.csv", "tea.toml"]
 
 
-def test_no_plan_for_devices_is_made_of_it(survey: Path) -> None:
+def test_no_plan_for_devices_is_made_of_it(survey):
     with pytest.raises(SurveyError, match="ldp-central train"):
         read_any_survey(CENTRAL).compile()
     with pytest.raises(SurveyError, match="ldp-central train"):
@@ -81,7 +77,7 @@ def test_no_plan_for_devices_is_made_of_it(survey: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ['"hospital"', '["central"]', "1", "true"])
-def test_an_unknown_kind_is_a_mistake_with_its_line(kind: str) -> None:
+def test_an_unknown_kind_is_a_mistake_with_its_line(kind):
     for read in (read_survey, read_any_survey):
         with pytest.raises(SurveyError) as refusal:
             read(CENTRAL.replace('"central"', kind))
@@ -89,7 +85,7 @@ def test_an_unknown_kind_is_a_mistake_with_its_line(kind: str) -> None:
         assert '"local" (the default), "silo" or "central"' in str(refusal.value)
 
 
-def test_a_survey_of_people_may_state_its_kind() -> None:
+def test_a_survey_of_people_may_state_its_kind():
     stated = LOCAL.replace("epsilon", 'kind = "local"\nepsilon')
     assert read_survey(stated).compile().json == read_survey(LOCAL).compile().json
 
@@ -106,7 +102,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("field", MISTAKES)
-def test_an_entry_that_only_devices_use_is_a_mistake_with_its_line(field: str) -> None:
+def test_an_entry_that_only_devices_use_is_a_mistake_with_its_line(field):
     with pytest.raises(SurveyError) as refusal:
         read_any_survey(CENTRAL.replace(*MISTAKES[field], 1))
     assert [each.field for each in refusal.value.problems] == [field]
@@ -114,7 +110,7 @@ def test_an_entry_that_only_devices_use_is_a_mistake_with_its_line(field: str) -
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_a_model_is_trained_and_predicts(survey: Path, learner: str) -> None:
+def test_a_model_is_trained_and_predicts(survey, learner):
     words = ["train", "SURVEY", "FOLDER/rows.csv", "--epsilon", ".5", "--learner", learner]
     result = run(ldp_central, survey, *words, "-o", "FOLDER/model.json")
     assert result.exit_code == 0, result.output
@@ -123,7 +119,7 @@ def test_a_model_is_trained_and_predicts(survey: Path, learner: str) -> None:
     assert "epsilon 0.5 of 0.5" in result.output
 
 
-def test_a_survey_of_silos_is_not_trained_by_a_curator(survey: Path) -> None:
+def test_a_survey_of_silos_is_not_trained_by_a_curator(survey):
     survey.write_text(CENTRAL.replace('"central"', '"silo"\nepsilon = 1\nrows = 9').replace("users", "# "))
     result = run(
         ldp_central, survey, "train", "SURVEY", "FOLDER/rows.csv", "--epsilon", "1", "-o", "FOLDER/m"
@@ -131,7 +127,7 @@ def test_a_survey_of_silos_is_not_trained_by_a_curator(survey: Path) -> None:
     assert (result.exit_code, "ldp-silo report" in result.output) == (1, True)
 
 
-def test_check_prints_what_a_curator_needs(survey: Path) -> None:
+def test_check_prints_what_a_curator_needs(survey):
     result = run(ldp_survey, survey, "check", "SURVEY")
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
@@ -146,7 +142,7 @@ def test_check_prints_what_a_curator_needs(survey: Path) -> None:
         assert word not in text
 
 
-def test_check_warns_of_values_that_no_row_may_have_and_of_a_missing_number_of_rows(survey: Path) -> None:
+def test_check_warns_of_values_that_no_row_may_have_and_of_a_missing_number_of_rows(survey):
     survey.write_text(CENTRAL.replace("users = 2000", "").replace('"none"]', '"none", "other"]'))
     result = run(ldp_survey, survey, "check", "SURVEY", "--json")
     document = json.loads(result.output)
@@ -165,13 +161,13 @@ def test_check_warns_of_values_that_no_row_may_have_and_of_a_missing_number_of_r
     }
 
 
-def test_check_names_mistakes_as_for_other_surveys(survey: Path) -> None:
+def test_check_names_mistakes_as_for_other_surveys(survey):
     survey.write_text(CENTRAL.replace("users = 2000", "users = 0"))
     result = run(ldp_survey, survey, "check", "SURVEY")
     assert (result.exit_code, "tea.toml: line 5: survey.users: needs" in result.output) == (1, True)
 
 
-def test_compare_refuses_people_and_compares_the_other_trusts(survey: Path) -> None:
+def test_compare_refuses_people_and_compares_the_other_trusts(survey):
     words = ["SURVEY", "FOLDER/rows.csv", "--epsilon", "1", "--splits", "2"]
     refused = run(ldp_compare, survey, *words, "--trust", "none,local")
     assert (refused.exit_code, "is for a curator, so people answer nothing" in refused.output) == (1, True)
@@ -180,6 +176,6 @@ def test_compare_refuses_people_and_compares_the_other_trusts(survey: Path) -> N
         assert result.exit_code == 0, result.output
 
 
-def test_the_audit_of_a_curator_takes_it(survey: Path) -> None:
+def test_the_audit_of_a_curator_takes_it(survey):
     result = run(ldp_audit, survey, "central", "SURVEY", "--epsilon", "1", "--trials", "200", "--json")
     assert json.loads(result.stdout)["passed"] is True

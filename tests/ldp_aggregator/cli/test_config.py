@@ -1,7 +1,5 @@
 """The sources of the collector's settings, and the messages about invalid ones."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 
@@ -18,7 +16,7 @@ VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     (tmp_path / "survey.toml").write_text(SURVEY)
     return tmp_path
 
@@ -36,9 +34,7 @@ def config(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(("flag", "variable", "file"), list(itertools.product([False, True], repeat=3)))
-def test_options_override_the_environment_which_overrides_the_file(
-    folder: Path, flag: bool, variable: bool, file: bool
-) -> None:
+def test_options_override_the_environment_which_overrides_the_file(folder, flag, variable, file):
     path = config(folder, "workers = 5" if file else "")
     result = show(
         *(folder / "survey.toml", "--config", path),
@@ -55,7 +51,7 @@ def test_options_override_the_environment_which_overrides_the_file(
     assert f"workers = {value}  ({origin})\n" in result.output
 
 
-def test_paths_in_a_file_are_relative_to_it(folder: Path) -> None:
+def test_paths_in_a_file_are_relative_to_it(folder):
     (folder / "secret").write_text("hidden\n")
     path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "secret"\n')
     result = show("--config", path)
@@ -74,13 +70,13 @@ def test_paths_in_a_file_are_relative_to_it(folder: Path) -> None:
         ("unix:///run/redis.sock", "unix:///run/redis.sock"),
     ],
 )
-def test_the_path_of_a_store_in_a_file_is_relative_to_it(folder: Path, store: str, shown: str) -> None:
+def test_the_path_of_a_store_in_a_file_is_relative_to_it(folder, store, shown):
     path = config(folder, f'surveys = ["survey.toml"]\nstore = "{store}"\n')
     result = show("--config", path)
     assert f"store = {shown.format(folder=folder)}  ({path})\n" in result.output
 
 
-def test_all_commands_read_the_store_from_one_variable(folder: Path) -> None:
+def test_all_commands_read_the_store_from_one_variable(folder):
     survey, url = folder / "survey.toml", f"sqlite:///{folder}/ldp.db"
     result = show(survey, LDP_STORE=url)
     assert f"store = {url}  (environment, LDP_STORE)\n" in result.output
@@ -94,7 +90,7 @@ def test_all_commands_read_the_store_from_one_variable(folder: Path) -> None:
         assert (result.exit_code, "sleep" in result.output) == (0, True), result.output
 
 
-def test_the_environment_can_set_every_option(folder: Path) -> None:
+def test_the_environment_can_set_every_option(folder):
     survey = folder / "survey.toml"
     result = show(LDP_COLLECTOR_SERVE_SURVEYS=f"{survey}:{survey}", LDP_COLLECTOR_SERVE_BIND="0.0.0.0:80")
     assert f"surveys = {survey} {survey}  (environment, LDP_COLLECTOR_SERVE_SURVEYS)\n" in result.output
@@ -103,7 +99,7 @@ def test_the_environment_can_set_every_option(folder: Path) -> None:
     assert f"({path})" in show(LDP_COLLECTOR_SERVE_CONFIG=str(path)).output
 
 
-def test_secrets_are_not_shown(folder: Path) -> None:
+def test_secrets_are_not_shown(folder):
     path = config(folder, 'surveys = ["survey.toml"]\nstore = "redis://user:hush-hush@host/1"')
     result = show("--config", path, LDP_OPERATOR_TOKEN="hush-hush-hush-hush")
     assert "store = redis://host/1" in result.output
@@ -133,7 +129,7 @@ def test_secrets_are_not_shown(folder: Path) -> None:
         (f"surveys = {'[' * 9000}", "not a TOML file"),
     ],
 )
-def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, message: str) -> None:
+def test_a_bad_setting_is_named_by_file_and_key(folder, text, message):
     path = config(folder, text)
     # the option overrides the file, but a mistake in the file is refused all the same
     result = show(folder / "survey.toml", "--config", path, "--workers", 2)
@@ -154,18 +150,14 @@ def test_a_bad_setting_is_named_by_file_and_key(folder: Path, text: str, message
         (b"sixteen-fromfile\r\n", None, "sixteen-fromfile"),
     ],
 )
-def test_the_token_s_file_overrides_the_variable(
-    tmp_path: Path, file: bytes | None, variable: str | None, token: str | None
-) -> None:
+def test_the_token_s_file_overrides_the_variable(tmp_path, file, variable, token):
     path = tmp_path / "token"
     path.write_bytes(file or b"")
     assert read_token(path if file else None, "LDP_OPERATOR_TOKEN", variable) == token
 
 
 @pytest.mark.parametrize("token", [b"", b"\n", b"two words", b"a\nb", b"\xc3\xa9", b"tab\t", b"nul\0"])
-def test_the_error_of_a_token_that_cannot_be_sent_names_its_source_and_not_the_token(
-    tmp_path: Path, token: bytes
-) -> None:
+def test_the_error_of_a_token_that_cannot_be_sent_names_its_source_and_not_the_token(tmp_path, token):
     path = tmp_path / "token"
     path.write_bytes(token)
     with pytest.raises(SettingsError, match="operator's token") as caught:
@@ -178,7 +170,7 @@ def test_the_error_of_a_token_that_cannot_be_sent_names_its_source_and_not_the_t
 
 
 @pytest.mark.parametrize("owner", ["operator", "gateway"])
-def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path: Path, owner: str) -> None:
+def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path, owner):
     path, short = tmp_path / "token", "fifteen-letters"
     path.write_text(f"{short}\n")
     for place, arguments in ((path, (path, "VARIABLE", None)), ("VARIABLE", (None, "VARIABLE", short))):
@@ -188,7 +180,7 @@ def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path:
         assert short not in str(caught.value)
 
 
-def test_a_short_token_stops_the_start(folder: Path) -> None:
+def test_a_short_token_stops_the_start(folder):
     command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
     for variable in ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"):
         result = CliRunner().invoke(main, command, env={variable: "a"})
@@ -198,7 +190,7 @@ def test_a_short_token_stops_the_start(folder: Path) -> None:
     assert not (folder / "ldp.db").exists()
 
 
-def test_one_token_for_operator_and_gateway_is_refused(folder: Path) -> None:
+def test_one_token_for_operator_and_gateway_is_refused(folder):
     command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
     both = dict.fromkeys(["LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"], "one-token-for-both")
     result = CliRunner().invoke(main, command, env=both)
@@ -207,7 +199,7 @@ def test_one_token_for_operator_and_gateway_is_refused(folder: Path) -> None:
     assert "one-token" not in result.output
 
 
-def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_other(folder: Path) -> None:
+def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_other(folder):
     path = config(
         folder, 'surveys = ["survey.toml"]\noperator_bind = "127.0.0.1:8001"\ngateway_token_file = "g"'
     )
@@ -226,7 +218,7 @@ def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_ot
     assert "operator_bind: must be HOST:PORT" in result.output
 
 
-def test_a_token_file_is_checked_before_its_token_is_reported_as_set(folder: Path) -> None:
+def test_a_token_file_is_checked_before_its_token_is_reported_as_set(folder):
     path = config(folder, 'surveys = ["survey.toml"]\noperator_token_file = "op-token"\n')
     result = show("--config", path)
     assert result.exit_code == 1
@@ -239,7 +231,7 @@ def test_a_token_file_is_checked_before_its_token_is_reported_as_set(folder: Pat
     assert "long-enough" not in result.output
 
 
-def test_a_token_instead_of_its_file_s_name_is_not_shown(folder: Path) -> None:
+def test_a_token_instead_of_its_file_s_name_is_not_shown(folder):
     command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
     result = CliRunner().invoke(main, command, env={"LDP_OPERATOR_TOKEN_FILE": "s3cr3t"})
     assert result.exit_code == 1
@@ -267,9 +259,7 @@ def test_a_token_instead_of_its_file_s_name_is_not_shown(folder: Path) -> None:
         ("unix:///run/redis.sock", "unix:///run/redis.sock"),
     ],
 )
-def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(
-    folder: Path, url: str, shown: str
-) -> None:
+def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(folder, url, shown):
     command = ["serve", str(folder / "survey.toml"), "--show-settings", "--store", url]
     result = CliRunner().invoke(main, command)
     assert f"store = {shown.format(here=Path.cwd())}  (" in result.output
@@ -279,7 +269,7 @@ def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(
 @pytest.mark.parametrize(
     "url", ["redis://:geheim\u2100x@h/0", "redis://:p@h/0?nonsense=geheim", "redis://:g@[::1"]
 )
-def test_an_invalid_url_is_refused_without_being_shown(folder: Path, url: str) -> None:
+def test_an_invalid_url_is_refused_without_being_shown(folder, url):
     result = CliRunner().invoke(main, ["serve", str(folder / "survey.toml"), "--store", url])
     assert (result.exit_code, type(result.exception)) == (1, SystemExit)
     assert "invalid Redis URL" in result.output
@@ -299,27 +289,27 @@ def test_an_invalid_url_is_refused_without_being_shown(folder: Path, url: str) -
         ),
     ],
 )
-def test_the_fault_of_a_redis_url_is_named(url: str, why: str) -> None:
+def test_the_fault_of_a_redis_url_is_named(url, why):
     result = CliRunner().invoke(main, ["status", "--store", url])
     assert result.output == f"Error: invalid Redis URL: {why}"
 
 
 @pytest.mark.parametrize("command", ["status", "export x -o y", "tokens create x --count 1"])
-def test_other_commands_do_not_show_the_store_s_password(command: str) -> None:
+def test_other_commands_do_not_show_the_store_s_password(command):
     for url in ("redis://:geheim\u2100x@h/0", "redis://:geheim@[::1"):
         result = CliRunner().invoke(main, [*command.split(), "--store", url])
         assert (result.exit_code, type(result.exception)) == (1, SystemExit)
         assert "geheim" not in result.output
 
 
-def test_a_survey_that_is_named_twice_is_refused(folder: Path) -> None:
+def test_a_survey_that_is_named_twice_is_refused(folder):
     twice = [str(folder / "survey.toml")] * 2
     result = CliRunner().invoke(main, ["serve", *twice, "--store", f"sqlite:///{folder}/ldp.db"])
     assert result.exit_code == 1
     assert "two survey files have the id" in result.output
 
 
-def test_a_bad_token_stops_the_start(folder: Path) -> None:
+def test_a_bad_token_stops_the_start(folder):
     result = CliRunner().invoke(
         main,
         ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"],

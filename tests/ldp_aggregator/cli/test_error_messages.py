@@ -1,7 +1,5 @@
 """Errors of commands are one line; a closed pipe ends a command without a message."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -21,19 +19,19 @@ from tests.support.surveys import TEA
 
 
 @pytest.mark.parametrize("error", [LdpError("why"), FileNotFoundError(2, "why"), PermissionError("why")])
-def test_errors_of_the_project_and_of_the_system_become_messages(error: Exception) -> None:
+def test_errors_of_the_project_and_of_the_system_become_messages(error):
     with pytest.raises(click.ClickException, match="why"), print_errors():
         raise error
 
 
-def test_a_bug_keeps_its_traceback() -> None:
+def test_a_bug_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError), print_errors():
         raise ZeroDivisionError
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "predict", "simulate", "survey"])
-def test_a_closed_pipe_ends_a_command_without_a_message(tmp_path: Path, command: str) -> None:
+def test_a_closed_pipe_ends_a_command_without_a_message(tmp_path, command):
     plan = read_survey(TEA).compile()
     snapshot = Snapshot(plan, {})
     (tmp_path / "survey.toml").write_text(TEA)

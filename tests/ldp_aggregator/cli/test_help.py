@@ -1,7 +1,5 @@
 """The help of the commands."""
 
-from __future__ import annotations
-
 import importlib
 
 import click
@@ -12,7 +10,7 @@ from tests.support.commands import module_of
 
 
 @pytest.mark.parametrize("module", ["serve", "survey", "tokens"])
-def test_the_list_of_commands_describes_each_by_a_whole_sentence(module: str) -> None:
+def test_the_list_of_commands_describes_each_by_a_whole_sentence(module):
     imported = importlib.import_module(module_of(module))
     group: click.Group = imported.tokens if module == "tokens" else imported.main
     shown = CliRunner().invoke(group, ["--help"], terminal_width=80).output

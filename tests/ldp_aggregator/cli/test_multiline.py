@@ -1,7 +1,5 @@
 """Every command that reads rows refuses cells with line breaks, unless --multiline is given."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def run(command: str, *arguments: str, **files: Path) -> Result:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
+def files(tmp_path) -> dict[str, Path]:
     """A file of rows in which quotes join three rows into one, and a model of all rows."""
     names = {"SURVEY": "survey.toml", "ROWS": "rows.csv", "MODEL": "model.json", "OUTPUT": "new.json"}
     found = {word: tmp_path / name for word, name in names.items()}
@@ -43,7 +41,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_names_the_line_of_a_cell_with_line_breaks(command: str, files: dict[str, Path]) -> None:
+def test_a_command_names_the_line_of_a_cell_with_line_breaks(command, files):
     refused = run(command, **files)
     assert refused.exit_code == 1
     assert "rows.csv: line 4: a quoted cell continues on the next line. Write each" in refused.stderr

@@ -1,7 +1,5 @@
 """ldp-predict on the command line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess
@@ -24,7 +22,7 @@ from tests.support.surveys import TEA
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path) -> Path:
     plan = read_survey(TEA.replace("epsilon = 1.0", "epsilon = 8.0")).compile()
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
@@ -33,7 +31,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path, model: Path) -> Callable[..., Result]:
+def run(tmp_path, model) -> Callable[..., Result]:
     def run(text: str, *arguments: object) -> Result:
         (tmp_path / "rows.csv").write_text(text)
         return CliRunner().invoke(main, [str(model), str(tmp_path / "rows.csv"), *map(str, arguments)])
@@ -44,7 +42,7 @@ def run(tmp_path: Path, model: Path) -> Callable[..., Result]:
 ROWS = "id,hours,tea\n1,2.5,black\n2,11,green\n3,,green\n"
 
 
-def test_every_row_gets_a_label_and_probabilities(run: Callable[..., Result], model: Path) -> None:
+def test_every_row_gets_a_label_and_probabilities(run, model):
     result = run(ROWS)
     assert result.exit_code == 0
     head, *rows = csv.reader(io.StringIO(result.stdout))
@@ -55,13 +53,13 @@ def test_every_row_gets_a_label_and_probabilities(run: Callable[..., Result], mo
     np.testing.assert_allclose(shown, load_model(model).predict_proba(named), rtol=1e-5)
 
 
-def test_the_output_can_be_a_file(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_output_can_be_a_file(run, tmp_path):
     assert run(ROWS, "-o", tmp_path / "out.csv").stdout == ""
     assert (tmp_path / "out.csv").read_text() == run(ROWS).stdout
 
 
 @pytest.mark.slow
-def test_without_rows_only_the_header_is_printed(run: Callable[..., Result]) -> None:
+def test_without_rows_only_the_header_is_printed(run):
     assert run("tea,hours\n").stdout == "tired,P(no),P(yes)\n"
 
 
@@ -81,9 +79,7 @@ def test_without_rows_only_the_header_is_printed(run: Callable[..., Result]) -> 
         ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),
     ],
 )
-def test_a_bad_row_is_named_without_its_value(
-    run: Callable[..., Result], tmp_path: Path, text: str, why: str
-) -> None:
+def test_a_bad_row_is_named_without_its_value(run, tmp_path, text, why):
     result = run(text, "-o", tmp_path / "out.csv")
     assert result.exit_code == 1
     assert why in result.stderr
@@ -91,7 +87,7 @@ def test_a_bad_row_is_named_without_its_value(
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_damaged_model_is_refused(run: Callable[..., Result], model: Path) -> None:
+def test_a_damaged_model_is_refused(run, model):
     model.write_bytes(model.read_bytes()[:-20])
     result = run(ROWS)
     assert result.exit_code == 1
@@ -99,7 +95,7 @@ def test_a_damaged_model_is_refused(run: Callable[..., Result], model: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_closed_pipe_is_no_error(model: Path, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(model, tmp_path):
     (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
     command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -108,7 +104,7 @@ def test_a_closed_pipe_is_no_error(model: Path, tmp_path: Path) -> None:
         assert process.stderr.read() == ""
 
 
-def test_an_unwritable_output_is_refused_before_rows_are_read(model: Path, tmp_path: Path) -> None:
+def test_an_unwritable_output_is_refused_before_rows_are_read(model, tmp_path):
     folder = tmp_path / "gone"
     result = CliRunner().invoke(
         main, [str(model), str(tmp_path / "not-read.csv"), "-o", str(folder / "out.csv")]
@@ -116,7 +112,7 @@ def test_an_unwritable_output_is_refused_before_rows_are_read(model: Path, tmp_p
     assert (result.exit_code, f"--output: there is no folder {folder}" in result.stderr) == (2, True)
 
 
-def test_labels_replace_an_existing_file_and_no_device(model: Path, tmp_path: Path) -> None:
+def test_labels_replace_an_existing_file_and_no_device(model, tmp_path):
     rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
     rows.write_text(ROWS)
     output.write_text("older")
@@ -128,7 +124,7 @@ def test_labels_replace_an_existing_file_and_no_device(model: Path, tmp_path: Pa
     assert (refused.exit_code, "not a regular file" in refused.stderr) == (2, True)
 
 
-def test_booleans_in_csv_are_read_and_printed_as_in_the_survey(tmp_path: Path) -> None:
+def test_booleans_in_csv_are_read_and_printed_as_in_the_survey(tmp_path):
     text = """
     [survey]
     id = "booleans"

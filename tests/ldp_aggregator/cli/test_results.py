@@ -1,7 +1,5 @@
 """ldp-results on the command line."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -12,11 +10,11 @@ from ldp_aggregator.cli.results import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
-from tests.ldp_aggregator.results.test_table import simulate
+from tests.ldp_aggregator.results.samples import simulate
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path) -> Path:
     snapshot = simulate(2000)
     save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot, poisoning=True))
     return tmp_path / "model.json"
@@ -26,15 +24,17 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def test_the_page_is_written_for_its_owner_alone(model: Path, tmp_path: Path) -> None:
+def test_the_page_is_written_to_be_published(model, tmp_path):
     output = tmp_path / "results.html"
     found = run(model, "-o", output)
     assert (found.exit_code, found.stdout) == (0, f"wrote {output}\n")
     assert output.read_bytes().startswith(b"<!doctype html>")
-    assert os.stat(output).st_mode & 0o777 == 0o600
+    umask = os.umask(0)
+    os.umask(umask)
+    assert os.stat(output).st_mode & 0o777 == 0o666 & ~umask
 
 
-def test_the_output_may_not_be_an_input(model: Path, tmp_path: Path) -> None:
+def test_the_output_may_not_be_an_input(model, tmp_path):
     before = model.read_bytes()
     assert "is an input of this command too" in run(model, "-o", model).stderr
     (tmp_path / "other.json").write_bytes(before)
@@ -42,7 +42,7 @@ def test_the_output_may_not_be_an_input(model: Path, tmp_path: Path) -> None:
     assert model.read_bytes() == before
 
 
-def test_a_snapshot_is_compared_with_a_model_of_another_survey(model: Path, tmp_path: Path) -> None:
+def test_a_snapshot_is_compared_with_a_model_of_another_survey(model, tmp_path):
     (tmp_path / "other.json").write_bytes(trained(500).to_json())
     found = run(model, tmp_path / "other.json", "-o", tmp_path / "results.html")
     assert found.exit_code == 0
@@ -51,9 +51,7 @@ def test_a_snapshot_is_compared_with_a_model_of_another_survey(model: Path, tmp_
     assert "the labels differ: asleep and tired" in text
 
 
-def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(
-    model: Path, tmp_path: Path
-) -> None:
+def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(model, tmp_path):
     (tmp_path / "other.json").write_bytes(simulate(2000, seed=9).to_json())
     command = (model, tmp_path / "other.json", "-o", tmp_path / "results.html")
     found = run(*command)
@@ -64,7 +62,7 @@ def test_two_files_of_one_survey_need_the_statement_that_they_are_independent(
     assert "stated that no report is in both" in (tmp_path / "results.html").read_text("utf-8")
 
 
-def test_a_validation_round_is_shown_but_not_compared(model: Path, tmp_path: Path) -> None:
+def test_a_validation_round_is_shown_but_not_compared(model, tmp_path):
     (tmp_path / "round.json").write_bytes(validated(2000).to_json())
     assert run(tmp_path / "round.json", "-o", tmp_path / "results.html").exit_code == 0
     found = run(model, tmp_path / "round.json", "-o", tmp_path / "results.html")
@@ -75,9 +73,7 @@ def test_a_validation_round_is_shown_but_not_compared(model: Path, tmp_path: Pat
     ("content", "reason"),
     [(None, "cannot be read"), ("{", "truncated"), ("a,b\n1,2\n", "neither a")],
 )
-def test_a_file_that_is_no_result_is_refused_in_one_line(
-    tmp_path: Path, content: str | None, reason: str
-) -> None:
+def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path, content, reason):
     if content is not None:
         (tmp_path / "file").write_text(content)
     found = run(tmp_path / "file", "-o", tmp_path / "results.html")

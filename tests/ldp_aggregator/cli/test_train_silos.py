@@ -1,7 +1,5 @@
 """ldp-train on surveys of silos, alone and with one of people: model files, pages, tables, predictions."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -11,66 +9,46 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from ldp_aggregator.results.page.summary import describe_rejections
 
 from encoders.errors import SurveyError
-from encoders.randomness import FastStream
-from encoders.survey import read_survey
-from encoders.survey.numeric_features import GRID
-from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.predict import main as ldp_predict
 from ldp_aggregator.cli.results import main as ldp_results
 from ldp_aggregator.cli.train import main as ldp_train
-from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import read_model
-from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
 from ldp_design.cli.survey import main as ldp_survey
-from tests.support.silo_surveys import WARDS, make_message, read_silo_survey
+from tests.ldp_aggregator.results.samples import (
+    PEOPLE,
+    SILOS,
+    draw_silo_rows,
+    record_messages,
+    simulate_people_of_silos,
+)
+from tests.support.silo_surveys import read_silo_survey
 
-SILOS = WARDS.replace("rows = 100000", "rows = 3000")
 PLAN = read_silo_survey(SILOS).compile()
-SILO_LINES = 'kind = "silo"\n', "rows = 3000\nrows_per_person = 1\n"
-PEOPLE = SILOS.replace(SILO_LINES[0], "").replace(SILO_LINES[1], "").replace('id = "wards"', 'id = "people"')
 ROWS = [
     {"smoker": "yes", "age": 60, "weight": 60, "pulse": 90},
     {"smoker": "no", "age": 20, "weight": 95, "pulse": None},
 ]
 
 
-def draw_rows(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 2, count)
-    x = np.rint((np.clip(rng.normal(0.4 * labels - 0.2, 0.2), -1, 1) + 1) * GRID).astype(np.int64)
-    absent = np.where(rng.random(count) < 0.1, 2 * GRID + 1, x)
-    smoker = (rng.random(count) < 0.2 + 0.4 * labels).astype(np.int64)
-    return np.stack([smoker, rng.integers(0, 5, count), x, absent], axis=1), labels
-
-
-def count_messages(url: str, plan: SiloPlan = PLAN, seeds: tuple[int, ...] = (1, 2, 3)) -> None:
-    """Let a collector's intake count the messages of silos with 1,000 rows each."""
+def count_messages(url, **options):
+    """Count the messages of silos in the store at a URL."""
     store = open_store(url)
-    store.publish(plan.id, plan.json)
-    for seed in seeds:
-        codes, labels = draw_rows(1000, seed)
-        rows = list(zip(codes.tolist(), labels.tolist(), strict=True))
-        [outcome] = Intake(plan, store).record_body(make_message(plan, rows, FastStream(seed)))
-        assert outcome.status == "recorded"
+    record_messages(store, **options)
     store.close()
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """A store with messages of three silos, and a snapshot of 2,000 people."""
     folder = tmp_path_factory.mktemp("silos")
     count_messages(f"sqlite:///{folder}/wards.db")
-    snapshot = simulate_reports(read_survey(PEOPLE).compile(), *draw_rows(2000, 9), FastStream(9))
-    (folder / "people.json").write_bytes(snapshot.to_json())
+    (folder / "people.json").write_bytes(simulate_people_of_silos().to_json())
     return folder
 
 
@@ -83,7 +61,7 @@ def sources_of(folder: Path, kind: str) -> list[str]:
 
 
 @pytest.fixture(scope="module", params=["silos", "pooled"])
-def trained(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Path, str]:
+def trained(request, folder) -> tuple[str, Path, str]:
     """The kind, the path of the model and the output of a training."""
     path = folder / f"{request.param}.json"
     result = run(ldp_train, *sources_of(folder, request.param), "-o", path, "--csv", path.with_suffix(".csv"))
@@ -95,45 +73,25 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_summary_states_messages_rows_errors_influence_and_privacy(trained: tuple) -> None:
-    kind, _, output = trained
-    output = words_of(output)
-    assert "Silos sent 3 messages about an estimated 3,0" in output or "estimated 2,9" in output
-    assert "Standard errors cover the noise of the messages, and the sampling of the rows" in output
-    assert "One further message of a silo that invents all of its 3,000 rows could move P(ill)" in output
-    assert "privacy of silos: epsilon 1 of each message, with one row of one person" in output
-    assert ("They are pooled with 2,000 reports of people" in output) == (kind == "pooled")
-    assert ("privacy: one report per person" in output) == (kind == "pooled")
-    assert ("wards: 3 messages of silos" in output) == (kind == "silos")
-
-
-def test_the_model_file_names_the_trust_and_what_a_message_guarantees(trained: tuple) -> None:
+def test_the_model_file_states_what_a_message_guarantees(trained):
     kind, path, _ = trained
-    document = json.loads(path.read_text())
-    assert document["kind"] == "silos"
-    statement = document["privacy"] if kind == "silos" else document["privacy"]["silos"]
-    expected = {
-        "trust": "silo",
-        "adjacency": "add-remove",
-        "plan_digest": PLAN.digest,
-        "epsilon": "1",
-        "rows_per_person": 1,
-        "rows_limit": 3000,
-        "messages": 3,
-        "rejected": {},
-    }
-    assert {name: statement[name] for name in expected} == expected
-    silos = document["estimates"]["silos"]
-    assert (silos["messages"], silos["people"]) == (3, 2000 if kind == "pooled" else None)
-    assert all(0 < each <= 1 for each in silos["influence"]["conditionals"])
+    model = load_model(path)
+    privacy = model.privacy_.silos
+    assert (privacy.plan_digest, privacy.epsilon, privacy.messages) == (PLAN.digest, "1", 3)
+    assert (privacy.rows_per_person, privacy.rows_limit, privacy.rejected) == (1, 3000, {})
+    silos = model.estimates_.silos
+    assert (silos.messages, silos.people) == (3, 2000 if kind == "pooled" else None)
+    assert all(0 < each <= 1 for each in silos.influence.conditionals)
+    assert json.loads(path.read_text())["kind"] == "silos"
+    assert "trust='silo'" in repr(model)
 
 
-def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained: tuple) -> None:
+def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained):
     _, path, _ = trained
     model = load_model(path)
     probabilities = model.predict_proba(ROWS)
     assert probabilities.sum(axis=1) == pytest.approx([1, 1])
-    codes, labels = draw_rows(4000, 77)
+    codes, labels = draw_silo_rows(4000, 77)
     best = model.log_probabilities_.compute_scores(codes).argmax(axis=1)
     assert (model.classes_[best] == np.array(PLAN.label.values)[labels]).mean() > 0.75
     rows = path.with_suffix(".rows.csv")
@@ -151,7 +109,7 @@ def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained: t
     assert runtime.InferenceSession(exported.SerializeToString()) is not None
 
 
-def test_the_table_has_the_same_columns_and_counts_rows(trained: tuple) -> None:
+def test_the_table_has_the_same_columns_and_counts_rows(trained):
     kind, path, _ = trained
     with path.with_suffix(".csv").open() as file:
         table = list(csv.DictReader(file))
@@ -167,57 +125,7 @@ def test_the_table_has_the_same_columns_and_counts_rows(trained: tuple) -> None:
     assert {row["distinguishable"] for row in smoker} == {"true"}
 
 
-def test_card_and_page_state_the_privacy_of_silos_in_words(trained: tuple) -> None:
-    kind, path, _ = trained
-    model, page = load_model(path), path.with_suffix(".html")
-    assert run(ldp_results, path, "-o", page).exit_code == 0
-    html = page.read_text()
-    for text in (model.card(), html):
-        assert "Each message of a silo is 1-differentially private against everybody" in text
-        assert "The silo itself has the rows, and must protect them." in text
-        assert "Standard errors cover the noise of the messages" in text
-        assert ("1-locally differentially private" in text) == (kind == "pooled")
-        sent = "3 messages of silos" if kind == "silos" else "2,000 reports and 3 messages of silos"
-        assert f"epsilon 1, {sent}." in text
-    assert "trust        silo: each silo has its own rows" in str(model)
-    assert "trust='silo'" in repr(model)
-    assert ("Privacy of the people in the rows" in html) == (kind == "silos")
-
-
-def test_card_and_page_state_whom_they_describe_and_what_they_do_not_detect(trained: tuple) -> None:
-    kind, path, _ = trained
-    model, page = load_model(path), path.with_suffix(".html")
-    assert run(ldp_results, path, "-o", page).exit_code == 0
-    html, facts = page.read_text(), dict(line.split(maxsplit=1) for line in str(model).splitlines()[1:])
-    described, undetected, trained_on = {
-        "silos": ("the people in the rows", "a silo that lied", "noisy counts of silos"),
-        "pooled": (
-            "the people who answered and those in the rows",
-            "people and silos that lied, nor all fabricated reports",
-            "randomised reports and noisy counts of silos",
-        ),
-    }[kind]
-    for text in (model.card(), html):
-        assert f"It describes {described} of the silos, and others only if they resemble them." in text
-        assert f"It does not detect {undetected} (docs/" in text
-    assert f"trained with ldp-bayes on {trained_on}." in model.card()
-    assert facts["messages"] == "3"
-    assert facts.get("reports") == ("2,000" if kind == "pooled" else None)
-    assert ("<dt>Questions</dt>" in html) == (kind == "pooled")
-    assert "The section on silos states which errors it covers." in html
-    assert "how the people of that class answered" not in html
-
-
-def test_the_page_counts_rejected_messages_of_silos(trained: tuple) -> None:
-    results = read_results(trained[1])
-    assert isinstance(results, SurveyResults)
-    assert describe_rejections(results) is None
-    statement = results.privacy.get("silos", results.privacy)
-    statement["rejected"] = {"id-reused": 2}
-    assert describe_rejections(results) == "Rejected reports: 2 id-reused"
-
-
-def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Path) -> None:
+def test_the_page_of_a_snapshot_is_that_of_its_model(folder, tmp_path):
     store = open_store(f"sqlite:///{folder}/wards.db")
     snapshot = tmp_path / "wards.json"
     snapshot.write_bytes(take_snapshot(store, PLAN.id).to_json())
@@ -231,11 +139,11 @@ def test_the_page_of_a_snapshot_is_that_of_its_model(folder: Path, tmp_path: Pat
     assert pages[0] == pages[1]
 
 
-def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained: tuple, folder: Path) -> None:
+def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained, folder):
     kind, path, _ = trained
     model = load_model(path)
     survey = folder / "people.toml"
-    survey.write_text(PEOPLE)
+    survey.write_text(PEOPLE.replace('id = "wards"', 'id = "people"'))
     result = run(ldp_survey, "size", survey, "--users", 1000, "--pilot", path)
     if kind == "silos":
         assert "wards is a survey of silos, and this needs a model of people's reports" in result.output
@@ -252,13 +160,13 @@ DAMAGES = {
     "no messages": lambda document: document["estimates"]["silos"].pop("messages"),
     "rows": lambda document: document["estimates"]["silos"].update(rows="many"),
     "influence": lambda document: document["estimates"]["silos"].update(influence=[1]),
-    "trust": lambda document: (document["privacy"].pop("trust", 0), document["privacy"].pop("silos", 0)),
+    "privacy": lambda document: document["privacy"].pop("silos"),
     "kind": lambda document: document.update(kind="people"),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_file_of_silos_is_refused(name: str, folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
     path = tmp_path / "model.json"
     assert run(ldp_train, *sources_of(folder, "silos"), "-o", path).exit_code == 0
     document: dict[str, Any] = json.loads(path.read_text())
@@ -272,7 +180,7 @@ def test_a_damaged_file_of_silos_is_refused(name: str, folder: Path, tmp_path: P
 # -- which sources are added up -------------------------------------------------------------------
 
 
-def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     urls = [f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/other.db"]
     for url, seeds in zip(urls, ((1, 2), (3,)), strict=True):
         count_messages(url, seeds=seeds)
@@ -288,10 +196,9 @@ def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder: Path, tmp_
     assert "have the same counters" in result.output
 
 
-def test_surveys_of_silos_with_other_plans_are_not_added(folder: Path, tmp_path: Path) -> None:
+def test_surveys_of_silos_with_other_plans_are_not_added(folder, tmp_path):
     text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("wards", "clinics")
-    other = read_silo_survey(text).compile()
-    count_messages(f"sqlite:///{tmp_path}/other.db", other)
+    count_messages(f"sqlite:///{tmp_path}/other.db", text=text)
     result = run(
         ldp_train, *sources_of(folder, "silos"), f"sqlite:///{tmp_path}/other.db", "-o", tmp_path / "m.json"
     )
@@ -299,16 +206,16 @@ def test_surveys_of_silos_with_other_plans_are_not_added(folder: Path, tmp_path:
     assert "cannot be added: they follow different plans" in words_of(result.output)
 
 
-def test_a_survey_of_people_with_other_features_is_not_pooled(folder: Path, tmp_path: Path) -> None:
-    plan = read_survey(PEOPLE.replace("range = [30, 130]", "range = [30, 120]")).compile()
-    (tmp_path / "people.json").write_bytes(simulate_reports(plan, *draw_rows(50, 1), FastStream(1)).to_json())
+def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):
+    text = PEOPLE.replace("range = [30, 130]", "range = [30, 120]")
+    (tmp_path / "people.json").write_bytes(simulate_people_of_silos(text, 50).to_json())
     result = run(ldp_train, *sources_of(folder, "silos"), tmp_path / "people.json", "-o", tmp_path / "m.json")
     assert result.exit_code == 1
     expected = "people and wards are not pooled: the feature weight differs: high is 120 and 130"
     assert expected in words_of(result.output)
 
 
-def test_rows_without_labels_need_reports_of_people(folder: Path, tmp_path: Path) -> None:
+def test_rows_without_labels_need_reports_of_people(folder, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("smoker,age,weight,pulse\nyes,60,60,90\n")
     for kind in ("silos", "pooled"):
@@ -317,15 +224,13 @@ def test_rows_without_labels_need_reports_of_people(folder: Path, tmp_path: Path
         assert "leave --unlabelled out" in words_of(result.output)
 
 
-def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path: Path) -> None:
+def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     url = f"sqlite:///{tmp_path}/empty.db"
     count_messages(url, seeds=())
     path = tmp_path / "empty.json"
     result = run(ldp_train, url, "-o", path, "--allow-empty")
     assert result.exit_code == 0, result.output
-    output = words_of(result.output)
-    assert "warning: there are no messages yet, so the estimates contain no information" in output
-    assert "Silos sent 0 messages, so nothing is known about their rows." in output
+    assert "There are no messages yet" in result.output
     assert load_model(path).predict_proba(ROWS) == pytest.approx(np.full((2, 2), 0.5))
     assert run(ldp_results, path, "-o", tmp_path / "empty.html").exit_code == 0
     assert "There are no messages yet" in (tmp_path / "empty.html").read_text()

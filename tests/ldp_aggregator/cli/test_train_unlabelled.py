@@ -1,7 +1,5 @@
 """ldp-train --unlabelled on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -31,7 +29,7 @@ def snapshot_json() -> bytes:
 
 
 @pytest.fixture
-def run(tmp_path: Path, snapshot_json: bytes) -> Callable[..., Result]:
+def run(tmp_path, snapshot_json) -> Callable[..., Result]:
     (tmp_path / "snapshot.json").write_bytes(snapshot_json)
     (tmp_path / "rows.csv").write_text(to_csv(draw_people(512, 2)[0]))
 
@@ -46,30 +44,31 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_summary_states_the_classifier_and_that_epsilon_does_not_cover_the_rows(
-    run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_the_summary_states_the_classifier_and_that_epsilon_does_not_cover_the_rows(run, tmp_path):
     result = run("--unlabelled", tmp_path / "rows.csv")
     assert result.exit_code == 0, result.stderr
     summary = flat(result.stdout)
-    assert "The classifier is a logistic regression, fitted to the reports and about 500 rows" in summary
-    assert "Epsilon does NOT cover the rows without labels" in summary
-    assert "weights of the classifier have no interval" in summary
+    assert (
+        "The classifier is a logistic regression, fitted to the reports and about 500 unlabelled rows"
+        in summary
+    )
+    assert "Epsilon does NOT cover the unlabelled rows" in summary
+    assert "The weights of the classifier have no interval" in summary
     assert "512" not in summary
     assert result.stderr == ""
     plain = run()
-    assert "rows without labels" not in plain.stdout
-    prior = "P(tired), with 95% intervals"
+    assert "unlabelled rows" not in plain.stdout
+    prior = "Classes of tired"
     assert result.stdout.partition(prior)[2][:400] == plain.stdout.partition(prior)[2][:400]
 
 
-def test_public_rows_are_stated_as_public(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_public_rows_are_stated_as_public(run, tmp_path):
     result = run("--unlabelled", tmp_path / "rows.csv", "--unlabelled-public")
-    assert "The rows without labels were declared public" in flat(result.stdout)
+    assert "The unlabelled rows were declared public" in flat(result.stdout)
     assert json.loads((tmp_path / "model.json").read_bytes())["unlabelled"]["declared_public"] is True
 
 
-def test_the_rows_are_the_rows_to_predict(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_rows_are_the_rows_to_predict(run, tmp_path):
     codes, labels = draw_people(3000, 5)
     (tmp_path / "rows.csv").write_text(to_csv(codes))
     accuracies = []
@@ -82,7 +81,7 @@ def test_the_rows_are_the_rows_to_predict(run: Callable[..., Result], tmp_path: 
     assert accuracies[1] > accuracies[0] + 0.05
 
 
-def test_labels_in_the_file_are_ignored_with_a_warning(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_labels_in_the_file_are_ignored_with_a_warning(run, tmp_path):
     assert run("--unlabelled", tmp_path / "rows.csv").exit_code == 0
     without = (tmp_path / "model.json").read_bytes()
     codes, labels = draw_people(512, 2)
@@ -92,7 +91,7 @@ def test_labels_in_the_file_are_ignored_with_a_warning(run: Callable[..., Result
     assert (tmp_path / "model.json").read_bytes() == without
 
 
-def test_missing_columns_and_contradictions_are_stated(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_missing_columns_and_contradictions_are_stated(run, tmp_path):
     lines = to_csv(draw_people(512, 2, tired=0.85)[0]).splitlines()
     (tmp_path / "rows.csv").write_text("\n".join(line.partition(",")[2] for line in lines))
     result = run("--unlabelled", tmp_path / "rows.csv")
@@ -114,9 +113,7 @@ def test_missing_columns_and_contradictions_are_stated(run: Callable[..., Result
         (lambda text: text + "low\n", "row 513 has 1 cells"),
     ],
 )
-def test_rows_that_cannot_be_used_are_refused_before_a_model_is_written(
-    run: Callable[..., Result], tmp_path: Path, change: Callable[[str], str], why: str
-) -> None:
+def test_rows_that_cannot_be_used_are_refused_before_a_model_is_written(run, tmp_path, change, why):
     (tmp_path / "rows.csv").write_text(change((tmp_path / "rows.csv").read_text()))
     result = run("--unlabelled", tmp_path / "rows.csv")
     assert result.exit_code == 1
@@ -126,9 +123,7 @@ def test_rows_that_cannot_be_used_are_refused_before_a_model_is_written(
 
 
 @pytest.mark.parametrize("columns", [["hours"], ["hours", "copy0"]])
-def test_rows_without_a_feature_that_can_be_fitted_are_refused_with_one_sentence(
-    run: Callable[..., Result], tmp_path: Path, columns: list[str]
-) -> None:
+def test_rows_without_a_feature_that_can_be_fitted_are_refused_with_one_sentence(run, tmp_path, columns):
     text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
     if "copy0" in columns:  # a survey of numbers alone
         text = re.sub(r"\[features\.copy\d\]\nvalues = .*\n", "", text)
@@ -148,9 +143,7 @@ def test_rows_without_a_feature_that_can_be_fitted_are_refused_with_one_sentence
     assert not (tmp_path / "model.json").exists()
 
 
-def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(
-    run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(run, tmp_path):
     lines = (tmp_path / "rows.csv").read_text().splitlines()
     lines[42] = lines[42].replace("low", "tall").replace("high", "tall")
     (tmp_path / "rows.csv").write_text("\n".join(lines))
@@ -162,7 +155,7 @@ def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(
     assert "copy0: row 42: is not one of the survey's values" in refused.stderr
 
 
-def test_cells_with_line_breaks_are_read_on_request(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_cells_with_line_breaks_are_read_on_request(run, tmp_path):
     header, *rows = (tmp_path / "rows.csv").read_text().splitlines()
     lines = [f"{header},note", *(f'{row},"a\nb"' for row in rows)]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
@@ -172,7 +165,7 @@ def test_cells_with_line_breaks_are_read_on_request(run: Callable[..., Result], 
     assert run("--unlabelled", tmp_path / "rows.csv", "--multiline").exit_code == 0
 
 
-def test_options_that_do_not_fit_each_other_are_refused(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_options_that_do_not_fit_each_other_are_refused(run, tmp_path):
     assert "--unlabelled-public" in run("--unlabelled-public").stderr
     paper = run("--unlabelled", tmp_path / "rows.csv", "--estimator", "paper")
     assert "needs the default estimator" in paper.stderr
@@ -185,17 +178,15 @@ def test_options_that_do_not_fit_each_other_are_refused(run: Callable[..., Resul
     assert rows.read_text().startswith("copy0,")
 
 
-def test_from_few_reports_the_summary_states_why_naive_bayes_is_kept(
-    run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_from_few_reports_the_summary_states_why_naive_bayes_is_kept(run, tmp_path):
     (tmp_path / "snapshot.json").write_bytes(simulate(12, epsilon="0.5").to_json())
     result = run("--unlabelled", tmp_path / "rows.csv")
-    assert "The classifier is Naive Bayes, although it got about 500 rows" in flat(result.stdout)
+    assert "The classifier is Naive Bayes, although it got about 500 unlabelled rows" in flat(result.stdout)
     assert "the reports are mostly noise" in flat(result.stdout)
 
 
 @pytest.fixture
-def rounds(run: Callable[..., Result], tmp_path: Path) -> list[Path]:
+def rounds(run, tmp_path) -> list[Path]:
     """Answers of people who validate Naive Bayes, and of people for whom the fitted model is wrong."""
     files = []
     for name, options in (("plain", []), ("fitted", ["--unlabelled", tmp_path / "rows.csv"])):
@@ -210,26 +201,22 @@ def rounds(run: Callable[..., Result], tmp_path: Path) -> list[Path]:
     return files
 
 
-def test_two_validation_rounds_choose_and_the_summary_states_both_accuracies(
-    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
-) -> None:
+def test_two_validation_rounds_choose_and_the_summary_states_both_accuracies(run, rounds, tmp_path):
     result = run(*rounds, "--unlabelled", tmp_path / "rows.csv")
     assert result.exit_code == 0, result.stderr
     summary = flat(result.stdout)
     assert "The classifier is Naive Bayes" in summary
     assert "because the answers of two validation rounds choose it" in summary
     assert "(4,000 devices) of logistic regression" in summary
-    assert "overlapping-validation: 4000 devices validated" in summary
-    assert "overlapping-validation-fitted: 4000 devices validated" in summary
-    assert "this classifier was not kept" in summary
+    assert "In the round overlapping-validation, 4,000 devices reported" in summary
+    assert "In the round overlapping-validation-fitted, 4,000 devices validated" in summary
+    assert "validated the classifier that was not kept" in summary
     model = load_model(tmp_path / "model.json")
-    assert model.unlabelled_["chosen_by"] == "answers"
-    assert model.privacy_["compared_validation"]["reports"] == 4000
+    assert model.unlabelled_.chosen_by == "answers"
+    assert model.privacy_.compared_validation.reports == 4000
 
 
-def test_two_validation_rounds_without_unlabelled_rows_are_refused(
-    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
-) -> None:
+def test_two_validation_rounds_without_unlabelled_rows_are_refused(run, rounds, tmp_path):
     refused = run(*rounds)
     assert refused.exit_code == 1
     assert "validate two models: name one of them" in refused.stderr
@@ -237,9 +224,7 @@ def test_two_validation_rounds_without_unlabelled_rows_are_refused(
     assert not (tmp_path / "model.json").exists()
 
 
-def test_a_round_of_a_model_of_other_rows_is_refused_and_no_model_is_written(
-    run: Callable[..., Result], rounds: list[Path], tmp_path: Path
-) -> None:
+def test_a_round_of_a_model_of_other_rows_is_refused_and_no_model_is_written(run, rounds, tmp_path):
     codes = draw_people(512, 9)[0][:, [5, 1, 2, 3, 4, 0]].clip(0, 1)
     (tmp_path / "rows.csv").write_text(to_csv(codes))
     refused = run(*rounds, "--unlabelled", tmp_path / "rows.csv")
@@ -250,7 +235,7 @@ def test_a_round_of_a_model_of_other_rows_is_refused_and_no_model_is_written(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["train", "simulate", "predict", "results", "survey"])
-def test_commands_load_the_method_only_if_it_is_used(name: str) -> None:
+def test_commands_load_the_method_only_if_it_is_used(name):
     code = f"import sys, {module_of(name)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not [module for module in loaded.split() if "discriminative" in module]

@@ -1,7 +1,5 @@
 """Upper bounds in words: rounded up, never to certainty."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -23,7 +21,7 @@ from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
         (1.0, "nearly 100%"),
     ],
 )
-def test_an_upper_bound_on_a_probability_is_rounded_up_but_not_to_certainty(share: float, text: str) -> None:
+def test_an_upper_bound_on_a_probability_is_rounded_up_but_not_to_certainty(share, text):
     assert percent_at_most(share) == text
 
 
@@ -39,11 +37,11 @@ def test_an_upper_bound_on_a_probability_is_rounded_up_but_not_to_certainty(shar
         (math.exp(32), "7.90e+13"),
     ],
 )
-def test_an_upper_bound_on_a_factor_is_rounded_up(factor: float, text: str) -> None:
+def test_an_upper_bound_on_a_factor_is_rounded_up(factor, text):
     assert factor_at_most(factor) == text
 
 
-def test_no_bound_is_below_what_it_bounds() -> None:
+def test_no_bound_is_below_what_it_bounds():
     for step in range(1, 2000):
         number = 1.0037**step
         assert float(factor_at_most(number).replace(",", "")) >= number

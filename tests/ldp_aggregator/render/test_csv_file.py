@@ -1,7 +1,5 @@
 """The table as CSV: exact numbers, empty unknown cells, and no cell that a spreadsheet runs."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 
@@ -11,16 +9,16 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.render.csv_file import escape_formula
-from ldp_aggregator.results.table import COLUMNS, build_table, dump_table
+from ldp_aggregator.results.table import COLUMNS, build_table, dump_table, list_records
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.test_table import simulate
+from tests.ldp_aggregator.results.samples import simulate
 
 
-def test_csv_restores_every_row_exactly() -> None:
-    rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
+def test_csv_restores_every_row_exactly():
+    rows = build_table(estimate_snapshot(simulate(2000)))
     read = list(csv.DictReader(StringIO(dump_table(rows))))
     assert tuple(read[0]) == COLUMNS
-    for row, cells in zip(rows, read, strict=True):
+    for row, cells in zip(list_records(rows), read, strict=True):
         for name, value in row.items():
             if value is None:
                 assert cells[name] == ""
@@ -30,17 +28,17 @@ def test_csv_restores_every_row_exactly() -> None:
                 assert type(value)(cells[name]) == value
 
 
-def test_pandas_reads_numbers_marks_and_unknown_cells() -> None:
-    rows = build_table(estimate_snapshot(simulate(2000)).as_dict())
+def test_pandas_reads_numbers_marks_and_unknown_cells():
+    rows = build_table(estimate_snapshot(simulate(2000)))
     frame = pd.read_csv(StringIO(dump_table(rows)))
     assert list(frame.columns) == list(COLUMNS)
     assert frame["estimate"].dtype == float
     assert frame["distinguishable"].dtype == bool
-    assert frame["value"].isna().tolist() == [row["value"] is None for row in rows]
+    assert frame["value"].isna().tolist() == [row.value is None for row in rows]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t1", "\uff1d1", "-a"])
-def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text: str) -> None:
+def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text):
     assert escape_formula(text) == f"'{text}"
 
 
@@ -55,7 +53,7 @@ def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_no_delimiter_splits_a_text_into_a_formula(text: str, escaped: str, delimiter: str) -> None:
+def test_no_delimiter_splits_a_text_into_a_formula(text, escaped, delimiter):
     assert escape_formula(text) == escaped
     cells = next(csv.reader([escaped], delimiter=delimiter))
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d"))]
@@ -64,18 +62,18 @@ def test_no_delimiter_splits_a_text_into_a_formula(text: str, escaped: str, deli
 @pytest.mark.parametrize(
     "text", ["black", "a=1", "a; b", "a;b", "-1", "+5", "-1.5e-3", "", "3 to 4", "(missing)"]
 )
-def test_other_texts_and_numbers_stay_as_they_are(text: str) -> None:
+def test_other_texts_and_numbers_stay_as_they_are(text):
     assert escape_formula(text) == text
 
 
-def test_removing_the_documented_apostrophes_restores_every_text() -> None:
+def test_removing_the_documented_apostrophes_restores_every_text():
     texts = ["=1", "'=1", "'quoted'", "plain", "a;=1", "a;'b'", "\t=1", "'\t;'';=1", "it's;so", "-1"]
     escaped = pd.Series([escape_formula(text) for text in texts])
     restored = escaped.str.replace(r"(^|[;\t\r\n])'", r"\1", regex=True)
     assert restored.tolist() == texts
 
 
-def test_formulas_in_names_of_a_survey_are_escaped_in_every_column() -> None:
+def test_formulas_in_names_of_a_survey_are_escaped_in_every_column():
     survey = """
 [survey]
 id = "formulas"
@@ -87,7 +85,7 @@ values = ["@yes", "-no"]
 values = ["=HYPERLINK(1)", "b"]
 """
     plan = read_survey(survey).compile()
-    text = dump_table(build_table(estimate_snapshot(Snapshot(plan, {}, {})).as_dict()))
+    text = dump_table(build_table(estimate_snapshot(Snapshot(plan, {}, {}))))
     cells = {cell for record in csv.reader(StringIO(text)) for cell in record}
     assert {"'=label", "'@yes", "'-no", "'+feature", "'=HYPERLINK(1)"} <= cells
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]

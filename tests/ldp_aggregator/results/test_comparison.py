@@ -1,7 +1,5 @@
 """Comparing two surveys: what is matched, what differs, and how often a difference is a false alarm."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 
@@ -66,7 +64,7 @@ def ask(
         plan.features[2].code_array(hours),
     ]
     snapshot = simulate_reports(plan, np.column_stack(codes), labels, FastStream(seed))
-    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot).as_dict())
+    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
 
 
 def reasons(comparison: Comparison) -> dict[str, str]:
@@ -83,7 +81,7 @@ def first() -> SurveyResults:
     return ask(make_plan("first"), 20_000, 1)
 
 
-def test_a_large_difference_is_found_and_its_interval_contains_the_truth(first: SurveyResults) -> None:
+def test_a_large_difference_is_found_and_its_interval_contains_the_truth(first):
     comparison = compare_surveys(first, ask(make_plan("second"), 20_000, 2, tea=0.9))
     found = find(comparison, "tea", "P(value | class)", "black", "yes")
     assert found.differs
@@ -93,13 +91,13 @@ def test_a_large_difference_is_found_and_its_interval_contains_the_truth(first: 
     assert {each.quantity.feature for each in comparison.differing} == {"tea"}
 
 
-def test_the_test_is_that_of_the_raw_estimates_at_the_level_of_all_comparisons(first: SurveyResults) -> None:
+def test_the_test_is_that_of_the_raw_estimates_at_the_level_of_all_comparisons(first):
     second = ask(make_plan("second"), 20_000, 2)
     comparison = compare_surveys(first, second)
     z = NormalDist().inv_cdf(1 - LEVEL / (2 * len(comparison.differences)))
     rows = [
         {
-            (row["feature"], row["statistic"], row["value"] or "", row["class"]): row
+            (row.feature, row.statistic, row.value or "", row.class_name): row
             for row in build_table(each.estimates)
         }
         for each in (first, second)
@@ -111,26 +109,26 @@ def test_the_test_is_that_of_the_raw_estimates_at_the_level_of_all_comparisons(f
             assert each.quantity.statistic == "variance"
             continue
         compared += 1
-        assert (each.first, each.second) == (one["raw"], other["raw"])
-        assert each.stderr == pytest.approx(math.hypot(one["stderr"] or 0, other["stderr"] or 0))
+        assert (each.first, each.second) == (one.raw, other.raw)
+        assert each.stderr == pytest.approx(math.hypot(one.stderr, other.stderr))
         assert each.differs == (abs(each.difference) > z * each.stderr)
         assert each.low <= max(min(each.difference, each.high), each.low) <= each.high
         assert each.differs == (each.low > 0 or each.high < 0)
     assert compared > 15
 
 
-def test_the_two_surveys_may_have_other_epsilons_and_orders(first: SurveyResults) -> None:
+def test_the_two_surveys_may_have_other_epsilons_and_orders(first):
     reordered = make_plan(
         "second", 2, **{'"black", "green"': '"green", "black"', '"yes", "no"': '"no", "yes"'}
     )
     second = ask(reordered, 20_000, 3)
     comparison = compare_surveys(first, second)
     assert find(comparison, "tea", "P(value | class)", "black", "yes").second == pytest.approx(
-        second.estimates["features"][0]["conditionals"]["value"][1][1]
+        second.estimates.features[0].conditionals.value[1][1]
     )
 
 
-def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first: SurveyResults) -> None:
+def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first):
     plan = make_plan(
         "second",
         **{
@@ -155,7 +153,7 @@ def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first
     assert {each.quantity.class_name for each in comparison.differences} == {"yes", "no"}
 
 
-def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first: SurveyResults) -> None:
+def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
     binned = make_plan("second", **{"[2, 12]": "[2, 12]\nbins = 4"})
     comparison = compare_surveys(first, ask_codes(binned))
     assert all(
@@ -171,10 +169,10 @@ def ask_codes(plan: Plan) -> SurveyResults:
     rng = np.random.default_rng(6)
     codes = np.column_stack([rng.integers(0, each.size, 5_000) for each in plan.features])
     snapshot = simulate_reports(plan, codes, rng.integers(0, 3, 5_000), FastStream(6))
-    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot).as_dict())
+    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
 
 
-def test_what_one_survey_knows_nothing_about_is_not_compared(first: SurveyResults) -> None:
+def test_what_one_survey_knows_nothing_about_is_not_compared(first):
     empty = ask(make_plan("second"), 0, 7)
     for comparison in (compare_surveys(first, empty), compare_surveys(empty, first)):
         assert not comparison.differences
@@ -183,7 +181,7 @@ def test_what_one_survey_knows_nothing_about_is_not_compared(first: SurveyResult
     assert any("rarely" in what and "survey" in why for what, why in reasons(rare).items())
 
 
-def test_files_of_one_survey_are_refused_unless_they_are_independent(first: SurveyResults) -> None:
+def test_files_of_one_survey_are_refused_unless_they_are_independent(first):
     again = ask(make_plan("first"), 20_000, 10)
     with pytest.raises(ComparisonError, match="may contain the same reports"):
         compare_surveys(first, again)
@@ -195,18 +193,16 @@ def test_files_of_one_survey_are_refused_unless_they_are_independent(first: Surv
         compare_surveys(first, ask(family.compile(), 2_000, 11))
 
 
-def test_a_validation_round_is_refused(first: SurveyResults) -> None:
+def test_a_validation_round_is_refused(first):
     snapshot = validated(1_000)
-    results = SurveyResults(plan=snapshot.plan, estimates=estimate_snapshot(snapshot).as_dict())
+    results = SurveyResults(plan=snapshot.plan, estimates=estimate_snapshot(snapshot))
     with pytest.raises(ComparisonError, match="is a validation round"):
         compare_surveys(results, first)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "people", "shares"), [(4, 3_000, SHARES), (1, 5_000, (0.5, 0.45, 0.05))])
-def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(
-    epsilon: float, people: int, shares: tuple[float, ...]
-) -> None:
+def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(epsilon, people, shares):
     plans = make_plan("first", epsilon), make_plan("second", epsilon)
     comparisons = [
         compare_surveys(
@@ -222,7 +218,7 @@ def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(
 
 
 @pytest.mark.slow
-def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent() -> None:
+def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent():
     text = """
 [survey]
 id = "{survey}"
@@ -241,7 +237,7 @@ values = ["black", "green", "white", "none"]
         rng = np.random.default_rng(seed)
         codes = rng.choice(4, (people, 1), p=(0.5, 0.3, 0.15, 0.05))
         snapshot = simulate_reports(plan, codes, rng.integers(0, 3, people), FastStream(seed))
-        return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot).as_dict())
+        return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
 
     # in the small survey, often nobody of a class has reported a value of 5%: its standard error is nearly 0
     comparisons = [

@@ -1,56 +1,34 @@
 """The results page of a curator's model."""
 
-from __future__ import annotations
-
-from fractions import Fraction
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from ldp_aggregator.results.page.central_view import describe_split
 
-from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.splits import Split, list_splits
-from ldp_aggregator.cli.results import main
-from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
+from ldp_aggregator.results.page.central_sections import describe_split
 from ldp_aggregator.results.page.page import render_page
-from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
-from tests.ldp_aggregator.results.test_table import simulate
-from tests.support.central_surveys import make_csv, survey_text
+from ldp_aggregator.results.page.source import ResultsError, read_results
+from tests.ldp_aggregator.results.samples import LEARNERS, make_curator_model, make_results
+from tests.support.central_surveys import survey_text
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 
-LEARNERS = ("nb", "linear", "tree")
-HOSTILE = "<script>alert(1)</script>"
 
-
-def make_model(folder: Path, learner: str, name: str = "none") -> Path:
-    """Train on rows; `name` replaces the tea "none"."""
-    (folder / "rows.csv").write_text(make_csv().replace(",none,", f",{name},"))
-    survey = read_survey(survey_text().replace('"none"', f'"{name}"'))
-    data = read_curator_rows(survey, folder / "rows.csv")
-    path = folder / f"{learner}.json"
-    path.write_bytes(CuratorTraining(data, Promise(Fraction(5)), learner).run(FastStream(1)))
-    return path
+def render(learner):
+    return parse_page(render_page(make_results(f"curator-{learner}")))
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_page_states_promise_and_budgets(tmp_path: Path, learner: str) -> None:
-    results = read_results(make_model(tmp_path, learner))
-    found = parse_page(render_page(results))
-    text = found.section("privacy").text
-    for part in ("trusted curator", "(5, ", "by the presence of one person", "factor of at most 149"):
-        assert part in text
-    assert "randomised on the person's own device" not in found.text
-    rows = found.table("What each step of the training spent").rows()
-    assert [row[0] for row in rows] == [step["step"] for step in results.privacy["steps"]]
+def test_the_page_lists_the_steps_with_their_budgets(learner):
+    rows = render(learner).table("What each step of the training spent").rows()
+    steps = make_results(f"curator-{learner}").privacy.steps
+    assert [row[0] for row in rows] == [each.step for each in steps]
+    assert "randomised on the person's own device" not in render(learner).text
 
 
-def test_the_page_shows_what_each_learner_learnt(tmp_path: Path) -> None:
-    pages = {each: parse_page(render_page(read_results(make_model(tmp_path, each)))) for each in LEARNERS}
+def test_the_page_shows_what_each_learner_learnt():
+    pages = {each: render(each) for each in LEARNERS}
     table = pages["nb"].table("Shares of the classes")
     assert [each.text for each in table.find("thead")[0].find("th")] == ["Share", "yes", "no"]
     [shares] = table.rows()
@@ -66,9 +44,8 @@ def test_the_page_shows_what_each_learner_learnt(tmp_path: Path) -> None:
     assert tree[0][2] == "node 3"
 
 
-def test_the_page_of_naive_bayes_shows_estimates_with_intervals(tmp_path: Path) -> None:
-    results = read_results(make_model(tmp_path, "nb"))
-    page = parse_page(render_page(results))
+def test_the_page_of_naive_bayes_shows_estimates_with_intervals():
+    page = render("nb")
     shares = page.table("Share of each class").rows()
     low, high = (float(part.rstrip("%")) for part in shares[0][3].replace("%", "").split(" to "))
     assert low < 40 < high
@@ -76,12 +53,13 @@ def test_the_page_of_naive_bayes_shows_estimates_with_intervals(tmp_path: Path) 
     for caption in ("Mean: hours", "Standard deviation: hours", "Share of each value in each class: tea"):
         assert page.table(caption).rows()
     for learner in ("linear", "tree"):
-        assert b'id="estimates"' not in render_page(read_results(make_model(tmp_path, learner)))
+        assert not [
+            each for each in render(learner).find("section") if each.attributes.get("id") == "estimates"
+        ]
 
 
-def test_linear_tables_add_up_to_the_scores(tmp_path: Path) -> None:
-    results = read_results(make_model(tmp_path, "linear"))
-    page = parse_page(render_page(results))
+def test_linear_tables_add_up_to_the_scores():
+    results, page = make_results("curator-linear"), render("linear")
     tables = [
         {row[0]: float(row[1]) for row in page.table(caption).rows()}
         for caption in ("Start of each score", "Score of tea", "Score of hours", "Score of cups")
@@ -94,12 +72,12 @@ def test_linear_tables_add_up_to_the_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_texts_of_the_survey_are_escaped(tmp_path: Path, learner: str) -> None:
-    page = render_page(read_results(make_model(tmp_path, learner, HOSTILE))).decode()
-    assert "<script" not in page
+def test_texts_of_the_survey_are_escaped(tmp_path, learner):
+    path = make_curator_model(tmp_path / "model.json", learner, "<script>alert(1)</script>")
+    assert b"<script" not in render_page(read_results(path))
 
 
-def test_every_test_of_a_tree_has_words() -> None:
+def test_every_test_of_a_tree_has_words():
     features = read_survey(survey_text()).features
     found = {describe_split(split, features) for split in list_splits(features)}
     assert found == {
@@ -112,15 +90,14 @@ def test_every_test_of_a_tree_has_words() -> None:
     assert describe_split(Split(1, 0, 2 * GRID), gaps) == "hours is not missing"
 
 
-def test_a_model_of_a_curator_cannot_be_compared(tmp_path: Path) -> None:
-    curator, survey = read_results(make_model(tmp_path, "nb")), estimate_results(simulate(1000))
+def test_a_model_of_a_curator_cannot_be_compared():
+    curator, survey = make_results("curator-nb"), make_results("survey")
     for pair in ((curator, survey), (survey, curator), (curator, curator)):
         with pytest.raises(ResultsError, match="cannot be compared"):
             render_page(*pair)
 
 
-def test_the_command_writes_the_page(tmp_path: Path) -> None:
-    path = make_model(tmp_path, "tree")
-    result = CliRunner().invoke(main, [str(path), "-o", str(tmp_path / "page.html")])
-    assert result.exit_code == 0
+def test_the_command_writes_the_page(tmp_path):
+    path = make_curator_model(tmp_path / "tree.json", "tree")
+    command("ldp-results", path, "-o", tmp_path / "page.html")
     assert (tmp_path / "page.html").read_bytes() == render_page(read_results(path))

@@ -1,0 +1,63 @@
+"""Tables of estimates in a terminal: classes as columns, marks, and cuts that say how to see all."""
+
+from markupsafe import Markup
+
+from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, Section
+from ldp_aggregator.render.terminal import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, write_document
+
+
+def make_section(values, classes, name="tea", marked=False):
+    """Return a section with a table of one feature, whose first row is marked on request."""
+    empty = dict.fromkeys(("estimate", "interval", "simultaneous"), "")
+    cells = {"chart": Markup(), "short": "25.0%", "is_known": True, "marked": False} | empty
+    groups = [
+        EstimateGroup(
+            value=value,
+            marked=marked and place == 0,
+            rows=tuple(EstimateCells(class_name=each, **cells) for each in classes),
+        )
+        for place, value in enumerate(values)
+    ]
+    table = EstimateTable(caption="Shares", name=name, ticks=("0", "1", "2"), groups=tuple(groups))
+    return Section(id=name, heading=name, marked=marked, parts=[table])
+
+
+def write(*features):
+    section = Section(id="features", heading="Features", parts=features)
+    return write_document([section], "see them").splitlines()[1:]
+
+
+def number(word, count):
+    return [f"{word} {place}" for place in range(count)]
+
+
+def test_a_table_has_a_column_per_class_and_marks_distinguishable_rows():
+    assert write(make_section(["black", "green"], ["yes", "no"], marked=True)) == [
+        "",
+        "  tea: shares",
+        "                yes     no",
+        "    black  *  25.0%  25.0%",
+        "    green     25.0%  25.0%",
+    ]
+
+
+def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all():
+    lines = write(make_section(number("value", MAX_VALUES + 3), number("class", MAX_CLASSES + 2)))
+    assert lines[-1] == "    ... and 3 more values and 2 more classes: see them"
+    assert len(lines) == 3 + MAX_VALUES + 1
+    assert f"class {MAX_CLASSES}" not in lines[2]
+    exact = write(make_section(number("value", MAX_VALUES), number("class", MAX_CLASSES)))
+    assert not [line for line in exact if "..." in line]
+
+
+def test_of_many_features_the_distinguishable_ones_are_printed_first():
+    names = number("feature", MAX_FEATURES + 4)
+    lines = write(*(make_section(["a"], ["yes"], name, marked=name == names[-1]) for name in names))
+    titles = [line.strip() for line in lines if line.endswith(": shares")]
+    assert titles[:2] == [f"{names[-1]}: shares", "feature 0: shares"]
+    assert len(titles) == MAX_FEATURES
+    assert lines[-1] == "  ... and 4 more features: see them"
+
+
+def test_long_names_are_shortened():
+    assert max(map(len, write(make_section(["v" * 60], ["c" * 60])))) < 60

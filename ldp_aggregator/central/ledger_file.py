@@ -145,9 +145,9 @@ def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
         )
     if ledger.spent_delta > ledger.delta_cap:
         amounts = (ledger.spent_delta - request.delta, ledger.delta_cap, request.delta)
-        before, cap, wanted = map(format_amount, amounts)
+        spent, cap, wanted = map(format_amount, amounts)
         raise LedgerError(
-            f"{path}: delta {before} of {cap} is spent, and this training would spend {wanted} more. A "
+            f"{path}: delta {spent} of {cap} is spent, and this training would spend {wanted} more. A "
             "larger --cap-delta weakens the promise to the people in the rows"
         )
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
-from encoders.epsilon_proof import realised_epsilon
+from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
@@ -19,6 +19,8 @@ from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _MAX_DELTA = 1e-6
+_MAX_DIGITS = 40
+"""Most characters of an epsilon in a file."""
 _NO_AUDIT = "is not an audit; ldp-audit --json writes audits"
 
 
@@ -85,6 +87,8 @@ class SiloPrivacy:
     """The largest number of rows of a silo."""
     messages: int
     rejected: Mapping[str, int]
+    simulated: bool = False
+    """Whether any of the messages were simulated."""
 
     @classmethod
     def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
@@ -97,6 +101,7 @@ class SiloPrivacy:
             rows_limit=plan.rows,
             messages=snapshot.messages,
             rejected=dict(snapshot.rejections),
+            simulated=snapshot.simulated,
         )
 
 
@@ -131,7 +136,7 @@ class PrivacyStatement:
     """The validation round of the model, and that of the classifier that was not kept."""
     silos: SiloPrivacy | None = None
     simulated: bool = False
-    """Whether any reports or messages were simulated."""
+    """Whether any of the people's reports were simulated, also in a validation round."""
     audit: AuditResult | None = None
     only_if_shuffled: ShuffledPrivacy | None = None
     """None for silos alone."""
@@ -162,7 +167,8 @@ class PrivacyStatement:
         epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
         epsilons += [statement.silos.epsilon] if statement.silos else []
         for epsilon in epsilons:
-            require(0 < Decimal(epsilon) < math.inf, f"the epsilon {epsilon!r} is not a number above 0")
+            is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= MAX_EPSILON
+            require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {MAX_EPSILON}")
         return statement
 
 
@@ -189,7 +195,7 @@ def state_privacy(
     """
     if isinstance(snapshot, SiloSnapshot):
         silo_statement = SiloPrivacy.from_snapshot(snapshot)
-        return PrivacyStatement(silos=silo_statement, simulated=snapshot.simulated, audit=audit)
+        return PrivacyStatement(silos=silo_statement, audit=audit)
     rounds = [None if each is None else ReportsPrivacy.from_snapshot(each) for each in (validation, compared)]
     people = ReportsPrivacy.from_snapshot(snapshot)
     # a report names its plan, so the reports of each plan are mixed with each other only
@@ -201,7 +207,7 @@ def state_privacy(
         validation=rounds[0],
         compared_validation=rounds[1],
         silos=SiloPrivacy.from_snapshot(silos) if silos else None,
-        simulated=any(each.simulated for each in (snapshot, validation, compared, silos) if each),
+        simulated=any(each.simulated for each in (snapshot, validation, compared) if each),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
     )

@@ -24,6 +24,8 @@ def count_sent(estimates: Estimates) -> dict[str, object]:
         "silos": silos,
         "pooled": silos is not None and silos.people is not None,
         "people": silos is None or silos.people is not None,
+        "has_messages": messages > 0,
+        "has_reports": estimates.reports > messages,
         "empty": not estimates.reports,
     }
 
@@ -33,6 +35,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
     silos, rejected = estimates.silos, privacy.rejected
     values = count_sent(estimates) | {
         "simulated": privacy.simulated,
+        "silos_simulated": privacy.silos is not None and privacy.silos.simulated,
         "validation": validation,
         "rejected": rejected,
         "rejected_count": Count(sum(rejected.values())),

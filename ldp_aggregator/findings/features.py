@@ -13,7 +13,7 @@ from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_coun
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
 from ldp_aggregator.findings.rules import find_majority, is_known, is_noise
-from ldp_aggregator.findings.values import Count, Names, Share
+from ldp_aggregator.findings.values import Count, FirstNames, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 
 
@@ -28,7 +28,7 @@ def find_classes_and_features(estimates: Estimates) -> list[Finding]:
         "differ": names,
         "count": len(names),
         "features": len(estimates.features),
-        "names": Names(names),
+        "names": FirstNames(names),
     }
     if majority:
         low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import is_known
@@ -9,13 +11,17 @@ from ldp_aggregator.findings.values import Count, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 
 
-def find_validation(validation: Estimates, *, kept: bool = True) -> list[Finding]:
+def find_validation(
+    validation: Estimates, rejected: Mapping[str, int], *, kept: bool = True
+) -> list[Finding]:
     """Return what a validation round measured.
 
     Parameters
     ----------
     validation : Estimates
         Of the round.
+    rejected : mapping from str to int
+        Numbers of its rejected reports by reason.
     kept : bool
         Whether the model keeps the validated classifier.
     """
@@ -31,6 +37,9 @@ def find_validation(validation: Estimates, *, kept: bool = True) -> list[Finding
         {
             "survey": validation.survey,
             "reports": Count(validation.reports),
+            "rejected": rejected,
+            "rejected_count": Count(sum(rejected.values())),
+            "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
             "known": is_known(low, high) and accuracy == accuracy,
             "features": len(result.features),
             "accuracy": Share(accuracy),

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
 
 _MAX_NAMED = 8
+"""Number of names that a short text writes."""
 
 
 class Count(int):
@@ -53,13 +54,22 @@ class Number(float):
 
 
 class Names(tuple[str, ...]):
-    """Names, of which the first eight are written."""
+    """Names, all of which are written."""
 
     __slots__ = ()
 
     def __new__(cls, names: Iterable[str]) -> Names:
         """Take any iterable of names."""
         return super().__new__(cls, tuple(names))
+
+    def __str__(self) -> str:
+        return ", ".join(self)
+
+
+class FirstNames(Names):
+    """Names in a short text, of which the first eight are written."""
+
+    __slots__ = ()
 
     def __str__(self) -> str:
         more = f" and {len(self) - _MAX_NAMED} more" if len(self) > _MAX_NAMED else ""

@@ -23,7 +23,7 @@ from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
 from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
-from ldp_aggregator.findings.values import Count, FactorAtMost, Names, RoundShare, Share
+from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare, Share
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import (
@@ -76,7 +76,7 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
         "plan digest": plan.digest,
         "epsilon": f"{decimal_text(plan.epsilon)}: odds change by a factor of at most {factor}",
     }
-    if not results.has_people:
+    if silos:
         facts["trust"] = f"{SILO}: each silo has its own rows"
     if results.has_people:
         facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
@@ -89,7 +89,7 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
         facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
     if not results.is_validation:
         facts["classes"] = f"{plan.label.name}: {Names(plan.label.values)}"
-        facts["features"] = f"{len(used)} of {len(plan.features)}: {Names(used)}"
+        facts["features"] = f"{len(used)} of {len(plan.features)}: {FirstNames(used)}"
         majority = [str(each) for each in _find_model(results) if each.id == "model.majority"]
         facts |= {"majority": majority[0].removesuffix(".")} if majority else {}
     return facts
@@ -115,7 +115,7 @@ def build_accuracy(results: SurveyResults) -> Section:
     ids = ("model.not-validated", "model.majority", "model.useless")
     worth = [each for each in _find_model(results) if each.id in ids]
     validation = results.estimates.validation
-    parts = _list_validation(validation) if validation else []
+    parts = _list_validation(validation, results.privacy.validation) if validation else []
     return make_section("accuracy", [*parts, *worth])
 
 
@@ -174,8 +174,15 @@ def build_validation(results: SurveyResults) -> Section | None:
     validation = estimates if results.is_validation else estimates.validation
     if not validation:
         return None
-    compared = _list_validation(results.compared, kept=False) if results.compared else []
-    return make_section("validation", [*_list_validation(validation), *compared])
+    privacy = results.privacy
+    own = privacy.people if results.is_validation else privacy.validation
+    parts = _list_validation(validation, own)
+    if results.compared:
+        parts += _list_validation(results.compared, privacy.compared_validation, kept=False)
+    for each in (estimates.validation, results.compared):
+        if each and each.poisoning:
+            parts += find_poisoning(each.poisoning, each.label)[:1]
+    return make_section("validation", parts)
 
 
 def build_fabricated(results: SurveyResults) -> Section | None:
@@ -331,10 +338,12 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
     )
 
 
-def _list_validation(validation: Estimates, *, kept: bool = True) -> list[Part]:
+def _list_validation(
+    validation: Estimates, privacy: ReportsPrivacy | None, *, kept: bool = True
+) -> list[Part]:
     """Return what a round measured: its findings, with the table of gains before the selection."""
     assert validation.validation_result is not None
-    *findings, selection = find_validation(validation, kept=kept)
+    *findings, selection = find_validation(validation, privacy.rejected if privacy else {}, kept=kept)
     return [*findings, _list_gains(validation.validation_result), selection]
 
 

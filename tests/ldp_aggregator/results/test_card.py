@@ -46,7 +46,7 @@ def test_a_model_of_fit_states_that_its_reports_were_simulated():
     with pytest.raises(NotFittedError):
         model.card()
     model.fit([{"tea": "a"}, {"tea": "b"}] * 50, ["yes", "no"] * 50)
-    assert "100 reports were simulated" in model.card()
+    assert "The reports (100) were simulated" in model.card()
     assert "100 (simulated)" in str(model)
     assert "survey='inferred'" in repr(model)
 

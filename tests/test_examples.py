@@ -53,7 +53,7 @@ def run(
 def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path):
     shown = run("demo.py", "--people", 250, folder=tmp_path)
     assert "receipts: 200 sent" in shown
-    assert "200 reports" in shown
+    assert "200 people answered one question each" in " ".join(shown.split())
     assert re.search(r"this model, from randomised reports +\d", shown)
     page = re.search(r"Open the results in a browser:\n  file://(\S+)", shown)
     assert page
@@ -251,7 +251,7 @@ def test_three_silos_report_and_their_estimates_are_near_the_truth():
     assert shown.count("epoch 1: counted by the collector") == 3
     assert shown.count("epoch 1: already counted") == 1
     assert shown.count("epoch later: counted by the collector") == 1
-    assert "4 messages of silos" in shown
+    assert "Silos sent 4 messages about an estimated" in " ".join(shown.split())
     # noise moves a share by less than .002 (standard error), and a mean by less than .1
     found = re.findall(r"(P\(|mean).* ([\d.]+) \[.*true ([\d.]+)$", shown, re.MULTILINE)
     assert [what for what, *_ in found] == ["P("] * 8 + ["mean"] * 2

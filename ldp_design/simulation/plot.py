@@ -78,7 +78,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     picture = BytesIO()
     try:
         figure.savefig(picture, format=_format(path))
-        write_atomically(path, picture.getvalue(), public=True)
+        write_atomically(path, picture.getvalue())
     except (OSError, ValueError) as error:
         raise PlotError(f"{path}: the plot cannot be written: {error}") from error
 

@@ -187,7 +187,7 @@ def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result]
     assert arguments[:3] == [str(archive), "--plan", str(tmp_path / "survey.toml")]
     trained = CliRunner().invoke(train, [*arguments[:3], "-o", str(model), "--csv", str(table)])
     assert trained.exit_code == 0, trained.stderr
-    assert "120 reports were simulated" in trained.stdout
+    assert "The reports (120) were simulated" in trained.stdout
     assert table.read_text().startswith("feature,statistic,value,class,estimate")
 
 
@@ -243,7 +243,7 @@ def test_the_example_of_the_documentation_simulates_trains_and_sizes(
     for result in (simulated, trained, sized):
         assert result.exit_code == 0, result.stderr
     assert "wrote made-up.reports: 20,000 reports" in simulated.stderr
-    assert "20,000 reports were simulated" in trained.stdout
+    assert "The reports (20,000) were simulated" in trained.stdout
     model = load_model("model.json")
     assert model.privacy_.simulated
     assert "20,000 (simulated)" in str(model)

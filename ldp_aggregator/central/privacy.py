@@ -19,7 +19,7 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class CentralPrivacy:
-    """What a curator promises. Amounts are exact fractions; those of the steps add up."""
+    """What a curator promises. Amounts are exact fractions; the amounts of the steps add up to the total."""
 
     adjacency: str
     rows_per_person: int

@@ -16,7 +16,7 @@ _MAX_FACTOR = Decimal("1e300")
 
 
 def find_promise(privacy: CentralPrivacy) -> list[Finding]:
-    """Return what the promise of a curator means."""
+    """Return findings on the promise of a curator: the guarantee and its limits."""
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
     values = {
         "epsilon": format_amount(privacy.epsilon),

@@ -31,7 +31,7 @@ def count_sent(estimates: Estimates) -> dict[str, object]:
 
 
 def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Finding]:
-    """Return what people and silos sent; `validation` states that the survey is a validation round."""
+    """Return findings on the data of people and silos; `validation` is true for a validation round."""
     silos, rejected = estimates.silos, privacy.rejected
     values = count_sent(estimates) | {
         "simulated": privacy.simulated,
@@ -48,7 +48,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 
 
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Finding]:
-    """Return what the errors of estimates from silos cover, and how far one lying silo can move them."""
+    """Return findings on the errors of estimates from silos, and on the influence of one lying silo."""
     values: dict[str, object] = {"influence": silos.influence, "pooled": silos.people is not None}
     if silos.influence:
         moves = silos.influence

@@ -27,7 +27,7 @@ class Useless(StrEnum):
 def find_model(
     estimates: Estimates, useless: Useless | None, unlabelled: UnlabelledSummary | None
 ) -> list[Finding]:
-    """Return what the model is, whether it is useless, and what its accuracy is compared with."""
+    """Return findings on the model: its kind, whether it is useless, and the majority share."""
     majority, sent = find_majority(estimates), count_sent(estimates)
     names = {f"useless_{each}": useless == each for each in Useless}
     return TEXTS.section(
@@ -49,7 +49,7 @@ def find_model(
 
 
 def find_limits(*, people: bool, silos: bool, fitted: bool = False, curator: bool = False) -> list[Finding]:
-    """Return what a model is not for.
+    """Return the limits of a model.
 
     Parameters
     ----------

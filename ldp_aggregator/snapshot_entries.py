@@ -46,10 +46,10 @@ def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:
     cells = entry["cells"]
     if not isinstance(cells, list) or len(cells) != count:
         raise FieldError(f"{field}.cells: needs a list of {count} whole numbers, one per counter")
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         # numpy would convert 1.5 to 1 and "5" to 5 without an error
         if type(cell) is not int or not -_MAX_COUNT <= cell <= _MAX_COUNT:
-            raise FieldError(f"{field}.cells.{place}: needs a whole number between -2^63 and 2^63")
+            raise FieldError(f"{field}.cells.{index}: needs a whole number between -2^63 and 2^63")
     return Total(_read_count(entry["n"], f"{field}.n"), np.array(cells, dtype=np.int64))
 
 

@@ -267,5 +267,5 @@ def _read_bits(messages: Messages, position: int) -> NDArray[np.int64]:
 
 def _read_words(messages: Messages, positions: Positions) -> NDArray[np.int16]:
     """Read two bytes at each position as signed little-endian numbers, which is how noisy numbers travel."""
-    low, high = (messages.data[:, positions + place].astype(np.uint16) for place in (0, 1))
+    low, high = (messages.data[:, positions + index].astype(np.uint16) for index in (0, 1))
     return (low | high << 8).view(np.int16)

@@ -112,8 +112,8 @@ def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashab
         return training.expected_rows, model.splits[0], above
     revealing = totals = 0
     members = int((rows.labels == label).sum())
-    for place, table in zip(model.selected, model.tables, strict=True):
-        same = (rows.codes[:, place] == 0) & (rows.labels == label)
+    for index, table in zip(model.selected, model.tables, strict=True):
+        same = (rows.codes[:, index] == 0) & (rows.labels == label)
         # the row has the first value of each feature; a number at its lower bound is in the first soft cell
         revealing += _is_above(float(table.counts[0, label]), int(same.sum()))
         totals += float(table.counts[:, label].sum()) == members + 1

@@ -55,8 +55,8 @@ def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
             known.append(_codes(plan, row))
             chosen.append((labels[-1], position, row))
     return [
-        _write_pair(plan, folder / str(place), f"{label}, {position} values", (values, label))
-        for place, (label, position, values) in enumerate(chosen)
+        _write_pair(plan, folder / str(index), f"{label}, {position} values", (values, label))
+        for index, (label, position, values) in enumerate(chosen)
     ]
 
 
@@ -98,7 +98,7 @@ def _count(plan: SiloPlan, rows: Sequence[Row]) -> IntArray:
 def _unused_name(plan: SiloPlan) -> str:
     names = {plan.label.name, *(feature.name for feature in plan.features)}
     return next(
-        name for name in ("person", *(f"person {place}" for place in range(len(names)))) if name not in names
+        name for name in ("person", *(f"person {index}" for index in range(len(names)))) if name not in names
     )
 
 
@@ -108,6 +108,6 @@ def _write_rows(plan: SiloPlan, file: Path, column: str | None, rows: Sequence[R
         writer = csv.writer(stream)
         names = [plan.label.name, *(feature.name for feature in plan.features)]
         writer.writerow([*names, column] if column else names)
-        for place, (values, label) in enumerate(rows):
+        for index, (values, label) in enumerate(rows):
             cells = [label, *("" if value is None else value for value in values)]
-            writer.writerow([*cells, f"p{min(place, others)}"] if column else cells)
+            writer.writerow([*cells, f"p{min(index, others)}"] if column else cells)

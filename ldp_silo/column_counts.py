@@ -1,9 +1,9 @@
-"""Counts one column of a silo's rows: how many rows of each label have each place of the feature.
+"""Counts one column of a silo's rows: how many rows of each label have each cell index of the feature.
 
-A place is the code of the feature; of a number without bins it is the step of a grid, see
+A cell index is the code of the feature; of a number without bins it is the step of a grid, see
 :mod:`encoders.mechanisms.soft_cells`. Each distinct text of a column is coded once, by the function that
 codes one value on a person's device. A column with many distinct numbers is sorted instead, and counted
-between the least numbers of each place: the results are equal.
+between the least numbers of each cell index: the results are equal.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ColumnCounts(Protocol):
         ...
 
     def finish(self) -> list[Counter[int]]:
-        """Return the number of rows with each place, for each label."""
+        """Return the number of rows with each cell index, for each label."""
         ...
 
 
@@ -74,7 +74,7 @@ class _TextCounts:
     labels : int
         Number of labels of the survey.
     code : callable
-        Returns the place of a text; raises RowError if it does not fit the survey.
+        Returns the cell index of a text; raises RowError if it does not fit the survey.
     """
 
     def __init__(self, labels: int, code: Callable[[str], int]) -> None:
@@ -94,7 +94,7 @@ class _TextCounts:
             self.find_place(text)
 
     def find_place(self, text: str) -> int:
-        """Return the place of a text; raise UnfitTextError if it does not fit."""
+        """Return the cell index of a text; raise UnfitTextError if it does not fit."""
         if text not in self._places:
             try:
                 self._places[text] = self._code(text)
@@ -103,7 +103,7 @@ class _TextCounts:
         return self._places[text]
 
     def take(self) -> list[Counter[int]]:
-        """Return the number of rows with each place, for each label, and forget the texts."""
+        """Return the number of rows with each cell index, for each label, and forget the texts."""
         found: list[Counter[int]] = [Counter() for _ in self._texts]
         for counts, texts in zip(found, self._texts, strict=True):
             for text, number in texts.items():
@@ -176,7 +176,7 @@ class NumberCounts:
         return place_code(code) if isinstance(self._feature, NumericFeature) else code
 
     def _count_texts(self) -> None:
-        """Count the places of the texts, and forget the texts."""
+        """Count the cell indices of the texts, and forget the texts."""
         for counts, found in zip(self._counts, self._texts.take(), strict=True):
             counts.update(found)
 
@@ -198,7 +198,7 @@ class NumberCounts:
         return True
 
     def _count_numbers(self, label: int) -> None:
-        """Count the places of the buffered numbers, and empty the buffer."""
+        """Count the cell indices of the buffered numbers, and empty the buffer."""
         ordered = sorted(self._numbers[label])
         self._numbers[label] = array("d")
         if not ordered:
@@ -207,31 +207,31 @@ class NumberCounts:
         self.is_clipped = self.is_clipped or ordered[0] < low or ordered[-1] > high
         below = [bisect_left(ordered, least) for least in self._least_numbers]
         counts = self._counts[label]
-        for place, (start, end) in enumerate(pairwise([0, *below, len(ordered)])):
+        for index, (start, end) in enumerate(pairwise([0, *below, len(ordered)])):
             if end > start:
-                counts[place] += end - start
+                counts[index] += end - start
 
 
 def find_least_numbers(feature: BinnedFeature | NumericFeature) -> list[float]:
-    """Return the least double of each place from 1 on: places grow with the numbers."""
+    """Return the least double of each cell index from 1 on: indices grow with the numbers."""
     if isinstance(feature, BinnedFeature):
         return [float(edge) for edge in feature.edges[1:-1]]
-    return [_find_least_number(feature, place) for place in range(1, STEPS + 1)]
+    return [_find_least_number(feature, index) for index in range(1, STEPS + 1)]
 
 
-def _find_least_number(feature: NumericFeature, place: int) -> float:
-    """Return the least double at or above a place of the grid, by bisection around its approximate value."""
+def _find_least_number(feature: NumericFeature, index: int) -> float:
+    """Return the least double at or above a step of the grid, by bisection around its approximate value."""
     low, high = feature.bounds
-    code = (2 * place - 1) * GRID // STEPS
+    code = (2 * index - 1) * GRID // STEPS
     guess = _rank(low + (code - 0.5) / (2 * GRID) * (high - low))
     below, above, step = guess, guess, 1
-    while place_code(feature.code(_double(below))) >= place:
+    while place_code(feature.code(_double(below))) >= index:
         below, step = max(below - step, _rank(low)), 2 * step
-    while place_code(feature.code(_double(above))) < place:
+    while place_code(feature.code(_double(above))) < index:
         above, step = min(above + step, _rank(high)), 2 * step
     while above - below > 1:
         middle = (below + above) // 2
-        if place_code(feature.code(_double(middle))) < place:
+        if place_code(feature.code(_double(middle))) < index:
             below = middle
         else:
             above = middle

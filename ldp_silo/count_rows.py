@@ -72,12 +72,12 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
     """Return the numbers of the rows of some persons."""
-    place = file.find_column(person)
+    index = file.find_column(person)
     return [
         number
         for chunk in file.chunks(MAX_CHUNK_ROWS)
         for number, row in enumerate(chunk.rows, chunk.first)
-        if normalise_person(row[place]) in names
+        if normalise_person(row[index]) in names
     ]
 
 
@@ -118,11 +118,11 @@ class _RowCounter:
             self._add_cells(chunk, self._label_codes[text], list(zip(*rows, strict=True)))
 
     def _add_cells(self, chunk: Chunk, label: int, cells: Sequence[Sequence[str]]) -> None:
-        for feature, column, place in zip(self._plan.features, self.columns, self._places, strict=True):
+        for feature, column, index in zip(self._plan.features, self.columns, self._places, strict=True):
             try:
-                column.add(label, cells[place])
+                column.add(label, cells[index])
             except UnfitTextError as unfit:
-                row = chunk.find_row(place, unfit.text)
+                row = chunk.find_row(index, unfit.text)
                 raise RowError(feature.name, f"row {row}: {unfit.error.why}") from None
 
     def _code_label(self, chunk: Chunk, text: str) -> int:
@@ -133,10 +133,10 @@ class _RowCounter:
             row = chunk.find_row(self._label_place, text)
             raise RowError(label.name, f"row {row}: {error.why}") from None
 
-    def _add_persons(self, chunk: Chunk, place: int) -> None:
+    def _add_persons(self, chunk: Chunk, index: int) -> None:
         most = self._plan.rows_per_person
         for number, row in enumerate(chunk.rows, chunk.first):
-            name = normalise_person(row[place])
+            name = normalise_person(row[index])
             self.persons[name] += 1
             if not name:
                 raise RowError(self._person_name, f"row {number}: names no person")
@@ -153,14 +153,14 @@ class _RowCounter:
         cells = [0] * mechanism.cells
         for feature, column, table in zip(self._plan.features, self.columns, mechanism.tables, strict=True):
             for label, counts in enumerate(column.finish()):
-                for place, number in counts.items():
-                    for value, part in _parts(feature, place):
+                for index, number in counts.items():
+                    for value, part in _parts(feature, index):
                         cells[table.start + value * table.labels + label] += part * number
         return cells
 
 
-def _parts(feature: Feature, place: int) -> Sequence[tuple[int, int]]:
+def _parts(feature: Feature, index: int) -> Sequence[tuple[int, int]]:
     """Return the values of a table to which a row adds, and what it adds, in parts of the table's unit."""
     if isinstance(feature, NumericFeature):
-        return list(enumerate(soft_parts(place, feature.missing == "category")))
-    return [(place, 1)]
+        return list(enumerate(soft_parts(index, feature.missing == "category")))
+    return [(index, 1)]

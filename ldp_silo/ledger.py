@@ -93,7 +93,7 @@ class Epoch:
     """One epoch in the ledger: the rows that one message has counted."""
 
     number: int
-    """Its place in the ledger."""
+    """Its position in the ledger."""
     survey: str
     origin: str
     signer: str

@@ -145,7 +145,7 @@ def add_persons(
     connection.execute("CREATE TEMP TABLE sought (person INTEGER, hash BLOB)")
     connection.executemany(
         "INSERT INTO sought VALUES (?, ?)",
-        ((place, _hash_name(start, name)) for start in starts for place, name in enumerate(names)),
+        ((index, _hash_name(start, name)) for start in starts for index, name in enumerate(names)),
     )
     repeated = connection.execute(
         "SELECT person FROM sought JOIN silo_persons USING (hash) GROUP BY person "
@@ -154,7 +154,7 @@ def add_persons(
     ).fetchall()
     connection.execute("DROP TABLE sought")  # a journal in memory keeps its connection
     if repeated:
-        raise RepeatedPersonsError({names[place] for (place,) in repeated})
+        raise RepeatedPersonsError({names[index] for (index,) in repeated})
 
 
 def _hash_name(start: hashlib.blake2b, name: str) -> bytes:

@@ -64,9 +64,9 @@ class SiloPreview:
         noisy = mechanism.contribution(unpack(self.example, self.plan.max_report_bytes).payload)
         lines = [["feature", "value", self.plan.label.name, "exact", "sent, for example"]]
         for feature, table in zip(self.plan.features, mechanism.tables, strict=True):
-            for place, value in enumerate(_value_names(feature)):
+            for index, value in enumerate(_value_names(feature)):
                 for label, text in enumerate(self.plan.label.values):
-                    cell = table.start + place * table.labels + label
+                    cell = table.start + index * table.labels + label
                     exact = _show_count(self.counted.counts[cell], table)
                     lines.append([feature.name, value, text, exact, _show_count(noisy[cell], table)])
         shown = format_table(lines[: MAX_LINES + 1], "<<<>>")

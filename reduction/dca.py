@@ -78,7 +78,7 @@ def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
     classes, members, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise FitError("all rows are of one class: DCA needs at least two")
-    means = np.stack([rows[members == place].mean(axis=0) for place in range(len(classes))])
+    means = np.stack([rows[members == index].mean(axis=0) for index in range(len(classes))])
     within = rows - means[members]
     between = (means - rows.mean(axis=0)) * np.sqrt(counts / len(rows))[:, None]
     return between.T @ between, within.T @ within / len(rows)

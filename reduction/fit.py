@@ -66,7 +66,7 @@ def fit(
         directions, powers = _discriminant(rows, labels, components, ridge)
     else:
         raise FitError(f"unknown method; choose one of {', '.join(METHODS)}")
-    spreads = [_spread(rows, direction, place) for place, direction in enumerate(directions, 1)]
+    spreads = [_spread(rows, direction, index) for index, direction in enumerate(directions, 1)]
     weights = np.array([scale_to_unit_variance(*each) for each in zip(directions, spreads, strict=True)])
     projection = publish(inputs, method, weights, rows.mean(axis=0))
     offsets = [float(component.offset) for component in projection.components]
@@ -112,13 +112,13 @@ def _discriminant(
     return discriminant_components(rows, np.asarray(labels), components, ridge)
 
 
-def _spread(rows: Floats, direction: Floats, place: int) -> float:
+def _spread(rows: Floats, direction: Floats, index: int) -> float:
     """Return the standard deviation of the rows along a direction."""
     size = float(np.abs(direction).sum())
     spread = float((rows @ (direction / size)).std())
     if spread < _MIN_SPREAD:
         raise FitError(
-            f"component {place} is the same in every row: the inputs depend on each other; "
+            f"component {index} is the same in every row: the inputs depend on each other; "
             f"choose fewer components or inputs"
         )
     return spread * size

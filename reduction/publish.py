@@ -59,8 +59,8 @@ def publish(inputs: Sequence[NumericFeature], stem: str, weights: Floats, centre
     """
     offsets = np.round(-(weights @ centre), 6)
     components = (
-        Component(f"{stem}{place}", tuple(map(_text, row)), _text(offset))
-        for place, (row, offset) in enumerate(zip(weights, offsets, strict=True), 1)
+        Component(f"{stem}{index}", tuple(map(_text, row)), _text(offset))
+        for index, (row, offset) in enumerate(zip(weights, offsets, strict=True), 1)
     )
     projection = Projection(tuple(inputs), tuple(components))
     projection.check()

@@ -173,7 +173,7 @@ def _describe_validation(plan: Plan) -> list[str]:
     model = plan.validation
     if not model:
         return []
-    used = ", ".join(model.features[place].name for place in model.order)
+    used = ", ".join(model.features[index].name for index in model.order)
     return wrap_text(
         f"This survey tests a model. The device predicts {model.label.name} from the answers, with all "
         f"features of the model and with only the first few of them, in this order: {used}. The questions "

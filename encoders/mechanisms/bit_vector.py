@@ -56,4 +56,4 @@ def count_bits(payloads: ByteArray, length: int) -> IntArray:
 def unpack_bits(payload: bytes, length: int) -> list[int]:
     """Return the bits of one payload in the order of positions."""
     vector = int.from_bytes(payload, "little")
-    return [vector >> place & 1 for place in range(length)]
+    return [vector >> index & 1 for index in range(length)]

@@ -155,9 +155,9 @@ class CountTable(CountedMechanism):
                 return False
             totals = [*(sum(cells[label::labels]) for label in range(labels)), sum(cells)]
             errors = [table.class_error] * labels + [table.total_error]
-            for place, (total, error) in enumerate(zip(totals, errors, strict=True)):
-                rows, (least, most) = total * (SOFT_UNIT // table.unit), ranges[place]
-                ranges[place] = max(least, rows - error), min(most, rows + error)
+            for index, (total, error) in enumerate(zip(totals, errors, strict=True)):
+                rows, (least, most) = total * (SOFT_UNIT // table.unit), ranges[index]
+                ranges[index] = max(least, rows - error), min(most, rows + error)
         return all(least <= most for least, most in ranges)
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:

@@ -71,11 +71,11 @@ class _Fill:
         """Return the greatest weighted sum."""
         least, most = self._range(rows)
         filling = np.clip(self._best, least, most)
-        place = self._place(filling)
-        full = np.take_along_axis(self._prefix, place[..., None], axis=-1)[..., 0]
-        marginal = np.take_along_axis(self._descending, place[..., None], axis=-1)[..., 0]
+        index = self._place(filling)
+        full = np.take_along_axis(self._prefix, index[..., None], axis=-1)[..., 0]
+        marginal = np.take_along_axis(self._descending, index[..., None], axis=-1)[..., 0]
         return np.asarray(
             self._low * self._prefix[..., -1]
             + self._width * full
-            + (filling - place * self._width) * marginal
+            + (filling - index * self._width) * marginal
         )

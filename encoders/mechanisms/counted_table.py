@@ -16,7 +16,7 @@ _MAX_RATE = 60.0
 
 @dataclass(frozen=True)
 class CountedTable:
-    """One table of a message: its place, and what a row adds to it."""
+    """One table of a message: its position, and what a row adds to it."""
 
     start: int
     """Index of its first cell in the message; the cell of value a and label c is start + a k + c."""

@@ -199,12 +199,12 @@ def arrange_by_slot(
     domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
 ) -> FloatArray:
     """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
-    k, place = domain.labels, 0
+    k, index = domain.labels, 0
     laid = np.full((len(domain.missing), 3, k), np.nan)
     for number, absent in enumerate(domain.missing):
-        laid[number, 0] = estimates[place : place + k]
-        laid[number, 1] = estimates[place + k : place + 2 * k] if absent else 0.0
-        place += k * (1 + absent)
+        laid[number, 0] = estimates[index : index + k]
+        laid[number, 1] = estimates[index + k : index + 2 * k] if absent else 0.0
+        index += k * (1 + absent)
     if label_share is not None:
         laid[0, 2] = label_share
     return laid

@@ -198,9 +198,9 @@ class SignVector(_Coin):
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
         vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
         vectors[:, -1] &= self._mask >> 8 * (self.payload_bytes - 1)
-        byte, place = own >> 3, (own & 7).astype(np.uint8)
-        kept = vectors[rows, byte] & ~(np.uint8(1) << place)
-        vectors[rows, byte] = kept | bits.astype(np.uint8) << place
+        byte, index = own >> 3, (own & 7).astype(np.uint8)
+        kept = vectors[rows, byte] & ~(np.uint8(1) << index)
+        vectors[rows, byte] = kept | bits.astype(np.uint8) << index
         return vectors
 
     def _is_valid(self, payload: bytes) -> bool:

@@ -105,9 +105,9 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def _sizes_coincide(self, inside: int, anywhere: int) -> bool:
         return any(
-            cell_size(slot * self._line_points + position + place, self.indices) == anywhere
-            for place in range(self._window_points)
-            if cell_size(place, self._window_points) == inside
+            cell_size(slot * self._line_points + position + index, self.indices) == anywhere
+            for index in range(self._window_points)
+            if cell_size(index, self._window_points) == inside
             for slot in range(self.domain.slots)
             for position in range(2 * _POSITIONS + 1)
         )
@@ -261,9 +261,9 @@ class Piecewise(IndexPayload, NumericMechanism):
         anywhere = Fraction(cell_size(cell, self.indices), WORD)
         return (self._near * near + (WORD - self._near) * anywhere) / WORD
 
-    def _window_probability(self, place: int) -> Fraction:
-        inside = 0 <= place < self._window_points
-        return Fraction(cell_size(place, self._window_points), WORD) if inside else Fraction(0)
+    def _window_probability(self, index: int) -> Fraction:
+        inside = 0 <= index < self._window_points
+        return Fraction(cell_size(index, self._window_points), WORD) if inside else Fraction(0)
 
 
 def _draw_counts(cells: int) -> set[int]:

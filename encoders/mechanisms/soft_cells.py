@@ -1,6 +1,6 @@
 """Bernstein polynomials of degree two: they divide a number between three soft cells, in integers.
 
-With t in [0, 1] the place of a number between its public bounds, the cells get (1 - t)^2, 2 t (1 - t) and
+With t in [0, 1] the position of a number between its public bounds, the cells get (1 - t)^2, 2 t (1 - t) and
 t^2. These parts are not negative and add up to one. So a number costs as much epsilon as a category, and its
 mean and its mean square are linear in the cells. All parts are integers out of SOFT_UNIT.
 """

@@ -106,12 +106,12 @@ class SS(BitVector):
         return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        place = values.astype(np.uint64)
+        index = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
         without, within = (multiply_shift(draws[:, 1], count) for count in self._combination_counts)
         others = self._others(own, np.where(own, within, without))
-        around = (others + others + own) << place | others >> (np.uint64(self.domain - 1) - place)
+        around = (others + others + own) << index | others >> (np.uint64(self.domain - 1) - index)
         around &= np.uint64(self._mask)
         return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
 
@@ -195,5 +195,5 @@ def _unrank(rows: tuple[tuple[int, ...], ...], rank: Words, left: NDArray[np.int
 
 def _rank(others: int) -> int:
     """Return the number of a combination: the sum of C(c_j, j) over its members c_1 < c_2 < ..."""
-    members = [place for place in range(others.bit_length()) if others >> place & 1]
-    return sum(comb(place, j) for j, place in enumerate(members, 1))
+    members = [index for index in range(others.bit_length()) if others >> index & 1]
+    return sum(comb(index, j) for j, index in enumerate(members, 1))

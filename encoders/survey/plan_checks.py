@@ -89,7 +89,7 @@ def check_validation(
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
         raise SurveyError("the label and the features of a validation must be its outcomes", "validation")
-    if {place for question in questions for place in question.feature_indices} != set(range(len(features))):
+    if {index for question in questions for index in question.feature_indices} != set(range(len(features))):
         raise SurveyError("a validation must ask about each of its top k", "questions")
 
 

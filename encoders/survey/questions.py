@@ -141,7 +141,7 @@ class Question:
         """
         if not self.feature_indices:
             return label_code
-        found = [codes[place] for place in self.feature_indices]
+        found = [codes[index] for index in self.feature_indices]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
         if self.mechanism.multivariate:

@@ -160,13 +160,13 @@ class _SurveyReader(SchemaReader):
     # -- [validation] ----------------------------------------------------------------------
 
     def read_validation(self, table: Table, survey: Survey) -> Validation | None:
-        places = {feature.name: place for place, feature in enumerate(survey.features)}
-        order = [places.get(name) if isinstance(name, str) else None for name in _list(table.get("order"))]
+        indices = {feature.name: index for index, feature in enumerate(survey.features)}
+        order = [indices.get(name) if isinstance(name, str) else None for name in _list(table.get("order"))]
         if None in order:
             self.note(("validation", "order"), "needs a list of the names of features")
             return None
         scores = table.get("scores")
-        if not isinstance(scores, dict) or set(scores) != set(places):
+        if not isinstance(scores, dict) or set(scores) != set(indices):
             self.note(
                 ("validation", "scores"), "needs a table of scores for each feature, NAME = [[...], ...]"
             )
@@ -174,10 +174,10 @@ class _SurveyReader(SchemaReader):
         validation = Validation(
             label=survey.label,
             features=survey.features,
-            order=tuple(place for place in order if place is not None),
+            order=tuple(index for index in order if index is not None),
             top_k=tuple(_list(table.get("tops"))),
             prior=tuple(_list(table.get("prior"))),
-            scores=tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in places),
+            scores=tuple(tuple(tuple(_list(row)) for row in _list(scores[name])) for name in indices),
             projection=survey.projection,
         )
         try:

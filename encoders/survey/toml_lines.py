@@ -17,10 +17,10 @@ def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
 
     With a `value`, a text in the entry's list, return the line of this text if it is found.
     """
-    places = _places(text)
+    indices = _places(text)
     for length in range(len(path), 0, -1):
-        if path[:length] in places:
-            return _line_of_value(text, places[path[:length]], value)
+        if path[:length] in indices:
+            return _line_of_value(text, indices[path[:length]], value)
     return None
 
 
@@ -47,7 +47,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _places(text: str) -> dict[tuple[str, ...], int]:
-    places: dict[tuple[str, ...], int] = {}
+    indices: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(_lines(text), 1):
         if _HEADER.match(line):
@@ -57,8 +57,8 @@ def _places(text: str) -> dict[tuple[str, ...], int]:
         else:
             continue
         for length in range(1, len(path) + 1):
-            places.setdefault(path[:length], number)
-    return places
+            indices.setdefault(path[:length], number)
+    return indices
 
 
 def _keys(line: str) -> tuple[str, ...]:

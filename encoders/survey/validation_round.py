@@ -80,8 +80,8 @@ class Validation:
         """
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
-        for used, place in enumerate(self.order, 1):
-            row = self.scores[place][find_score_row(self.features[place], codes[place])]
+        for used, index in enumerate(self.order, 1):
+            row = self.scores[index][find_score_row(self.features[index], codes[index])]
             sums = list(map(add, sums, row))
             outcomes[used] = int(sums.index(max(sums)) == label_code)
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]

@@ -50,10 +50,10 @@ class CodedRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def select(self, places: Sequence[int]) -> CodedRows:
+    def select(self, indices: Sequence[int]) -> CodedRows:
         """Return the same rows with some of the features, by their indices."""
-        features = tuple(self.features[place] for place in places)
-        return CodedRows(features, self.k, self.codes[:, list(places)], self.labels)
+        features = tuple(self.features[index] for index in indices)
+        return CodedRows(features, self.k, self.codes[:, list(indices)], self.labels)
 
 
 def _are_codes(codes: IntArray, sizes: Sequence[int]) -> bool:

@@ -24,30 +24,30 @@ from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 
 
-def count_cells(feature: Feature, places: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:
+def count_cells(feature: Feature, indices: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:
     """Return the exact table of a feature, (A, k), and its unit. It is private: add noise.
 
     Parameters
     ----------
     feature : Feature
-    places : (m,) array
+    indices : (m,) array
         The feature's codes, from :func:`place_columns`.
     labels : (m,) array
     k : int
     """
     if isinstance(feature, NumericFeature):
         parts = soft_cells(feature.missing == "category")
-        counts = np.bincount(places * k + labels, minlength=len(parts) * k).reshape(-1, k)
+        counts = np.bincount(indices * k + labels, minlength=len(parts) * k).reshape(-1, k)
         return parts.T @ counts, SOFT_UNIT
-    counts = np.bincount(places * k + labels, minlength=feature.size * k).astype(np.int64, copy=False)
+    counts = np.bincount(indices * k + labels, minlength=feature.size * k).astype(np.int64, copy=False)
     return counts.reshape(-1, k), 1
 
 
 def exact_tables(rows: CodedRows) -> list[tuple[IntArray, int]]:
     """Return the exact table of each feature and its unit. They are private: add noise."""
     return [
-        count_cells(feature, places, rows.labels, rows.k)
-        for feature, places in zip(rows.features, place_columns(rows), strict=True)
+        count_cells(feature, indices, rows.labels, rows.k)
+        for feature, indices in zip(rows.features, place_columns(rows), strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 Every feature has a public matrix with one row of coordinates per code, so a linear score is a sum of
 looked-up numbers. A category is one-hot minus 1/A, or +-1/2 with two values. A number is t - 1/2, where t is
-its place between the bounds, or that of its bin between the first and the last; one more coordinate of 1/2
+its position between the bounds, or that of its bin between the first and the last; one more coordinate of 1/2
 stands for a missing number. A constant of 1/2 comes last. All coordinates are divided by the greatest
 possible length of a row.
 """
@@ -108,9 +108,9 @@ def _coordinates(feature: Feature) -> FloatArray:
         return np.empty((1, 0))
     if not isinstance(feature, CategoricalFeature):
         present = size - (feature.missing == "category")
-        places = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
+        indices = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
         absent = np.eye(size)[:, present:] / 2
-        return np.column_stack([np.append(places, np.zeros(size - present)), absent])
+        return np.column_stack([np.append(indices, np.zeros(size - present)), absent])
     if size == 2:
         return np.array([[-0.5], [0.5]])
     return np.eye(size) - 1 / size

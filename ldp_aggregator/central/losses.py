@@ -66,10 +66,10 @@ class SoftMaxHinge:
     def basis(self) -> FloatArray:
         """An orthonormal basis of the vectors that add up to zero, (k - 1, k), by Helmert."""
         rows = np.zeros((self.k - 1, self.k))
-        for place in range(1, self.k):
-            rows[place - 1, :place] = 1.0
-            rows[place - 1, place] = -place
-            rows[place - 1] /= math.sqrt(place * (place + 1))
+        for index in range(1, self.k):
+            rows[index - 1, :index] = 1.0
+            rows[index - 1, index] = -index
+            rows[index - 1] /= math.sqrt(index * (index + 1))
         return rows
 
     def _exponents(self, scores: FloatArray, labels: IntArray) -> FloatArray:

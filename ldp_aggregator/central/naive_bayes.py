@@ -80,18 +80,18 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
         else np.full((feature.size, rows.k), 1 / feature.size)
         for feature in rows.features
     ]
-    numbers = [place for place in tables if isinstance(rows.features[place], NumericFeature)]
-    discrete = [place for place in tables if place not in numbers]
+    numbers = [index for index in tables if isinstance(rows.features[index], NumericFeature)]
+    discrete = [index for index in tables if index not in numbers]
     smoothed = smooth_tables(
-        [CellFrequencies.from_table(tables[place], classes) for place in discrete],
-        [rows.features[place].size for place in discrete],
+        [CellFrequencies.from_table(tables[index], classes) for index in discrete],
+        [rows.features[index].size for index in discrete],
         classes.prior,
     )
-    for place, table in zip(discrete, smoothed, strict=True):
-        conditionals[place] = table
-    moments = [SoftMoments.from_table(tables[place], classes) for place in numbers]
-    for place, gaussian in zip(numbers, smooth_numbers(moments, classes.prior), strict=True):
-        conditionals[place] = gaussian
+    for index, table in zip(discrete, smoothed, strict=True):
+        conditionals[index] = table
+    moments = [SoftMoments.from_table(tables[index], classes) for index in numbers]
+    for index, gaussian in zip(numbers, smooth_numbers(moments, classes.prior), strict=True):
+        conditionals[index] = gaussian
     return CentralNaiveBayes(
         classes.prior, tuple(conditionals), tuple(tables), tuple(tables.values()), classes
     )

@@ -90,7 +90,7 @@ def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tup
 
 def _shuffle(questions: list[Question], rng: RandomSource) -> list[Question]:
     keys = np.frombuffer(rng.take(8 * len(questions)), "<u8")
-    return [questions[place] for place in np.argsort(keys, kind="stable").tolist()]
+    return [questions[index] for index in np.argsort(keys, kind="stable").tolist()]
 
 
 def _token_batch(plan: AnyPlan, counter: str, ids: Sequence[bytes]) -> Batch:

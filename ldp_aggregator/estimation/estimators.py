@@ -62,12 +62,12 @@ def _default_prior(raw: RawEstimates) -> PriorEstimate:
 def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
     """Return posterior tables and shrunk normal distributions, so noisy features cannot outvote the prior."""
     discrete = {
-        place: each for place, each in enumerate(raw.feature_estimates) if not isinstance(each, ClassMoments)
+        index: each for index, each in enumerate(raw.feature_estimates) if not isinstance(each, ClassMoments)
     }
-    sizes = [raw.features[place].size for place in discrete]
+    sizes = [raw.features[index].size for index in discrete]
     tables = iter(smooth_tables(list(discrete.values()), sizes, prior))
     gaussians = iter(smooth_numbers(raw.numbers, prior))
-    return tuple(next(tables) if place in discrete else next(gaussians) for place in range(len(raw.features)))
+    return tuple(next(tables) if index in discrete else next(gaussians) for index in range(len(raw.features)))
 
 
 def _paper_prior(raw: RawEstimates) -> PriorEstimate:

@@ -27,11 +27,11 @@ def _describe(
 ) -> Iterator[FeatureResult | NumberResult]:
     asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, conditionals, strict=True)
-    for place, (feature, estimate, conditional) in enumerate(parts):
+    for index, (feature, estimate, conditional) in enumerate(parts):
         if isinstance(estimate, ClassMoments):
             assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
-            mean, square = asked.get(place, (NOT_ASKED, NOT_ASKED))
+            mean, square = asked.get(index, (NOT_ASKED, NOT_ASKED))
             if raw.silos:
                 mean = mean.add_silos(raw.silos)
             yield NumberResult.from_estimates(feature, (mean, square), estimate, conditional, prior)

@@ -195,7 +195,7 @@ def find_contradictions(people: RawEstimates, silos: SiloTables, pooled: RawEsti
     """
     found = dict(_list_differences(people, silos, pooled))
     count = max(sum(len(difference) for difference, _, _ in found.values()), 1)
-    return [place for place, each in found.items() if _differ(*each, CONTRADICTION_LEVEL / count).any()]
+    return [index for index, each in found.items() if _differ(*each, CONTRADICTION_LEVEL / count).any()]
 
 
 Differences = tuple[FloatArray, FloatArray, FloatArray]
@@ -207,9 +207,9 @@ def _list_differences(
 ) -> Iterator[tuple[int | None, Differences]]:
     if silos.classes and people.prior.known:
         yield None, _compare_priors(silos.classes, people)
-    for place, each in enumerate(pooled.feature_estimates):
+    for index, each in enumerate(pooled.feature_estimates):
         if isinstance(each, PooledFrequencies | PooledMoments):
-            yield place, each.differences
+            yield index, each.differences
 
 
 def _compare_priors(classes: ClassCounts, people: RawEstimates) -> Differences:

@@ -63,9 +63,9 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
     ]
     coupled = {
-        feature: each.marginal(place)
+        feature: each.marginal(index)
         for each in estimates
-        for place, feature in enumerate(each.question.feature_indices)
+        for index, feature in enumerate(each.question.feature_indices)
     }
     label_shares = [LabelShares.from_frequencies(each, k) for each in estimates if each.n]
     prior, numbers = _estimate_numbers(snapshot, label_shares)
@@ -73,7 +73,7 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
         k=k,
         features=plan.features,
         label=next((each for each in estimates if not each.question.feature_indices), None),
-        feature_estimates=[numbers.get(place) or coupled.get(place) for place in range(len(plan.features))],
+        feature_estimates=[numbers.get(index) or coupled.get(index) for index in range(len(plan.features))],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
     )
@@ -129,12 +129,12 @@ def find_moment_questions(plan: Plan) -> dict[int, tuple[Question | None, Questi
 
 
 def _estimate_pair(
-    snapshot: Snapshot, questions: Sequence[Question | None], place: int, population: Population
+    snapshot: Snapshot, questions: Sequence[Question | None], index: int, population: Population
 ) -> MomentPair:
     """Return the moments of one number from its mean and its square question; None without reports."""
     totals = [(each, total_of(snapshot, each)) for each in questions if each]
     moments = {
-        each.moment: estimate_moments(each, total, place, population) for each, total in totals if total.n
+        each.moment: estimate_moments(each, total, index, population) for each, total in totals if total.n
     }
     return moments.get(MEAN), moments.get(SQUARE)
 

@@ -50,7 +50,7 @@ class SiloInfluence:
     def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
         """Return the influence on estimates from silos alone; on pooled estimates it is smaller."""
         rows, shares = silos.plan.rows, np.clip(classes.counts / classes.rows, 0.0, 1.0)
-        tables = [_move_conditionals(silos, place) for place in range(len(silos.tables))]
+        tables = [_move_conditionals(silos, index) for index in range(len(silos.tables))]
         return cls(
             prior=np.maximum(shares, 1 - shares) * rows / (classes.rows + rows),
             conditionals=np.max([_invent_rows(each, rows) for each in silos.tables], axis=0),
@@ -82,14 +82,14 @@ def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
     return largest
 
 
-def _move_conditionals(silos: SiloTables, place: int) -> FloatArray:
+def _move_conditionals(silos: SiloTables, index: int) -> FloatArray:
     """Return how far a message that passes the checks moves P(value | c) of one feature, (k,), at most.
 
     The total of a class in the message is a free number between its limits, and the ratio is monotone in it
     except where a cell reaches its limit.
     """
-    table, unit = silos.plan.mechanism.tables[place], silos.tables[place].unit
-    counts, (low, high) = silos.tables[place].counts, (each / unit for each in table.accepted)
+    table, unit = silos.plan.mechanism.tables[index], silos.tables[index].unit
+    counts, (low, high) = silos.tables[index].counts, (each / unit for each in table.accepted)
     others, total = len(counts) - 1, counts.sum(axis=0)
     error = table.class_error / SOFT_UNIT
     limits = max(-error, low * len(counts)), min(silos.plan.rows + error, high * len(counts))
@@ -172,7 +172,7 @@ class SiloSummary:
             rows_limit=silos.plan.rows,
             influence=SiloInfluence.from_tables(silos, classes) if classes else None,
             people=people.reports if people else None,
-            contradictions=tuple(label if place is None else features[place].name for place in differing),
+            contradictions=tuple(label if index is None else features[index].name for index in differing),
             snapshot=silos.snapshot,
         )
 

@@ -70,7 +70,7 @@ class ValidationResult:
         model = snapshot.plan.validation
         assert model is not None
         return cls(
-            features=tuple(model.features[place].name for place in model.order),
+            features=tuple(model.features[index].name for index in model.order),
             top_k=tuple(model.top_k),
             accuracy=accuracy,
             gains=IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], GAIN_BOUNDS),
@@ -178,7 +178,7 @@ def mask_unselected_features(
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
-    """Return a feature's P(value) in place of P(value | label) for every class."""
+    """Return a feature's P(value) in index of P(value | label) for every class."""
     if not isinstance(conditional, Gaussian):
         return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)
     mean = np.full(len(prior), prior @ conditional.mean)

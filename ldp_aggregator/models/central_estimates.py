@@ -85,8 +85,8 @@ def _estimate_features(
     content: CentralModelFile, model: Conditionals, classes: ClassCounts
 ) -> Iterator[FeatureResult | NumberResult]:
     mechanism = GAUSSIAN if content.privacy.delta else LAPLACE
-    for place, table in zip(model.selected, model.counts, strict=True):
-        yield _estimate_feature(content.plan.features[place], table, model.tables[place], classes, mechanism)
+    for index, table in zip(model.selected, model.counts, strict=True):
+        yield _estimate_feature(content.plan.features[index], table, model.tables[index], classes, mechanism)
 
 
 def _estimate_feature(

@@ -147,11 +147,11 @@ def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Condit
         for feature, entry in zip(plan.features, document["conditionals"], strict=True)
     )
     selected = tuple(document["selected"])
-    if any(type(place) is not int or not 0 <= place < len(tables) for place in selected):
+    if any(type(index) is not int or not 0 <= index < len(tables) for index in selected):
         raise ValueError("a selected feature is not in the plan")
     counts = tuple(
-        _read_counts(entry, plan.features[place], k)
-        for place, entry in zip(selected, document["counts"], strict=True)
+        _read_counts(entry, plan.features[index], k)
+        for index, entry in zip(selected, document["counts"], strict=True)
     )
     if not counts:
         raise ValueError("no feature was selected")

@@ -223,7 +223,7 @@ def _measure_distance(model: Validation, classifier: Classifier) -> float:
     tables = round_conditionals(model.features, conditionals)
     pairs = [
         ((model.prior,), (round_prior(prior),)),
-        *((model.scores[place], tables[place]) for place in model.order),
+        *((model.scores[index], tables[index]) for index in model.order),
     ]
     differences = np.concatenate([np.subtract(one, other) for one, other in pairs]) / NATS
     return float(np.linalg.norm(differences - differences.mean(axis=1, keepdims=True)))

@@ -102,12 +102,12 @@ class LogProbabilities:
             Equal to log P(label | row) up to a constant of the row.
         """
         scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
-        for place, (column, likelihood) in enumerate(zip(codes.T, self.likelihoods, strict=True)):
+        for index, (column, likelihood) in enumerate(zip(codes.T, self.likelihoods, strict=True)):
             feature_codes = column if rows is None else column[rows]
-            if unknown is None or not unknown[:, place].any():
+            if unknown is None or not unknown[:, index].any():
                 likelihood.add_to(scores, feature_codes)
                 continue
-            known = ~unknown[:, place]
+            known = ~unknown[:, index]
             known_scores = scores[known]
             likelihood.add_to(known_scores, feature_codes[known])
             scores[known] = known_scores

@@ -35,7 +35,7 @@ def is_list_of_dicts(rows: object) -> bool:
 def refuse_single_row(rows: object) -> None:
     """Raise ValueError if rows are one dict of single values instead of a list of such dicts."""
     if not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
-        return  # a sparse matrix can be a mapping too, from places to numbers
+        return  # a sparse matrix can be a mapping too, from positions to numbers
     if any(_is_single_value(value) for value in rows.values()):
         raise ValueError("X is a single row (a dict of values): give a list of rows, [row]")
 

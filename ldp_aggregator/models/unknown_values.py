@@ -42,7 +42,7 @@ def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Col
     inputs = {entry.name for entry in plan.entries}
     replaced = dict(columns)
     unknown = np.zeros((len(next(iter(columns.values()), ())), len(plan.features)), dtype=bool)
-    for place, feature in enumerate(plan.features):
+    for index, feature in enumerate(plan.features):
         if feature.name in inputs:
             column = columns[feature.name]
             cells = column.tolist() if hasattr(column, "tolist") else list(column)
@@ -50,7 +50,7 @@ def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Col
             for row in rows:
                 cells[row] = _choose_value(feature)
             if rows:
-                unknown[rows, place] = True
+                unknown[rows, index] = True
                 replaced[feature.name] = cells
     return replaced, unknown
 

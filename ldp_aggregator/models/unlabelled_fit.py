@@ -130,8 +130,8 @@ def _measure_confidence(
     return float(np.average(np.exp(highest), weights=weights))
 
 
-def name_features(plan: Plan, places: Sequence[int]) -> str:
+def name_features(plan: Plan, indices: Sequence[int]) -> str:
     """Return the names of some features, at most a few."""
-    names = [plan.features[place].name for place in places]
+    names = [plan.features[index].name for index in indices]
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(names[:_MAX_NAMED]) + more

@@ -69,12 +69,12 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
         if projection and all(each.name in columns for each in projection.inputs):
             columns |= project_columns(projection, columns)
         features = plan.features
-        present = [place for place, feature in enumerate(features) if feature.name in columns]
+        present = [index for index, feature in enumerate(features) if feature.name in columns]
         if not present:
             raise UnlabelledRowsError(
                 f"the rows without labels have no column of a feature of the survey: {', '.join(names)}"
             )
-        coded = encode_columns([features[place] for place in present], columns)
+        coded = encode_columns([features[index] for index in present], columns)
     if len(coded) < MIN_ROWS:
         raise UnlabelledRowsError(
             f"{len(coded)} rows without labels are too few: at least {MIN_ROWS} are needed, better 500"

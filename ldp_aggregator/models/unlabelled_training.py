@@ -119,8 +119,8 @@ def round_to_one_digit(count: int) -> int:
     return int(float(f"{count:.0e}"))
 
 
-def _name(plan: Plan, places: Sequence[int]) -> tuple[str, ...]:
-    return tuple(plan.features[place].name for place in places)
+def _name(plan: Plan, indices: Sequence[int]) -> tuple[str, ...]:
+    return tuple(plan.features[index].name for index in indices)
 
 
 def _measure(choice: Choice) -> dict[ClassifierKind, MeasuredAccuracy]:

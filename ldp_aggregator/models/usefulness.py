@@ -36,7 +36,7 @@ def find_useless(estimates: Estimates, classifier: Classifier | None = None) -> 
     if not estimates.reports or not np.isfinite(estimates.raw_prior.stderr).all():
         return None
     is_majority = _predict_synthetic_people(estimates, classifier) == estimates.prior.argmax()
-    distinguish = any(estimates.features[place].distinguishable for place in estimates.used_features)
+    distinguish = any(estimates.features[index].distinguishable for index in estimates.used_features)
     if is_majority.mean() >= _NEARLY_EVERYONE:
         return Useless.WEAK if distinguish else Useless.NOTHING
     return None if distinguish else Useless.UNSUPPORTED

@@ -57,5 +57,5 @@ def _write_value(value: object) -> str:
 
 def _write_words(words: str, tags: Iterator[Markup]) -> Iterator[Markup]:
     """Yield words of a text file, in which a backtick begins or ends code."""
-    for place, part in enumerate(words.split("`")):
-        yield (next(tags) if place else Markup("")) + escape(part)
+    for index, part in enumerate(words.split("`")):
+        yield (next(tags) if index else Markup("")) + escape(part)

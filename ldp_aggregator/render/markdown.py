@@ -54,7 +54,7 @@ def _write_part(part: Part | Section) -> Iterator[str]:
         yield _write_row(part.head)
         yield (
             "|"
-            + "|".join("---:" if place in part.numeric else "---" for place in range(len(part.head)))
+            + "|".join("---:" if index in part.numeric else "---" for index in range(len(part.head)))
             + "|"
         )
         yield from map(_write_row, part.rows)

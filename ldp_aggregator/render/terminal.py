@@ -72,7 +72,7 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
         for each in part.findings:
             yield from wrap_text(f"{each.title}: {each}", "  ")
     elif isinstance(part, PlainTable):
-        sides = "".join(">" if place in part.numeric else "<" for place in range(len(part.head)))
+        sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
         lines = format_table([part.head, *part.rows], sides)
         yield from (f"  {line}" for line in lines)
     elif isinstance(part, EstimateTable):

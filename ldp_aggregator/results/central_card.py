@@ -68,7 +68,7 @@ def list_central_facts(
 ) -> dict[str, str]:
     """Return the facts of all descriptions, in order."""
     names = [feature.name for feature in plan.features]
-    used = names if selected is None else [names[place] for place in selected]
+    used = names if selected is None else [names[index] for index in selected]
     rows = "1 row" if privacy.rows_per_person == 1 else f"{privacy.rows_per_person} rows"
     source = "survey" if privacy.are_rows_public else "noisy count"
     return {

@@ -133,9 +133,9 @@ def _build_table(
         part = list(group)
         cells = tuple(
             _build_row(
-                row, place, scale, row.class_name if name else texts.get(row.class_name, row.class_name)
+                row, index, scale, row.class_name if name else texts.get(row.class_name, row.class_name)
             )
-            for place, row in enumerate(part)
+            for index, row in enumerate(part)
         )
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
         shown = texts.get(value or "", value or "")

@@ -132,11 +132,11 @@ def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Sect
     plan, tables = results.plan, build_feature_tables(table, results.plan)
     texts = display_texts(plan).features if plan.texts else {}
     parts = []
-    for place, (feature, result) in enumerate(zip(plan.features, results.estimates.features, strict=True)):
+    for index, (feature, result) in enumerate(zip(plan.features, results.estimates.features, strict=True)):
         question = texts[feature.name].title if feature.name in texts else feature.name
         asked = [] if question == feature.name else [TEXTS.find("tables.question", question=question)]
         section = Section(
-            id=f"feature-{place + 1}",
+            id=f"feature-{index + 1}",
             heading=feature.name,
             marked=result.distinguishable,
             parts=[*asked, Note(_describe_feature(feature, result)), *tables.get(feature.name, [])],
@@ -149,13 +149,13 @@ def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Sect
 def build_relevance(results: SurveyResults) -> Section:
     """Return what each feature explains of the label, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
-    for place, feature in enumerate(results.estimates.features):
+    for index, feature in enumerate(results.estimates.features):
         relevance, known = feature.relevance, feature.relevance.is_known
         low, high = float(relevance.estimate.low), float(relevance.estimate.high)
         value = min(max(float(relevance.estimate.value), low), high) if known else -1.0
         mark = Mark(value=value, single=(low, high)) if known else None
         row = RelevanceRow(
-            anchor=f"feature-{place + 1}",
+            anchor=f"feature-{index + 1}",
             name=feature.name,
             marked=feature.distinguishable,
             chart=draw_mark(Axis(0.0, 1.0), mark),
@@ -349,13 +349,13 @@ def _list_validation(
 
 def _list_gains(result: ValidationResult) -> PlainTable:
     gains, rows = result.gains, []
-    for place, k in enumerate(result.top_k):
-        ends = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
-        numbers = (float(gains.value[place]), *ends)
+    for index, k in enumerate(result.top_k):
+        ends = float(gains.simultaneous_low[index]), float(gains.simultaneous_high[index])
+        numbers = (float(gains.value[index]), *ends)
         value, low, high = (f"{100 * each:+.1f}" for each in numbers)
         known = is_known(*ends, GAIN_BOUNDS)
         cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
-        rows.append((f"top {k}", *cells, "selected" if place == result.selected else ""))
+        rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))
     return PlainTable(
         caption="Gain in accuracy of smaller feature sets over all features, in percentage points",
         head=("Features", "Gain", "Simultaneous 95% interval", "Selection"),

@@ -64,12 +64,12 @@ class EstimateRow:
 
     @classmethod
     def from_estimate(
-        cls, estimate: IntervalEstimate, place: tuple[int, ...], consistent: float, **names: Any
+        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
     ) -> EstimateRow:
         """Return the row of one cell of an estimate; `names` are the other columns."""
 
         def cell(array: FloatArray) -> float | None:
-            number = float(array[place]) + 0.0  # no negative zero
+            number = float(array[index]) + 0.0  # no negative zero
             return number if math.isfinite(number) else None
 
         return cls(

@@ -53,14 +53,14 @@ def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | 
     low, high = int(values.min()), int(values.max())
     if high - low >= _MAX_TABLE_SPAN:
         return None
-    places = values.astype(np.int64) - low
+    indices = values.astype(np.int64) - low
     table = np.zeros(high - low + 1, dtype=np.int64)
     try:
-        for place in np.flatnonzero(np.bincount(places)).tolist():
-            table[place] = feature.code(low + place)
+        for index in np.flatnonzero(np.bincount(indices)).tolist():
+            table[index] = feature.code(low + index)
     except RowError:
         return None  # coding cell by cell finds its row
-    return table[places]
+    return table[indices]
 
 
 def encode_values(values: Sequence[object], code: Callable[[object], int], name: str) -> IntArray:

@@ -69,16 +69,16 @@ def project_columns(projection: Projection, columns: Mapping[str, Sequence[objec
     offsets = np.array([offset for _, offset in projection.millionths], dtype=np.int64)
     projected = ((codes - GRID) @ weights.T + offsets * GRID) / (UNIT * GRID)
     projected[(codes > 2 * GRID).any(axis=1)] = np.nan
-    return {each.name: projected[:, place] for place, each in enumerate(projection.components)}
+    return {each.name: projected[:, index] for index, each in enumerate(projection.components)}
 
 
 def validate_table(validation: Validation, codes: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
     """Validate coded rows (m, n) with labels (m,); return answers as arrays (m, len(top_k)) and (m,)."""
     sums = np.tile(np.array(validation.prior, dtype=np.int64), (len(codes), 1))
     outcomes = {}
-    for used, place in enumerate(validation.order, 1):
-        table = np.array(validation.scores[place], dtype=np.int64)
-        sums += table[find_score_row(validation.features[place], codes[:, place])]
+    for used, index in enumerate(validation.order, 1):
+        table = np.array(validation.scores[index], dtype=np.int64)
+        sums += table[find_score_row(validation.features[index], codes[:, index])]
         if used in validation.top_k or used == len(validation.order):
             outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
     top_k = np.stack([outcomes[top] for top in validation.top_k], axis=1)
@@ -89,7 +89,7 @@ def true_answers(question: Question, codes: IntArray, label_codes: IntArray, row
     """Return the true answers of some rows of a coded table; `rows` are their indices."""
     own = label_codes[rows]
     if not question.mechanism.multivariate:
-        found = [codes[rows, place] for place in question.feature_indices]
+        found = [codes[rows, index] for index in question.feature_indices]
         if question.moment == SQUARE:
             found = [square_code(each) for each in found]
         return sum(map(mul, found, question.strides), own)

@@ -231,14 +231,14 @@ class RedisStore:
         if not self._required:
             return
         pipeline = self._redis.pipeline(transaction=False)
-        places = [
+        indices = [
             (survey, plan_hash, key)
             for survey, (plan_hash, counters) in self._required.items()
             for key in {_PLANS_KEY, *self._marker_keys(survey, counters)}
         ]
-        for survey, _, key in places:
+        for survey, _, key in indices:
             pipeline.hget(key, survey)
-        found = zip(places, pipeline.execute(), strict=True)
+        found = zip(indices, pipeline.execute(), strict=True)
         if missing := {
             survey
             for (survey, plan_hash, key), value in found

@@ -57,7 +57,7 @@ def count_questions(plan: Plan) -> str:
     questions = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
     if plan.validation:
         return questions
-    features = len({place for question in plan.questions for place in question.feature_indices})
+    features = len({index for question in plan.questions for index in question.feature_indices})
     reasons = []
     if any(question.moment for question in plan.questions):
         reasons.append("a number takes two")
@@ -91,8 +91,8 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
             "application refuses it unless it raises its max_epsilon"
         )
         warnings.append((("survey", "epsilon"), text))
-    asked = {place for question in plan.questions for place in question.feature_indices}
-    left = [feature.name for place, feature in enumerate(plan.features) if place not in asked]
+    asked = {index for question in plan.questions for index in question.feature_indices}
+    left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
     if left and plan.family == plan.id:
         text = f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it"
         warnings.append((("features", left[0], "weight"), text))

@@ -90,9 +90,9 @@ def _share_right(rows: EncodedRows, predicted: IntArray) -> float:
     return float(np.mean(predicted == rows.table.labels[rows.split.test]))
 
 
-def _run_trial(experiment: Experiment, trust: Trust, repeat: int, place: int) -> tuple[float, str]:
+def _run_trial(experiment: Experiment, trust: Trust, repeat: int, index: int) -> tuple[float, str]:
     """Train once under a trust model; return the accuracy on the test rows, and the learner."""
-    rows, epsilon = experiment.repeats[repeat], experiment.epsilons[place]
+    rows, epsilon = experiment.repeats[repeat], experiment.epsilons[index]
     if trust.kind == LOCAL:  # seeded as in simulate, so that the accuracies are the same
         variant = ask_as_written(experiment.survey, epsilon)
         source = FastStream(seed_cell(experiment.seed, repeat, *astuple(variant)))

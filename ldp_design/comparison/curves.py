@@ -97,7 +97,7 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
     means = [average(each, test_share) for each in differences]
     values = [mean.value for mean in means]
     is_above = [value >= 0 for value in values]
-    last_below = max((place for place, above in enumerate(is_above) if not above), default=-1)
+    last_below = max((index for index, above in enumerate(is_above) if not above), default=-1)
     return Crossing(
         value=_cross(epsilons, values),
         low=_cross(epsilons, [mean.high for mean in means]),
@@ -109,7 +109,7 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
 
 def _cross(epsilons: Sequence[float], values: Sequence[float]) -> float:
     """Return the epsilon from which on values are at least zero, see :class:`Crossing`."""
-    below = [place for place, value in enumerate(values) if value < 0]
+    below = [index for index, value in enumerate(values) if value < 0]
     if not below:
         return 0.0
     last = below[-1]

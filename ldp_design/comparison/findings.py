@@ -226,11 +226,11 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
         "people_known": bool(levels),
     }
     found, is_limited = [TEXTS.find("cost.heading", **facts)], False
-    for place, epsilon in enumerate(comparison.epsilons):
+    for index, epsilon in enumerate(comparison.epsilons):
         # The splits are paired: the accuracies of one split are subtracted from each other.
-        gap = comparison.average(local.accuracies[place] - central.accuracies[place])
-        crossing = comparison.find_crossing(local.accuracies - central.accuracies[place])
-        exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[place]).high < 0
+        gap = comparison.average(local.accuracies[index] - central.accuracies[index])
+        crossing = comparison.find_crossing(local.accuracies - central.accuracies[index])
+        exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[index]).high < 0
         is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
         is_limited |= is_beyond
         facts |= _describe_gap(gap)
@@ -277,7 +277,7 @@ def choose_targets(majority: float, ceiling: float) -> list[float]:
     for step in _STEPS:
         first = math.floor(majority / step + _ROUNDING) + 1
         last = math.ceil(ceiling / step - _ROUNDING) - 1
-        found = [round(place * step, 2) for place in range(first, last + 1)]
+        found = [round(index * step, 2) for index in range(first, last + 1)]
         if len(found) >= _MIN_TARGETS:
             break
     return found

@@ -35,13 +35,13 @@ class Scale:
     high: float
 
     def x(self, epsilon: float) -> float:
-        """Return the horizontal place of an epsilon."""
+        """Return the horizontal position of an epsilon."""
         first, last = math.log(self.epsilons[0]), math.log(self.epsilons[-1])
         share = (math.log(epsilon) - first) / (last - first) if last > first else 0.5
         return _LEFT + 22 + share * (_RIGHT - _LEFT - 44)
 
     def y(self, accuracy: float) -> float:
-        """Return the vertical place of an accuracy; outside the axis, its end."""
+        """Return the vertical position of an accuracy; outside the axis, its end."""
         share = (min(max(accuracy, self.low), self.high) - self.low) / (self.high - self.low)
         return _BOTTOM - share * (_BOTTOM - _TOP)
 
@@ -60,8 +60,8 @@ def draw_picture(comparison: TrustComparison, target: float | None = None) -> Ma
     parts += _draw_level(scale, comparison.ceiling.value, "ceiling")
     parts += _draw_level(scale, comparison.majority.value, "majority")
     parts += _draw_level(scale, target, "target") if target else []
-    for place, line in enumerate(means):
-        parts += _draw_line(scale, place, line, _SHIFT * (place - (len(means) - 1) / 2))
+    for index, line in enumerate(means):
+        parts += _draw_line(scale, index, line, _SHIFT * (index - (len(means) - 1) / 2))
     names = ", ".join(curve.trust.text for curve in comparison.curves)
     return Markup(  # noqa: S704 - numbers, constants and escaped names
         f'<svg class="curves" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
@@ -69,11 +69,11 @@ def draw_picture(comparison: TrustComparison, target: float | None = None) -> Ma
     )
 
 
-def draw_swatch(place: int) -> Markup:
+def draw_swatch(index: int) -> Markup:
     """Return the line and the mark of a curve, for the legend."""
     return Markup(  # noqa: S704 - numbers and constants
         f'<svg class="swatch" viewBox="0 0 30 14" width="30" height="14" aria-hidden="true">'
-        f'<g class="line-{place % COLOURS}"><path class="line" d="M1 7h28"/>{_draw_mark(place, 15, 7)}</g>'
+        f'<g class="line-{index % COLOURS}"><path class="line" d="M1 7h28"/>{_draw_mark(index, 15, 7)}</g>'
         "</svg>"
     )
 
@@ -107,17 +107,17 @@ def _draw_level(scale: Scale, accuracy: float, name: str) -> Iterator[str]:
     yield f'<path class="level {name}" d="M{_LEFT} {scale.y(accuracy):.1f}H{_RIGHT}"/>'
 
 
-def _draw_line(scale: Scale, place: int, means: Sequence[Mean], shift: float) -> Iterator[str]:
+def _draw_line(scale: Scale, index: int, means: Sequence[Mean], shift: float) -> Iterator[str]:
     points = [(scale.x(each) + shift, mean) for each, mean in zip(scale.epsilons, means, strict=True)]
     path = "L".join(f"{x:.1f} {scale.y(mean.value):.1f}" for x, mean in points)
-    yield f'<g class="line-{place % COLOURS}"><path class="line" d="M{path}"/>'
+    yield f'<g class="line-{index % COLOURS}"><path class="line" d="M{path}"/>'
     for x, mean in points:
         low, high = scale.y(mean.low), scale.y(mean.high)
         ends = "".join(f"M{x - _CAP:.1f} {y:.1f}h{2 * _CAP}" for y in (low, high))
         yield f'<path class="interval" d="M{x:.1f} {low:.1f}V{high:.1f}{ends}"/>'
-        yield _draw_mark(place, x, scale.y(mean.value))
+        yield _draw_mark(index, x, scale.y(mean.value))
     yield "</g>"
 
 
-def _draw_mark(place: int, x: float, y: float) -> str:
-    return _SHAPES[place % len(_SHAPES)](x, y)
+def _draw_mark(index: int, x: float, y: float) -> str:
+    return _SHAPES[index % len(_SHAPES)](x, y)

@@ -120,12 +120,12 @@ class TrustComparison:
     def find_needed_trusts(self, target: float) -> list[NeededTrust]:
         """Return the weakest trust model that an accuracy needs, at each epsilon; empty if none is ranked."""
         found = []
-        for place, epsilon in enumerate(self.epsilons if self.ranked else []):
+        for index, epsilon in enumerate(self.epsilons if self.ranked else []):
             candidates = [
-                Candidate(trust=curve.trust, epsilon=epsilon, accuracy=self.average(curve.accuracies[place]))
+                Candidate(trust=curve.trust, epsilon=epsilon, accuracy=self.average(curve.accuracies[index]))
                 for curve in self.ranked
             ]
-            sure = [place for place, each in enumerate(candidates) if each.accuracy.low >= target]
+            sure = [index for index, each in enumerate(candidates) if each.accuracy.low >= target]
             first = sure[0] if sure else len(candidates)
             found.append(
                 NeededTrust(

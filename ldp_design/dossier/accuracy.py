@@ -40,7 +40,7 @@ def describe_accuracy(source: DossierSource) -> Facts:
     main = source.plan.label.name
     usable, rare_usable = (_count_usable(each) for each in (first, last))
     features = len(first.margins) - 1
-    shares, rare_shares = (describe_shares(scenarios[place], main) for place in (0, -1))
+    shares, rare_shares = (describe_shares(scenarios[index], main) for index in (0, -1))
     facts = describe_size(first, is_comparison, command) | {
         "has_users": not is_comparison,
         "two_scenarios": len(scenarios) > 1,

@@ -76,10 +76,10 @@ class _Quadrature:
         high = np.clip(np.maximum(value, 0.0) + _TAIL_STDERRS * noise, 2 * MIN_SHARE, 1 - MIN_SHARE)
         start, end = (np.arcsinh(np.log(each) - np.log1p(-each)) for each in (low, high))
         step = (end - start) / (_NODE_COUNT - 1)
-        place = np.sinh(start + step * np.arange(_NODE_COUNT)[:, None])
-        log, rest = -np.log1p(np.exp(-place)), -np.log1p(np.exp(place))
+        index = np.sinh(start + step * np.arange(_NODE_COUNT)[:, None])
+        log, rest = -np.log1p(np.exp(-index)), -np.log1p(np.exp(index))
         share = np.exp(log)
-        weight = np.log(step) + 0.5 * np.log1p(place**2) - 0.5 * ((share - value) / noise) ** 2
+        weight = np.log(step) + 0.5 * np.log1p(index**2) - 0.5 * ((share - value) / noise) ** 2
         weight[[0, -1]] -= np.log(2.0)
         return cls(
             share=share,

@@ -72,13 +72,13 @@ def smooth_tables(
     """
     tables = [np.full((size, len(prior)), 1 / size) for size in sizes]
     interactions = {
-        place: Interaction.from_frequencies(each, prior)
-        for place, (each, size) in enumerate(zip(frequencies, sizes, strict=True))
+        index: Interaction.from_frequencies(each, prior)
+        for index, (each, size) in enumerate(zip(frequencies, sizes, strict=True))
         if each and each.n and size > 1
     }
     averages = _average_over_concentrations(list(interactions.values()), prior)
-    for place, table in zip(interactions, averages, strict=True):
-        tables[place] = table
+    for index, table in zip(interactions, averages, strict=True):
+        tables[index] = table
     return tables
 
 

@@ -36,12 +36,12 @@ class Frequencies:
     several features, summed over the values of the others. Shape (d,)."""
     covariance: FrequencyCovariance
 
-    def marginal(self, place: int) -> Frequencies:
+    def marginal(self, index: int) -> Frequencies:
         """Return the frequencies of one of the question's features, by its index in the question."""
         if len(self.question.feature_indices) < 2:
             return self
         shape = self.question.shape
-        others = tuple(axis for axis in range(len(shape) - 1) if axis != place)
+        others = tuple(axis for axis in range(len(shape) - 1) if axis != index)
         raw = self.raw.reshape(shape).sum(axis=others).ravel()
         return _frequencies(self.question, self.n, raw)
 

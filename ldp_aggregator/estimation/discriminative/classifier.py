@@ -91,11 +91,11 @@ def fit_classifier(
     wanted = range(len(conditionals)) if features is None else features
     moments = moments.select(wanted)
     tables = {
-        place: np.log(each)
-        for place in moments.features
-        if place != ALL_ROWS and not isinstance(each := conditionals[place], Gaussian)
+        index: np.log(each)
+        for index in moments.features
+        if index != ALL_ROWS and not isinstance(each := conditionals[index], Gaussian)
     }
-    numbers = {place: each for place in wanted if isinstance(each := conditionals[place], Gaussian)}
+    numbers = {index: each for index in wanted if isinstance(each := conditionals[index], Gaussian)}
     if len(codes) < 2 or not tables:
         raise DiscriminativeError("the fit needs at least two rows and one feature with reports")
     codes = _sample(codes, min(MAX_ROWS, MAX_ROW_MOMENTS // moments.mean.size))
@@ -103,8 +103,8 @@ def fit_classifier(
     marginals = moments.without_label_question()
     raked = rake(indicators, marginals.shares, marginals.share_covariance, marginals.sizes)
     offsets = np.zeros((len(codes), len(prior), len(numbers)))
-    for number, (place, gaussian) in enumerate(numbers.items()):
-        offsets[:, :, number] = _log_density(gaussian, codes[:, place])
+    for number, (index, gaussian) in enumerate(numbers.items()):
+        offsets[:, :, number] = _log_density(gaussian, codes[:, index])
     scores = NaiveBayesScores(np.log(prior), list(tables.values()), offsets)
     fitted = fit_scores(scores, moments, indicators, raked)
     new_prior = prior
@@ -113,7 +113,7 @@ def fit_classifier(
         new_prior, changed = _to_probabilities(fitted, list(tables), numbers)
     return DiscriminativeFit(
         prior=new_prior,
-        conditionals=tuple(changed.get(place, each) for place, each in enumerate(conditionals)),
+        conditionals=tuple(changed.get(index, each) for index, each in enumerate(conditionals)),
         fitted=tuple(sorted(changed)),
         chi_squares=dict(zip(tables, raked.chi_squares.tolist(), strict=True)),
         codes=codes,
@@ -125,10 +125,10 @@ def fit_classifier(
 
 def _mark_values(codes: IntArray, tables: Mapping[int, FloatArray]) -> FloatArray:
     """Return 1 where a row has the value of a cell, otherwise 0; shape (rows, cells)."""
-    for place, table in tables.items():
-        if not 0 <= codes[:, place].min() <= codes[:, place].max() < len(table):
-            raise DiscriminativeError(f"a row has a code of feature {place} that the survey does not have")
-    marks = [codes[:, place, None] == np.arange(len(table)) for place, table in tables.items()]
+    for index, table in tables.items():
+        if not 0 <= codes[:, index].min() <= codes[:, index].max() < len(table):
+            raise DiscriminativeError(f"a row has a code of feature {index} that the survey does not have")
+    marks = [codes[:, index, None] == np.arange(len(table)) for index, table in tables.items()]
     return np.concatenate(marks, axis=1).astype(np.float64)
 
 
@@ -138,12 +138,12 @@ def _to_probabilities(
     """Return a prior and, by feature, tables and normal distributions with the same predictions as scores."""
     intercept = fitted.intercept
     changed: dict[int, FloatArray | Gaussian] = {}
-    for place, table in zip(tables, fitted.tables, strict=True):
-        changed[place], shift = _normalise_table(table)
+    for index, table in zip(tables, fitted.tables, strict=True):
+        changed[index], shift = _normalise_table(table)
         intercept = intercept + shift
     gains = np.maximum(fitted.gains, MIN_GAIN).tolist()
-    for (place, gaussian), gain in zip(numbers.items(), gains, strict=True):
-        changed[place], shift = _scale_gaussian(gaussian, gain)
+    for (index, gaussian), gain in zip(numbers.items(), gains, strict=True):
+        changed[index], shift = _scale_gaussian(gaussian, gain)
         intercept = intercept + shift
     odds = np.exp(intercept - intercept.max())
     return odds / odds.sum(), changed

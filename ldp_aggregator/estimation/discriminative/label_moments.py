@@ -58,15 +58,15 @@ class LabelMoments:
 
     def _select(self, kept: Sequence[bool]) -> LabelMoments:
         cells: BoolArray = np.repeat(kept, self.sizes)
-        places = np.cumsum(cells) - 1
+        indices = np.cumsum(cells) - 1
         noise = []
         for part in self.noise:
             inside = np.flatnonzero(cells[part.cells])
             if len(inside) == len(part.cells):
-                noise.append(QuestionNoise(places[part.cells], part.covariance))
+                noise.append(QuestionNoise(indices[part.cells], part.covariance))
             elif len(inside):
                 covariance = part.covariance[inside][:, :, inside]
-                noise.append(QuestionNoise(places[part.cells[inside]], covariance))
+                noise.append(QuestionNoise(indices[part.cells[inside]], covariance))
         return LabelMoments(
             features=tuple(each for each, keep in zip(self.features, kept, strict=True) if keep),
             sizes=tuple(each for each, keep in zip(self.sizes, kept, strict=True) if keep),

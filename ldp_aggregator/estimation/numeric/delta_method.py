@@ -25,10 +25,10 @@ class Quantity:
     """The derivative of the value with respect to each source. Shape (sources, k)."""
 
     @classmethod
-    def from_source(cls, value: FloatArray, place: int, sources: int) -> Self:
-        """Return the quantity that equals the source with the index `place`."""
+    def from_source(cls, value: FloatArray, index: int, sources: int) -> Self:
+        """Return the quantity that equals the source with the index `index`."""
         slopes = np.zeros((sources, len(value)))
-        slopes[place] = 1.0
+        slopes[index] = 1.0
         return cls(value, slopes)
 
     def __add__(self, other: Quantity) -> Quantity:

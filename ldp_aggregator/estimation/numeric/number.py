@@ -48,9 +48,9 @@ class ClassMoments:
         """Covariance of the sources, (7, 7, k); questions have different reporters, so they do not covary."""
         rest = self.prior.estimate.stderr**2
         noise = np.zeros((SOURCES, SOURCES, len(rest)))
-        for place, moments in ((0, self.mean_question), (3, self.square_question)):
+        for index, moments in ((0, self.mean_question), (3, self.square_question)):
             if moments is not None:
-                noise[place : place + 3, place : place + 3] = moments.covariance
+                noise[index : index + 3, index : index + 3] = moments.covariance
                 rest = rest - self.weight_of(moments) ** 2 * moments.covariance[2, 2]
         noise[6, 6] = np.maximum(rest, 0.0)
         return noise
@@ -74,22 +74,22 @@ class ClassMoments:
         """The pooled prior P(c)."""
         slopes = np.zeros((SOURCES, self.k))
         slopes[6] = 1.0
-        for place, moments in ((2, self.mean_question), (5, self.square_question)):
-            slopes[place] = 0.0 if moments is None else self.weight_of(moments)
+        for index, moments in ((2, self.mean_question), (5, self.square_question)):
+            slopes[index] = 0.0 if moments is None else self.weight_of(moments)
         return Quantity(self.prior.estimate.value, slopes)
 
-    def _corrected(self, moments: Moments | None, part: int, place: int) -> Quantity | None:
+    def _corrected(self, moments: Moments | None, part: int, index: int) -> Quantity | None:
         """Return s (part 0) or M (part 1) of a question, corrected for the error of its G.
 
         s' = s - Cov(s, G)/Var(G) (G - P).
         """
         if moments is None:
             return None
-        raw = Quantity.from_source(moments.raw[part], place + part, SOURCES)
+        raw = Quantity.from_source(moments.raw[part], index + part, SOURCES)
         if not moments.estimates_prior:
             return raw
         slope = moments.covariance[part, 2] / moments.covariance[2, 2]
-        surplus = Quantity.from_source(moments.raw[2], place + 2, SOURCES) - self.class_share
+        surplus = Quantity.from_source(moments.raw[2], index + 2, SOURCES) - self.class_share
         return raw - surplus.times(slope)
 
     @cached_property
@@ -258,9 +258,9 @@ class ClassMoments:
         is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
         """
         rest, factors = self.prior.between, np.zeros((4, SOURCES, self.k))
-        for factor, place, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
+        for factor, index, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
             if moments is not None:
-                factors[factor, place : place + 3] = moments.class_factor
+                factors[factor, index : index + 3] = moments.class_factor
                 own = ClassCovariance.from_offset(moments.class_offset, moments.n)
                 rest += own.times(-(self.weight_of(moments) ** 2))
         constant = 0.0

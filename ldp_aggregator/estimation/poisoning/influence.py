@@ -144,8 +144,8 @@ def moment_influence(
     unit : float
         One unit of `ratio` in the unit of `intervals`.
     """
-    place = 0 if moments.question.moment == MEAN else 3
-    slopes = ratio.slopes[place : place + 3] * unit
+    index = 0 if moments.question.moment == MEAN else 3
+    slopes = ratio.slopes[index : index + 3] * unit
     return Influence.from_step(name, moments.n, _furthest_moments(moments, total, slopes), intervals.stderr)
 
 

@@ -109,8 +109,8 @@ def _find_suspicious_pairs(
 ) -> tuple[SuspiciousPair, ...]:
     upper = np.triu(deviations.surprise)
     pairs = []
-    for place in np.argsort(upper, axis=None)[::-1][:_NAMED_PAIRS]:
-        g, h = (int(each) for each in np.unravel_index(place, upper.shape))
+    for index in np.argsort(upper, axis=None)[::-1][:_NAMED_PAIRS]:
+        g, h = (int(each) for each in np.unravel_index(index, upper.shape))
         names = (_name_group(question, support, g), _name_group(question, support, h))
         reports = float(support.joint_ones[g, h])
         pairs.append(SuspiciousPair(names, reports, reports - float(deviations.excess[g, h])))

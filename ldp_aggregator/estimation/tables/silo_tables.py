@@ -75,14 +75,14 @@ class SiloTables:
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
         """Return the raw estimates of each feature: frequencies, or the moments of a number."""
-        return [self._estimate_feature(place) for place in range(len(self.tables))]
+        return [self._estimate_feature(index) for index in range(len(self.tables))]
 
-    def _estimate_feature(self, place: int) -> TableEstimate | ClassMoments:
-        table, is_number = self.tables[place], self.tables[place].unit > 1
+    def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
+        table, is_number = self.tables[index], self.tables[index].unit > 1
         if self.classes:
             kind = SoftMoments if is_number else CellFrequencies
             return kind.from_table(table, self.classes)
         if is_number:
-            can_be_missing = self.plan.features[place].missing == "category"
+            can_be_missing = self.plan.features[index].missing == "category"
             return ClassMoments(None, None, self.prior, can_be_missing)
         return CellFrequencies.unknown(table.cells.size)

@@ -158,8 +158,8 @@ class SoftMoments(ClassMoments):
         """Return the same estimates with noise that depends less on the few rows of a class."""
         return replace(self, cautious=self._population.shrink_to_equal_classes(self.n))
 
-    def _source(self, place: int) -> Quantity:
-        return Quantity.from_source(self.sums[place], place, len(self.sums))
+    def _source(self, index: int) -> Quantity:
+        return Quantity.from_source(self.sums[index], index, len(self.sums))
 
     @cached_property
     def class_share(self) -> Quantity:

@@ -69,8 +69,8 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
     reading = [each for each in TEXTS.section("reading", values) if each.id != "reading.differ"]
     tables = build_feature_tables(rows, model.plan)
     sections = [
-        Section(id=f"feature-{place}", heading=name, parts=parts)
-        for place, (name, parts) in enumerate(tables.items(), 1)
+        Section(id=f"feature-{index}", heading=name, parts=parts)
+        for index, (name, parts) in enumerate(tables.items(), 1)
     ]
     label = model.plan.label.name
     yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
@@ -99,8 +99,8 @@ def _list_probabilities(
     yield _build_table(
         "Shares of the classes", "Share", classes, [("of all people", *map(format_percent, model.prior))]
     )
-    for place in model.selected:
-        feature, table = features[place], model.tables[place]
+    for index in model.selected:
+        feature, table = features[index], model.tables[index]
         if isinstance(feature, NumericFeature):
             assert isinstance(table, Gaussian)
             rows = list(_list_moments(feature, table))
@@ -148,8 +148,8 @@ def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Seque
         return ", ".join(f"{name} {format_percent(share)}" for name, share in shares)
 
     rows = [
-        (str(place + 1), describe_split(split, features), describe(2 * place + 2), describe(2 * place + 1))
-        for place, split in enumerate(model.splits[:shown])
+        (str(index + 1), describe_split(split, features), describe(2 * index + 2), describe(2 * index + 1))
+        for index, split in enumerate(model.splits[:shown])
     ]
     head = ("Node", "Test", "If it holds", "If not")
     return PlainTable(caption=f"Nodes of the tree{more}", head=head, rows=rows)
@@ -159,9 +159,9 @@ def describe_split(split: Split, features: Sequence[Feature]) -> str:
     """Return the test of a node in words."""
     feature = features[split.feature]
     if isinstance(feature, NumericFeature):
-        place = (split.high + 1 - GRID) / GRID
-        edge = _format_number(feature.original(place))
-        return f"{feature.name} is {'not missing' if place > 1 else f'below {edge}'}"
+        position = (split.high + 1 - GRID) / GRID
+        edge = _format_number(feature.original(position))
+        return f"{feature.name} is {'not missing' if position > 1 else f'below {edge}'}"
     above = split.high + 1
     if isinstance(feature, CategoricalFeature):
         return f"{feature.name} is {' or '.join(feature.texts[split.low : above])}"

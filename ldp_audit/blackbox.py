@@ -133,7 +133,7 @@ def epsilon_lower_bound(hits: int, other_hits: int, trials: int, alpha: float) -
 
 
 def required_requests(epsilon: float) -> int:
-    """Return how many messages of each person suffice to detect an answer in the clear, at most 1,000."""
+    """Return the number of messages of each person, at most 1,000, that suffices to detect an answer in the clear."""
     # p^n and (1 - q)^n are the error probability of one bound
     tested = _NEGATIVE_LOG_ALPHA / math.log1p(math.exp(-epsilon - _EPSILON_MARGIN))
     return min(_MAX_REQUIRED_REQUESTS, math.ceil(tested / (1 - SELECTION_SHARE)))
@@ -254,7 +254,7 @@ def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
 
 
 def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
-    """Return how often each pair of columns is 00, 01, 10 and 11."""
+    """Return the counts of 00, 01, 10 and 11 for each pair of columns."""
     both = (bits.T @ bits).astype(np.int64)
     first = np.diag(both)[:, None]
     second = first.T

@@ -43,7 +43,7 @@ def audit_trainings(
     train_model: Train = train,
     advance: Callable[[], object] = lambda: None,
 ) -> list[MeasuredLeak]:
-    """Return what trainings of each learner reveal at least about one row.
+    """Return a lower bound on what trainings of each learner reveal about one row.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def make_neighbours(survey: Survey) -> tuple[CodedRows, CodedRows]:
 
 
 def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashable:
-    """Return what a model reveals of the last row of `more`, which `rows` lacks."""
+    """Return the audited outcome of a training: the facts that depend most on the last row of `more`."""
     row, label = more.codes[-1:], int(more.labels[-1])
     model = training.model
     if isinstance(model, LinearModel):

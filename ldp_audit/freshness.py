@@ -190,7 +190,7 @@ def repeat_report(
 
 
 def _required_repeats(are_equal: Sequence[bool], alpha: float) -> float:
-    """Return how many equal payloads in a row exclude chance, given how often independent ones are equal."""
+    """Return the run length of equal payloads that excludes chance, given the probability that two are equal."""
     likely = clopper_pearson_upper(sum(are_equal), len(are_equal), alpha / 2)
     return 1 + math.log(alpha / 2) / math.log(likely) if likely < 1 else math.inf
 

@@ -54,7 +54,7 @@ def audit_silo(
     reports: int = WHOLE_REPORT_TRIALS,
     advance: Callable[[], object] = lambda: None,
 ) -> SiloAudit:
-    """Return what the messages of a silo reveal at least about one person, and other faults.
+    """Return a lower bound on what the messages of a silo reveal about one person, and other faults.
 
     Parameters
     ----------
@@ -102,15 +102,16 @@ def audit_silo(
 
 
 def count_stages(plan: SiloPlan) -> int:
-    """Return how often an audit of a plan calls `advance`."""
+    """Return the number of times that an audit of a plan calls `advance`."""
     with TemporaryDirectory() as folder:
         return len(make_neighbours(without_tokens(plan), Path(folder))) + 1
 
 
 def read_outcome(plan: SiloPlan, bodies: Sequence[bytes], pair: Neighbours) -> Hashable:
-    """Return what the messages of one report reveal of the person whose rows only one file has.
+    """Return the audited outcome of one report: the number of tables that point to the person.
 
-    A table points to the person if its cells are likelier with these rows than without.
+    The person has rows in one file only. A table points to them if its cells are likelier with these rows than
+    without. The second number counts tables whose total of the class is exact, without noise.
     """
     revealing = exact = 0
     for body in dict.fromkeys(bodies):
@@ -156,7 +157,7 @@ class _SentMessages:
         return found
 
     def find_faults(self, plan: SiloPlan, alpha: float) -> Iterator[str]:
-        """Yield what is wrong with the messages, besides what their cells reveal."""
+        """Yield the faults of the messages, except for what their cells reveal."""
         if self.malformed:
             yield "a message differs from others in more than its id and its cells"
         if len(self.ids) < len(self.outcomes):

@@ -65,7 +65,7 @@ def concerns_collector(response: Response | None) -> bool:
 
 
 def explain_failure(response: Response | None) -> tuple[str, str]:
-    """Return why an attempt did not deliver a report: a stable word (reason), and a sentence for people."""
+    """Return the reason why an attempt did not deliver a report: a stable word, and a sentence for people."""
     if response is None:
         return (
             TransportError.reason,

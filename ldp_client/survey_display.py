@@ -64,7 +64,7 @@ class SurveyDisplay:
 
     @redact_traceback
     def preview(self, row: Mapping[str, object], label: object, language: str = "") -> Preview:
-        """Return what `report` would do with a row, by the same steps; nothing is sent, spent or stored.
+        """Return a preview of what `report` would do with a row; nothing is sent, spent or stored.
 
         Every call draws again: the bytes are an example.
 

@@ -188,7 +188,7 @@ def check_name(name: object) -> None:
 def describe_epoch(
     name: str, counted: CountedRows, person: str | None, rows_are_new: bool, earlier: Sequence[Epoch]
 ) -> NewEpoch:
-    """Return what the ledger needs to know of a file that was counted and compared with earlier epochs."""
+    """Return the ledger's facts about a file that was counted and compared with earlier epochs."""
     return NewEpoch(
         name=name,
         rows=counted.rows,

@@ -75,7 +75,7 @@ class SiloPreview:
 
 
 def describe_plan(plan: SiloPlan) -> list[str]:
-    """Return what a silo sends for a survey, and what that spends."""
+    """Return a description of the message that a silo sends for a survey, and of the epsilon it spends."""
     error = math.sqrt(plan.mechanism.noise_variance)
     rows = "one row" if plan.rows_per_person == 1 else f"at most {plan.rows_per_person} rows"
     names = ", ".join(feature.name for feature in plan.features)

@@ -220,5 +220,5 @@ class _HashingReader(io.FileIO):
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    """Return what changes if a file is written or replaced."""
+    """Return a stamp that changes if the file is written or replaced."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -51,7 +51,7 @@ class NonresponseCauses:
 
 
 def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
-    """Return who cannot answer a survey, by the rule of this module."""
+    """Return the people who cannot answer a survey, grouped by the cause."""
     label = plan.row_label
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     is_label_complete = is_complete(label.values)

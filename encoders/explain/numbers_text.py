@@ -25,7 +25,7 @@ def describe_clipping(plan: Plan, clipped: Sequence[str]) -> list[str]:
 
 
 def describe_square(question: Question) -> list[str]:
-    """Return what is asked, if it is the squares of numbers, as lines of text; otherwise an empty list."""
+    """Return the lines that describe a question about squares of numbers; empty for other questions."""
     numbers = [each for each in question.asked_features if isinstance(each, NumericFeature)]
     if question.moment != SQUARE:
         return []

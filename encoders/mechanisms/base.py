@@ -58,11 +58,11 @@ class CountedMechanism(ABC):
 
     @abstractmethod
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return what checked payloads, shape (m, payload_bytes), add to the counters; shape (cells,)."""
+        """Return the sum of the tallies of checked payloads (m, payload_bytes), shape (cells,)."""
 
     @abstractmethod
     def contribution(self, payload: bytes) -> list[int]:
-        """Return what one checked payload adds to the counters: its tally, without numpy."""
+        """Return the tally of one checked payload, which is added to the counters; without numpy."""
 
     @property
     def support_counters(self) -> SupportCounters | None:

@@ -61,7 +61,7 @@ class _Fill:
         return np.clip(filling // self._width, 0, self._count - 1).astype(np.int64)
 
     def slope(self, rows: FloatArray) -> FloatArray:
-        """Return how much one more part of a row adds to the sum."""
+        """Return the increase of the sum for one more part of a row."""
         least, most = self._range(rows)
         filling = np.clip(self._best, least, most)
         marginal = np.take_along_axis(self._descending, self._place(filling)[..., None], axis=-1)[..., 0]

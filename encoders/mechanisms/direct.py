@@ -75,7 +75,7 @@ class DE(IndexPayload, FrequencyOracle):
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return how often each value was reported; see :meth:`Mechanism.tally`."""
+        """Return the number of reports of each value; see :meth:`Mechanism.tally`."""
         reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
@@ -106,7 +106,7 @@ class DE(IndexPayload, FrequencyOracle):
 
 
 def cell_size(index: int, cells: int) -> int:
-    """Return how many 64-bit draws r have (r * cells) >> 64 == index."""
+    """Return the number of 64-bit draws r with (r * cells) >> 64 == index."""
     return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
 
 

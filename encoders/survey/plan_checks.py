@@ -169,7 +169,7 @@ def is_text(value: object) -> bool:
 
 
 def text_fault(text: str) -> str:
-    """Return why a text cannot be a name or a category, as the end of a sentence; empty if it can."""
+    """Return the reason why a text is not a possible name or category, as the end of a sentence, or ""."""
     if not 0 < len(text) <= MAX_TEXT:
         return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
     return printable_fault(text) or nfc_fault(text)

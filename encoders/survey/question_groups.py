@@ -47,7 +47,7 @@ def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> lis
 
 
 def _gain(sizes: Sequence[int], labels: int, variance: Variance) -> float:
-    """Return how many reports about single features are as informative as one report about all of them."""
+    """Return the number of reports about single features that are as informative as one about all of them."""
     domain = prod(sizes) * labels
     if len(sizes) == 1:
         return 1.0

@@ -176,7 +176,7 @@ def train(
 @click.argument("rows", type=click.Path(dir_okay=False, path_type=Path))
 @_name_option
 def status(rows: Path, name: str | None) -> None:
-    """Print what was spent on ROWS, of which totals, and by which trainings.
+    """Print the amounts spent on ROWS, their totals, and the trainings that spent them.
 
     Nothing is changed. What is printed is as secret as the rows. A training that is not finished still runs,
     or has failed: its amounts are spent.

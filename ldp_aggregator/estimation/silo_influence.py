@@ -75,7 +75,7 @@ class SiloInfluence:
 
 
 def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
-    """Return how far invented rows move P(value | c) of one feature, (k,), at most."""
+    """Return the largest change of P(value | c) of one feature by invented rows, (k,)."""
     total = np.maximum(table.counts.sum(axis=0), 0.0)
     ratio = _divide(table.counts, total, 0.0)
     largest: FloatArray = np.maximum(ratio, 1 - ratio).max(axis=0) * rows / (total + rows)
@@ -83,7 +83,7 @@ def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
 
 
 def _move_conditionals(silos: SiloTables, index: int) -> FloatArray:
-    """Return how far a message that passes the checks moves P(value | c) of one feature, (k,), at most.
+    """Return the largest change of P(value | c) of one feature by a message that passes the checks, (k,).
 
     The total of a class in the message is a free number between its limits, and the ratio is monotone in it
     except where a cell reaches its limit.
@@ -103,7 +103,7 @@ def _move_conditionals(silos: SiloTables, index: int) -> FloatArray:
 
 
 def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
-    """Return how far a message that passes the checks moves P(c), (k,), at most."""
+    """Return the largest change of P(c) by a message that passes the checks, (k,)."""
     weights, tables, rows = weigh_tables(silos.tables), silos.plan.mechanism.tables, silos.plan.rows
     class_errors = np.array([table.class_error for table in tables]) / SOFT_UNIT
     errors = np.array([table.total_error for table in tables]) / SOFT_UNIT

@@ -29,7 +29,7 @@ def find_promise(privacy: CentralPrivacy) -> list[Finding]:
 
 
 def find_citation(survey: str, digest: str, privacy: CentralPrivacy) -> list[Finding]:
-    """Return how to cite the model."""
+    """Return the findings that say how to cite the model."""
     return TEXTS.section(
         "citation",
         {

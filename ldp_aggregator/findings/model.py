@@ -62,6 +62,6 @@ def find_limits(*, people: bool, silos: bool, fitted: bool = False, curator: boo
 
 
 def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
-    """Return how to cite results and the method."""
+    """Return the findings that say how to cite the results and the method."""
     values = {"curator": False, "survey": estimates.survey, "digest": estimates.plan_digest}
     return TEXTS.section("citation", count_sent(estimates) | values | {"epsilon": epsilon})

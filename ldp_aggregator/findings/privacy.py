@@ -20,7 +20,7 @@ def update_belief(belief: float, odds_factor: float) -> float:
 
 
 def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
-    """Return what beliefs of 1%, 10% and 50% become at most, by the names of holes."""
+    """Return the largest values that beliefs of 1%, 10% and 50% can reach, by the name of the hole in a text."""
     beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5}
     return {
         f"belief_{name}": ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()
@@ -28,12 +28,12 @@ def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
 
 
 def find_privacy(statement: PrivacyStatement, unlabelled: UnlabelledSummary | None = None) -> list[Finding]:
-    """Return what the privacy statement of results means."""
+    """Return the findings that explain the privacy statement of results."""
     return TEXTS.section("privacy", dict(_list_values(statement, unlabelled)))
 
 
 def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
-    """Return what this epsilon guarantees to the person who sends a report."""
+    """Return the finding that explains the guarantee of this epsilon to the person who sends a report."""
     factor = FactorAtMost(math.exp(float(epsilon)))
     return TEXTS.find("privacy.report", people=True, simulated=simulated, epsilon=epsilon, factor=factor)
 

@@ -14,7 +14,7 @@ from ldp_aggregator.findings.words import TEXTS
 def find_validation(
     validation: Estimates, rejected: Mapping[str, int], *, kept: bool = True
 ) -> list[Finding]:
-    """Return what a validation round measured.
+    """Return the findings about the results of a validation round.
 
     Parameters
     ----------

@@ -41,14 +41,14 @@ class DescribedModel(BaseEstimator):
         return self._describe().format_lines() if hasattr(self, "privacy_") else repr(self)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML that a notebook shows."""
         if not hasattr(self, "privacy_"):
             unfitted: str = super()._repr_html_()
             return unfitted
         return self._describe().format_html()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return what IPython shows, instead of scikit-learn's diagram of parameters."""
+        """Return the representations for IPython, which replace scikit-learn's diagram of parameters."""
         if not hasattr(self, "privacy_"):
             bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
             return bundle

@@ -124,7 +124,7 @@ def _name(plan: Plan, indices: Sequence[int]) -> tuple[str, ...]:
 
 
 def _measure(choice: Choice) -> dict[ClassifierKind, MeasuredAccuracy]:
-    """Return what two validation rounds measured, by classifier."""
+    """Return the results of two validation rounds, by classifier."""
     other = next(
         each for each in (ClassifierKind.FITTED, ClassifierKind.NAIVE_BAYES) if each != choice.validated
     )

@@ -21,7 +21,7 @@ Classifier = tuple[FloatArray, Sequence[ClassConditional]]
 
 
 def find_useless(estimates: Estimates, classifier: Classifier | None = None) -> Useless | None:
-    """Return why no prediction other than the most frequent class is supported; None if others are.
+    """Return the reason why only the most frequent class can be predicted; None if others can.
 
     This is so in two cases: no feature that the model uses distinguishes the classes, or the model predicts
     the most frequent class for nearly everyone. The second is counted for synthetic people, drawn from the

@@ -101,10 +101,10 @@ def build_promise(privacy: CentralPrivacy) -> Section:
 
 
 def build_central_limits() -> Section:
-    """Return what the model is not for."""
+    """Return the section that lists uses to avoid."""
     return make_section("limits", [Bullets(find_limits(people=False, silos=False, curator=True))])
 
 
 def build_central_citation(plan: Plan, privacy: CentralPrivacy) -> Section:
-    """Return how to cite the model."""
+    """Return the findings that say how to cite the model."""
     return make_section("citation", find_citation(plan.id, plan.digest, privacy))

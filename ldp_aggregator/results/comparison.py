@@ -150,7 +150,7 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 
 
 def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
-    """Return why a quantity is absent from one of the surveys or differs there; None otherwise."""
+    """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
     if one.name != other.name:
         return f"the labels differ: {one.name} and {other.name}"
@@ -177,7 +177,7 @@ def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyR
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
-    """Return why a pair has too little information; None if it has enough."""
+    """Return the reason why a pair has too little information; None if it has enough."""
     for name, cell in (("first", first), ("second", second)):
         if cell.value is None or cell.stderr is None:
             return f"the {name} survey has no estimate of it"

@@ -80,7 +80,7 @@ def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[
 
 
 def _find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
-    """Return what is shown for the values of the label or of a feature: text and value, where they differ."""
+    """Return the display texts of the values of the label or of a feature; text and value if they differ."""
     if not plan.texts:
         return {}
     texts = display_texts(plan)

@@ -39,7 +39,7 @@ class Cell(NamedTuple):
     bounds: Bounds
 
     def compute_margins(self, z: float) -> tuple[float, float]:
-        """Return how far the true value may be below and above the raw one, at z standard errors.
+        """Return the distances from the raw value to the ends of the interval, at z standard errors.
 
         What the simultaneous interval has beyond its own z standard errors grows with the square of z.
         """

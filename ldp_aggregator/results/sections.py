@@ -60,7 +60,7 @@ def find_lead(results: SurveyResults) -> list[Finding]:
 
 
 def find_notices(results: SurveyResults) -> list[Finding]:
-    """Return what a reader must not miss: fabricated reports, and a useless model."""
+    """Return the warnings: fabricated reports, and a useless model."""
     poisoning = results.estimates.poisoning
     alarms = find_poisoning(poisoning, results.estimates.label)[:1] if poisoning and poisoning.alarms else []
     return [*alarms, *(each for each in _find_model(results) if each.id == "model.useless")]
@@ -96,7 +96,7 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
 
 
 def build_model(results: SurveyResults) -> Section:
-    """Return what the model is."""
+    """Return the section that describes the model."""
     findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
     facts = PlainTable(
         caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
@@ -105,13 +105,13 @@ def build_model(results: SurveyResults) -> Section:
 
 
 def build_data(results: SurveyResults) -> Section:
-    """Return what was sent, and a table of the features."""
+    """Return the section about the data: the reports, and a table of the features."""
     parts: list[Part] = [*_find_data(results), *_find_silos(results), _list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
 
 
 def build_accuracy(results: SurveyResults) -> Section:
-    """Return what is known about the accuracy of the model."""
+    """Return the section about the accuracy of the model."""
     ids = ("model.not-validated", "model.majority", "model.useless")
     worth = [each for each in _find_model(results) if each.id in ids]
     validation = results.estimates.validation
@@ -147,7 +147,7 @@ def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Sect
 
 
 def build_relevance(results: SurveyResults) -> Section:
-    """Return what each feature explains of the label, the most relevant first; unknown ones last."""
+    """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
     for index, feature in enumerate(results.estimates.features):
         relevance, known = feature.relevance, feature.relevance.is_known
@@ -169,7 +169,7 @@ def build_relevance(results: SurveyResults) -> Section:
 
 
 def build_validation(results: SurveyResults) -> Section | None:
-    """Return what validation rounds measured; None without one."""
+    """Return the section about validation rounds; None without one."""
     estimates = results.estimates
     validation = estimates if results.is_validation else estimates.validation
     if not validation:
@@ -196,12 +196,12 @@ def build_fabricated(results: SurveyResults) -> Section | None:
 
 
 def build_silos(results: SurveyResults) -> Section | None:
-    """Return what estimates from silos cover; None without silos."""
+    """Return the section about the coverage of silos; None without silos."""
     return make_section("silos", _find_silos(results)) if results.estimates.silos else None
 
 
 def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
-    """Return what the reports or messages can reveal; `shuffled` adds the central epsilon after shuffling.
+    """Return the section about privacy; `shuffled` adds the central epsilon after shuffling.
 
     That epsilon holds under a condition that is easily overlooked in a short text.
     """
@@ -212,13 +212,13 @@ def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
 
 
 def build_warnings(results: SurveyResults) -> Section | None:
-    """Return what a reader needs before using an estimate; None if there is nothing."""
+    """Return the section of cautions before an estimate is used; None if there are none."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
 
 
 def build_method(results: SurveyResults) -> Section:
-    """Return how it was estimated, with the questions, their mechanisms and exact epsilons."""
+    """Return the section about the method: the questions, their mechanisms and exact epsilons."""
     estimates, privacy = results.estimates, results.privacy
     values = {"people": results.has_people, "silos": estimates.silos, "estimator": estimates.estimator}
     findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
@@ -235,7 +235,7 @@ def list_mechanisms(results: SurveyResults) -> list[Note]:
 
 
 def build_reading(results: SurveyResults) -> Section:
-    """Return what the terms mean."""
+    """Return the section that explains the terms."""
     values = {
         "people": results.has_people,
         "silos": results.estimates.silos,
@@ -246,7 +246,7 @@ def build_reading(results: SurveyResults) -> Section:
 
 
 def build_limits(results: SurveyResults) -> Section:
-    """Return what a model of the results is not for."""
+    """Return the section that lists uses to avoid."""
     limits = find_limits(
         people=results.has_people,
         silos=results.estimates.silos is not None,
@@ -256,7 +256,7 @@ def build_limits(results: SurveyResults) -> Section:
 
 
 def build_citation(results: SurveyResults) -> Section:
-    """Return how to cite the results and the method."""
+    """Return the section that says how to cite the results and the method."""
     return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
 
 
@@ -341,7 +341,7 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
 def _list_validation(
     validation: Estimates, privacy: ReportsPrivacy | None, *, kept: bool = True
 ) -> list[Part]:
-    """Return what a round measured: its findings, with the table of gains before the selection."""
+    """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
     *findings, selection = find_validation(validation, privacy.rejected if privacy else {}, kept=kept)
     return [*findings, _list_gains(validation.validation_result), selection]

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
-    """Return what identifies the file of a SQLite store, also after it was moved; None for other stores.
+    """Return the identity of a SQLite store's file, which stays when the file is moved; None for other stores.
 
     Raises
     ------

@@ -57,7 +57,7 @@ _FAILURES_BY_TEXT = {
 
 
 def classify_failure(error: Exception) -> StoreFailure:
-    """Return why Redis cannot be used, from an error of redis-py: its type or a part of its text."""
+    """Return the reason why Redis cannot be used, from the type or the text of an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]
     for kind, failure in _FAILURES_BY_TYPE.items():
         if isinstance(error, kind):
@@ -79,6 +79,6 @@ _URL_FAULTS = {
 
 
 def explain_url_error(url: str, error: Exception) -> str:
-    """Return why redis-py refuses a URL; the text quotes no part of it, because it may have a password."""
+    """Return the reason why redis-py refuses a URL, without quoting the URL: it may contain a password."""
     why = next((why for part, why in _URL_FAULTS.items() if part in str(error)), "it cannot be read")
     return f"{why}. Percent-encode the special characters of its password" if "@" in url else why

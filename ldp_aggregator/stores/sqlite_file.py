@@ -57,7 +57,7 @@ FileIdentity = tuple[int, int]
 
 
 def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
-    """Return what identifies the file.
+    """Return the identity of the file.
 
     A connection to a moved or deleted file still writes to it, and what it writes may be lost. A new
     connection to another file would read the log of the old one, which has the same name.
@@ -144,7 +144,7 @@ _OS_FAILURES = {
 
 
 def classify_failure(error: Exception) -> StoreFailure:
-    """Return why the store cannot be used, from an error of SQLite or of the operating system."""
+    """Return the reason why the store cannot be used, from an error of SQLite or of the operating system."""
     if isinstance(error, OSError):
         return _OS_FAILURES.get(error.errno or 0, StoreFailure.OTHER)
     return _FAILURES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, StoreFailure.OTHER)

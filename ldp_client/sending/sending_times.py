@@ -223,7 +223,7 @@ class SendingSchedule:
         return self._collectors.get(report.collector) or CollectorState()
 
     def _count_reports(self) -> Counter[str]:
-        """Return how many reports wait for each collector."""
+        """Return the number of waiting reports of each collector."""
         return Counter(report.collector for report in self._reports.values())
 
     def _redraw_overdue(self, now: float) -> None:

@@ -98,7 +98,7 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
 
 
 def _describe_texts(plan: AnyPlan) -> dict[str, Any] | None:
-    """Return what each language lacks; None without texts, and no languages if their file is not at hand."""
+    """Return the missing texts of each language; None without texts, empty if their file was not found."""
     if not plan.texts_digest:
         return None
     missing = None

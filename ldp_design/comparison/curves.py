@@ -63,7 +63,7 @@ class Crossing:
         return self.write(lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}", "or less")
 
     def write(self, write: Callable[[float], str], or_less: str) -> str:
-        """Return what belongs to the epsilon, with its interval: 1.4 (1.1 to more than 5).
+        """Return the text of the epsilon with its interval, such as "1.4 (1.1 to more than 5)".
 
         `write` gets 0 and infinity too, for which it writes what belongs to the smallest and largest epsilon.
         """

@@ -74,7 +74,7 @@ class ComparisonFindings:
 def state_findings(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
 ) -> ComparisonFindings:
-    """Return what a comparison found.
+    """Return the findings of a comparison.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def state_findings(
 
 
 def explain_trust(trust: Trust) -> Finding:
-    """Return who sees which rows under a trust model."""
+    """Return the finding that says who sees which rows under a trust model."""
     return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos))
 
 

@@ -40,7 +40,7 @@ class NoiseLevels:
     """The number of people whose accuracy is known."""
 
     def count_people(self, epsilon: float, equivalent: float) -> float:
-        """Return how many people at `epsilon` give what the known ones give at `equivalent`.
+        """Return the number of people at `epsilon` that is as precise as the known number at `equivalent`.
 
         Beyond the tested epsilons, 0 and infinity, the result is that at the smallest and the largest one: a
         bound. Between them, log variances are interpolated in log epsilon.

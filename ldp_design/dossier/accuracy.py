@@ -80,7 +80,7 @@ def _build_tables(source: DossierSource, facts: Facts, commands: Sequence[str]) 
 
 
 def describe_shares(scenario: Scenario, main: str) -> Finding:
-    """Return what a scenario assumes about the label, as the words that follow "if"."""
+    """Return the assumption of a scenario about the label, as the words that follow "if"."""
     labels, shares = scenario.sizes[0].plan.label.values, scenario.label_shares or ()
     given = zip(labels, map(GivenShare, shares), strict=False)
     return TEXTS.find(

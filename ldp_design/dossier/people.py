@@ -100,7 +100,7 @@ def _list_unworded(plan: Plan) -> list[str]:
 
 
 def _describe_privacy(source: DossierSource) -> Facts:
-    """Return how strict epsilon is, what a report makes of beliefs, and the facts of the proof."""
+    """Return the section about epsilon: how strict it is, its effect on beliefs, and the facts of the proof."""
     plan, epsilon = source.plan, source.plan.epsilon
     return {
         "is_strict": epsilon <= _STRICT,
@@ -181,7 +181,7 @@ def _join_questions(first: Finding, second: Finding) -> Finding:
 
 
 def _quote_declarations(facts: Facts) -> Iterator[tuple[str, Finding]]:
-    """Yield what the author states, as sentences; a long text is left to the author."""
+    """Yield (name, finding) of the author's purpose, contact and retention; a long text is not quoted."""
     for name in ("purpose", "contact", "retention"):
         text = " ".join(str(facts[name] or "").split())
         is_short = 0 < len(text) <= _MAX_QUOTED

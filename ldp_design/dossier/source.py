@@ -54,7 +54,7 @@ class PlanSource:
         return math.exp(surveys * float(self.plan.epsilon))
 
     def belief_after(self, belief: float, surveys: int = 1) -> ShareAtMost:
-        """Return what a belief becomes at most by the reports of this many surveys."""
+        """Return the largest belief after the reports of this many surveys."""
         return ShareAtMost(update_belief(belief, self.odds_factor(surveys)))
 
     def command(self, program: str, *options: str) -> str:

@@ -53,7 +53,7 @@ class FeatureRelevance:
 
 
 def compute_round_ends(people: int, rounds: int) -> list[int]:
-    """Return how many people have answered by the end of each round: half in the first, then equal shares."""
+    """Return the number of people at the end of each round: half in the first, then equal shares."""
     shares = [1.0] if rounds == 1 else [0.5, *(0.5 / (rounds - 1) for _ in range(rounds - 1))]
     return [round(people * share) for share in accumulate(shares)]
 
@@ -65,7 +65,7 @@ def next_round(survey: Survey, snapshot: Snapshot, validation: Snapshot | None =
 
 
 def list_relevances(estimates: Estimates) -> list[FeatureRelevance]:
-    """Return what each feature explains of the label, for the classifier."""
+    """Return the relevance of each feature for the classifier."""
     return [
         FeatureRelevance(
             explained=compute_relevance(feature.smoothed, estimates.prior),

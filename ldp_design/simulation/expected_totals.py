@@ -43,7 +43,7 @@ class ExpectedTotals:
 
 
 def _average_report(question: Question, population: SyntheticPopulation) -> FloatArray:
-    """Return what one report adds to the counters on average."""
+    """Return the expected tally of one report."""
     mechanism = question.mechanism
     if isinstance(mechanism, FrequencyOracle):
         shares = _value_shares(question, population)

@@ -231,7 +231,7 @@ def _simulate_variant(
     seed: int,
     progress: Callable[[int], object],
 ) -> Iterator[SimulationRow]:
-    """Yield what was measured of a variant's plain models and of its models with unlabelled rows."""
+    """Yield the measurements of a variant's plain models and of its models with unlabelled rows."""
     plain: list[PredictionQuality] = []
     with_rows: list[PredictionQuality] = []
     fitted = 0

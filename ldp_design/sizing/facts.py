@@ -123,7 +123,7 @@ def _describe_any_size(
 
 
 def _describe_population(size: Size) -> Facts:
-    """Return what a size assumes about the people: a pilot, the shares of the labels, or equal shares."""
+    """Return the assumption about the people: a pilot, the shares of the labels, or equal shares."""
     pilot, labels = size.pilot, size.plan.label.values
     noise = [each.name for each in size.margins if pilot and each.name in pilot.noise]
     names = ", ".join(noise)
@@ -142,7 +142,7 @@ def _describe_population(size: Size) -> Facts:
 
 
 def _compute_rare_label_factor(plan: Plan) -> str | None:
-    """Return how many times as many people the widest margin needs if the first label is rare.
+    """Return the factor of people that the widest margin needs if the first label is rare.
 
     With many people a margin is proportional to one over the root of their number. None if the survey asks
     about no feature.
@@ -159,7 +159,7 @@ def _compute_rare_label_factor(plan: Plan) -> str | None:
 
 
 def _describe_label_question(survey: Survey, users: int) -> Facts:
-    """Return how often the label is asked alone, why, and how `users` in [survey] would change that."""
+    """Return facts about the question about the label alone: its share of reports, the reason, the effect of users."""
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
     return {
@@ -240,7 +240,7 @@ class MarginCells(NamedTuple):
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
-    """Yield what tables show of the label and of each feature."""
+    """Yield the rows of tables about the label and each feature."""
     for margin in size.margins:
         facts = _describe_margin(size, margin)
         asked_alone = margin.kind != "label" or margin.question_probability

@@ -87,7 +87,7 @@ def _list_margin(margin: Margin) -> dict[str, Any]:
 def size_silos(
     survey: SiloSurvey, rows: int, silos: int, label_shares: LabelShares | None = None
 ) -> SiloSize:
-    """Return what to expect if all values of a feature, and all labels without shares, are equally frequent.
+    """Return the expected precision if values, and labels without shares, are equally frequent.
 
     Raises
     ------

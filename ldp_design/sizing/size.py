@@ -104,7 +104,7 @@ def size_for_users(
     progress: Progress | None = None,
     label_shares: LabelShares | None = None,
 ) -> Size:
-    """Return what to expect if `users` people answer; accuracy is not simulated if `repeats` is 0.
+    """Return the expected precision if `users` people answer; accuracy is not simulated if `repeats` is 0.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def compare_sizes(
     users: Sequence[int] = COMPARED_USERS,
     label_shares: LabelShares | None = None,
 ) -> list[Size]:
-    """Return what to expect for several numbers of people, without accuracies or remedies."""
+    """Return the expected precision for several numbers of people, without accuracies or remedies."""
     plan = survey.compile()
     expected = ExpectedTotals(plan, _assume_population(plan, pilot, label_shares))
     return [

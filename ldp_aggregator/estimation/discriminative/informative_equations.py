@@ -54,7 +54,7 @@ def find_informative(
 def _change_moments(
     model: ScoreModel, weights: FloatArray, observed: slice, probabilities: FloatArray, changes: FloatArray
 ) -> FloatArray:
-    """Return how changes of the parameters, (parameters, changes), change the moments, to first order."""
+    """Return the first-order changes of the moments for changes of the parameters, (parameters, changes)."""
     size = max(1, _CHUNK // probabilities.size)
     indicators = model.design[:, observed]
     parts = []

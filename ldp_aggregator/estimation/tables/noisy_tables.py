@@ -36,7 +36,7 @@ _MIN_ROWS_PER_CLASS = 2
 
 
 def name_counted(mechanism: str | None) -> str:
-    """Return what the number of a feature's estimates counts, for people: reports, rows, or both."""
+    """Return the unit that a feature's estimates count, as a word: reports, rows, or both."""
     if mechanism == COUNT_TABLE:
         return "rows"
     return "reports and rows" if mechanism and mechanism.endswith(f" + {COUNT_TABLE}") else "reports"

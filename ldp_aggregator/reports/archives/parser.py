@@ -153,7 +153,7 @@ class ArchiveParser:
         return len(data) - position
 
     def _skip_damage(self, data: bytes, position: int, is_last: bool) -> int:
-        """Return how many bytes of damage there are, up to the next likely start of a report."""
+        """Return the number of damaged bytes up to the next likely start of a report."""
         if not self._in_damage:
             self._in_damage = True
             self.summary.damage_offsets.append(self._rest_offset + position)
@@ -164,7 +164,7 @@ class ArchiveParser:
         return next_start - position
 
     def _find_reason(self, piece: bytes) -> Reason:
-        """Return why a piece is rejected; canonical reports of the plan have been accepted before."""
+        """Return the reason to reject a piece; canonical reports of the plan have been accepted before."""
         try:
             read_report(self._plan_format.plan, piece)
         except ReportError as error:

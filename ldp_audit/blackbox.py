@@ -133,7 +133,7 @@ def epsilon_lower_bound(hits: int, other_hits: int, trials: int, alpha: float) -
 
 
 def required_requests(epsilon: float) -> int:
-    """Return the number of messages of each person, at most 1,000, that suffices to detect an answer in the clear."""
+    """Return the number of messages per person that detects an answer in the clear, at most 1,000."""
     # p^n and (1 - q)^n are the error probability of one bound
     tested = _NEGATIVE_LOG_ALPHA / math.log1p(math.exp(-epsilon - _EPSILON_MARGIN))
     return min(_MAX_REQUIRED_REQUESTS, math.ceil(tested / (1 - SELECTION_SHARE)))

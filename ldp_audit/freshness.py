@@ -190,7 +190,7 @@ def repeat_report(
 
 
 def _required_repeats(are_equal: Sequence[bool], alpha: float) -> float:
-    """Return the run length of equal payloads that excludes chance, given the probability that two are equal."""
+    """Return the number of equal payloads in a row that excludes chance; `are_equal` compares other pairs."""
     likely = clopper_pearson_upper(sum(are_equal), len(are_equal), alpha / 2)
     return 1 + math.log(alpha / 2) / math.log(likely) if likely < 1 else math.inf
 

@@ -110,8 +110,8 @@ def count_stages(plan: SiloPlan) -> int:
 def read_outcome(plan: SiloPlan, bodies: Sequence[bytes], pair: Neighbours) -> Hashable:
     """Return the audited outcome of one report: the number of tables that point to the person.
 
-    The person has rows in one file only. A table points to them if its cells are likelier with these rows than
-    without. The second number counts tables whose total of the class is exact, without noise.
+    The person has rows in one file only. A table points to them if its cells are likelier with these rows
+    than without. The second number counts tables whose total of the class is exact, without noise.
     """
     revealing = exact = 0
     for body in dict.fromkeys(bodies):

@@ -28,7 +28,7 @@ def active_opt_out() -> str:
 
 
 def find_prohibition(is_rehearsal: bool = False) -> tuple[str, str]:
-    """Return the reason why nothing may be drawn or sent, as a stable word and a sentence; empty if it may."""
+    """Return the reason to draw and send nothing: a stable word and a sentence; empty if there is none."""
     if name := active_opt_out():
         return "do-not-track", f"the environment variable {name} is set: nothing is drawn or sent"
     if not is_rehearsal and is_variable_set(REHEARSAL_VARIABLE):

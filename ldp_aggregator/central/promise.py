@@ -80,6 +80,6 @@ class Promise:
         return self.group * Fraction(math.ceil(growth * _PARTS) + 1, _PARTS)
 
     def for_group(self, spending: Spending) -> Spending:
-        """Return the epsilon that a step spends for this promise's neighbours, from its epsilon for one row."""
+        """Return a step's epsilon for this promise's neighbours, from its epsilon for one row."""
         delta = spending.delta * self.delta_growth if spending.delta else spending.delta
         return Spending(spending.step, spending.epsilon * self.group, delta)

@@ -20,7 +20,7 @@ def update_belief(belief: float, odds_factor: float) -> float:
 
 
 def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
-    """Return the largest values that beliefs of 1%, 10% and 50% can reach, by the name of the hole in a text."""
+    """Return the largest values that beliefs of 1%, 10% and 50% can reach, by the name of the hole."""
     beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5}
     return {
         f"belief_{name}": ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()

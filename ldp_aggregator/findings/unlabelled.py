@@ -14,7 +14,7 @@ from ldp_aggregator.findings.words import TEXTS
 
 
 def find_unlabelled(summary: UnlabelledSummary) -> list[Finding]:
-    """Return the findings about the effect of unlabelled rows on the classifier, without those about privacy."""
+    """Return the findings about the effect of unlabelled rows, without those about their privacy."""
     # late: commands load the method only if it was used
     from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
-    """Return the identity of a SQLite store's file, which stays when the file is moved; None for other stores.
+    """Return the identity of a SQLite store's file, which a move does not change; None for other stores.
 
     Raises
     ------

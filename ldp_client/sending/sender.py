@@ -111,7 +111,7 @@ class Sender:
             self._schedule.end_expedite(survey)
 
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
-        """Return the reason why a report still waits: a stable word and a sentence, both empty if nothing failed."""
+        """Return the reason why a report waits: a stable word and a sentence, empty if nothing failed."""
         reason, why = find_prohibition()
         if reason:
             return reason, why

@@ -100,7 +100,7 @@ def _list_unworded(plan: Plan) -> list[str]:
 
 
 def _describe_privacy(source: DossierSource) -> Facts:
-    """Return the section about epsilon: how strict it is, its effect on beliefs, and the facts of the proof."""
+    """Return the section about epsilon: how strict it is, its effect on beliefs, and the proof."""
     plan, epsilon = source.plan, source.plan.epsilon
     return {
         "is_strict": epsilon <= _STRICT,

@@ -159,7 +159,7 @@ def _compute_rare_label_factor(plan: Plan) -> str | None:
 
 
 def _describe_label_question(survey: Survey, users: int) -> Facts:
-    """Return facts about the question about the label alone: its share of reports, the reason, the effect of users."""
+    """Return facts about the question about the label alone: its share, the reason, the effect of users."""
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
     return {

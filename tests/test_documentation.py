@@ -37,9 +37,10 @@ def lines_outside_code(page: Path) -> Iterator[tuple[int, str]]:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Return the anchors that GitHub gives to the headings of a page."""
+    """Return the anchors of a page: those that GitHub gives to its headings, and `<a id="...">`."""
     anchors, repeated = set[str](), Counter[str]()
     for _, line in lines_outside_code(page):
+        anchors.update(re.findall(r'<a id="([^"]+)">', line))
         if heading := re.match(r"#+ +(.*)", line):
             text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).strip().lower()
             slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")

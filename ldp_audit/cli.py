@@ -155,7 +155,8 @@ def audit_central(
 
     Trains each learner of ldp-central many times on two sets of made-up rows that differ by one row, and
     bounds from below what the models reveal about it. No real rows are read. Exits with 1 if a bound is above
-    epsilon, with 2 if the survey cannot be audited. A bound below epsilon proves nothing: docs/central.md.
+    epsilon, with 2 if the survey cannot be audited. A bound below epsilon proves nothing:
+    docs/central-guarantee.md.
     """
     from ldp_audit.central import AUDITED, audit_trainings
 
@@ -188,7 +189,7 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
     Reports many times two files of made-up rows that differ by the rows of one person, and bounds from below
     what the messages reveal about that person. Also checks that retries send the same bytes. Nothing is sent,
     and no real rows are read. Exits with 1 if a check fails, with 2 if the survey cannot be audited. A bound
-    below epsilon proves nothing: docs/silos.md.
+    below epsilon proves nothing: docs/silos-guarantee.md.
     """
     with _exit_on_errors(context, survey):
         plan = load_silo_plan_file(survey)

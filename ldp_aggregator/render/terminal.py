@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.text_table import format_table
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.document import (
@@ -56,7 +56,8 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
             if isinstance(table, EstimateTable):
                 yield from ("", *_write_estimates(table, how_to_see_all))
     if len(sections) > MAX_FEATURES:
-        yield from ("", f"  ... and {len(sections) - MAX_FEATURES} more features: {how_to_see_all}")
+        more = Counted(len(sections) - MAX_FEATURES, "more feature")
+        yield from ("", f"  ... and {more}: {how_to_see_all}")
 
 
 def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
@@ -105,10 +106,10 @@ def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]
     yield f"  {table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
     yield from (f"    {line}" for line in lines)
     cut = [
-        f"{count - most} more {kind}"
-        for count, most, kind in (
-            (len(table.groups), MAX_VALUES, "values"),
-            (len(classes), MAX_CLASSES, "classes"),
+        str(Counted(count - most, *kinds))
+        for count, most, kinds in (
+            (len(table.groups), MAX_VALUES, ("more value",)),
+            (len(classes), MAX_CLASSES, ("more class", "more classes")),
         )
         if count > most
     ]

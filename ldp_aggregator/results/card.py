@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.explain.text import Counted
 from encoders.notebook_html import table_html
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
@@ -116,6 +117,5 @@ def _describe_validation(results: SurveyResults) -> str:
     value, low, high = (
         min(max(float(each), 0.0), 1.0) for each in (accuracy.value, accuracy.low, accuracy.high)
     )
-    return (
-        f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {validation.reports:,} devices"
-    )
+    devices = Counted(validation.reports, "device")
+    return f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {devices}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.decimals import decimal_text
@@ -311,7 +312,8 @@ def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
     asked = [each for each in questions if each.mechanism]
     mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
     counts = " + ".join(str(Count(each.n)) for each in asked)
-    return " + ".join(mechanisms), f"{counts} {name_counted(asked[0].mechanism)}" if asked else ""
+    one, many = name_counted(asked[0].mechanism if asked else None)
+    return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""
 
 
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
@@ -322,8 +324,8 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
         return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
     assert isinstance(result, FeatureResult)
     together = Names(result.asked_with)
-    values |= {"number": False, "together": together, "size": len(result.values)}
-    return TEXTS.find("tables.feature", one_value=len(result.values) == 1, **values)
+    values |= {"number": False, "together": together, "size": Counted(len(result.values), "value")}
+    return TEXTS.find("tables.feature", **values)
 
 
 def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts
@@ -70,8 +71,7 @@ def describe_choice(plan: Plan) -> Facts:
     return {
         "one_question": len(plan.questions) == 1,
         "grouped": "; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
-        "one_topic": len(topics) == 1,
-        "topic_count": len(topics),
+        "topic_count": Counted(len(topics), "question"),
         "main_alone": any(each.kind == "label" for each in plan.questions),
         "numbers": " and ".join(numbers),
         "several_numbers": len(numbers) > 1,

@@ -41,7 +41,7 @@ def find_validation(
             "rejected": rejected,
             "rejected_count": Count(sum(rejected.values())),
             "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
-            "known": is_known(low, high) and accuracy == accuracy,
+            "known": is_known(low, high, stderr=float(result.accuracy.stderr)),
             "features": len(result.features),
             "accuracy": Share(accuracy),
             "low": Share(low),

@@ -13,6 +13,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
 from ldp_aggregator.findings.data import find_data, find_silos
@@ -21,7 +22,7 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.model import find_citation, find_limits, find_model
 from ldp_aggregator.findings.poisoning import find_poisoning, find_untested
 from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
-from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
+from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known, is_relevance_known
 from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
 from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare, Share
@@ -151,22 +152,34 @@ def build_relevance(results: SurveyResults) -> Section:
     """Return what each feature explains of the label, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
     for place, feature in enumerate(results.estimates.features):
-        relevance, known = feature.relevance, feature.relevance.is_known
-        low, high = float(relevance.estimate.low), float(relevance.estimate.high)
-        value = min(max(float(relevance.estimate.value), low), high) if known else -1.0
+        known = is_relevance_known(feature.relevance)
+        value, low, high = _cut_relevance(feature.relevance)
+        value = value if known else -1.0
         mark = Mark(value=value, single=(low, high)) if known else None
         row = RelevanceRow(
             anchor=f"feature-{place + 1}",
             name=feature.name,
             marked=feature.distinguishable,
             chart=draw_mark(Axis(0.0, 1.0), mark),
-            text=str(relevance),
+            text=format_relevance(feature.relevance),
         )
         rows.append((value, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     label = results.plan.label.name
     table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
     return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
+
+
+def format_relevance(relevance: Relevance) -> str:
+    """Return a relevance with its 95% interval; "unknown" if the interval shows nothing."""
+    value, low, high = _cut_relevance(relevance)
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if is_relevance_known(relevance) else UNKNOWN
+
+
+def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
+    """Return the relevance, cut to its interval, and the ends of the interval."""
+    value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
+    return min(max(value, low), high), low, high
 
 
 def build_validation(results: SurveyResults) -> Section | None:
@@ -293,7 +306,7 @@ def _list_features(results: SurveyResults) -> PlainTable:
         mechanism, counted = _count(feature)
         together = feature.asked_with if isinstance(feature, FeatureResult) else ()
         counted += f", with {Names(together)}" if together else ""
-        explains = str(feature.relevance) if mechanism else ""
+        explains = format_relevance(feature.relevance) if mechanism else ""
         rows.append(
             (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
         )
@@ -355,7 +368,9 @@ def _list_gains(result: ValidationResult) -> PlainTable:
         ends = float(gains.simultaneous_low[place]), float(gains.simultaneous_high[place])
         numbers = (float(gains.value[place]), *ends)
         value, low, high = (f"{100 * each:+.1f}" for each in numbers)
-        known = is_known(*ends, GAIN_BOUNDS)
+        known = is_known(
+            float(gains.low[place]), float(gains.high[place]), GAIN_BOUNDS, float(gains.stderr[place])
+        )
         cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
         rows.append((f"top {k}", *cells, "selected" if place == result.selected else ""))
     return PlainTable(

@@ -34,10 +34,11 @@ def format_silo_overview(plan: SiloPlan) -> str:
     sentences = (
         f"A silo sends one message of {plan.message_bytes:,} bytes about at most "
         f"{Counted(plan.rows, 'row')}, at most {plan.rows_per_person:,} of one person. Each message "
-        f"alone is {epsilon}-differentially private: all rows of one person, added or removed, change the probability of any message by a "
-        f"factor of at most e^{epsilon}. Every count has exact discrete Laplace noise of scale "
-        f"{float(plan.scale):,.6g} rows. The standard errors are those of one message; the sum of m messages "
-        f"has sqrt(m) times as much noise. {mechanism.safe_messages:,} messages always add up within 64 bits."
+        f"alone is {epsilon}-differentially private: all rows of one person, added or removed, change the "
+        f"probability of any message by a factor of at most e^{epsilon}. Every count has exact discrete "
+        f"Laplace noise of scale {float(plan.scale):,.6g} rows. The standard errors are those of one "
+        f"message; the sum of m messages has sqrt(m) times as much noise. {mechanism.safe_messages:,} "
+        "messages always add up within 64 bits."
     )
     lines = [f"{plan.id}: a survey of silos, epsilon {epsilon}, {mechanism.cells:,} cells in {tables}", ""]
     lines += [*format_table([head, *rows], "<<>>"), "", *wrap_text(sentences)]

@@ -14,6 +14,7 @@ from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.estimate_tables import build_feature_tables
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import ResultsError, read_results
+from ldp_aggregator.results.sections import format_relevance
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from tests.ldp_aggregator.results.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.html_page import parse_page
@@ -163,7 +164,7 @@ def test_relevance_is_sorted_and_unknown_relevance_comes_last():
     table = render("pooled").section("relevance").find("table")[0]
     features = {each.name: each.relevance for each in make_results("pooled").estimates.features}
     shown = {name.split(" ●")[0]: text for name, _, text in table.rows()}
-    assert shown == {name: str(relevance) for name, relevance in features.items()}
+    assert shown == {name: format_relevance(relevance) for name, relevance in features.items()}
     values = [float(features[name].estimate.value) for name in shown]
     assert values == sorted(values, reverse=True)
     texts = [row[2] for row in render("validated").section("relevance").find("table")[0].rows()]

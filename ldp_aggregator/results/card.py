@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.explain.text import Counted
@@ -23,6 +23,7 @@ from ldp_aggregator.results.sections import (
     build_warnings,
     drop_empty,
     list_facts,
+    point_to_warnings,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 
@@ -96,7 +97,7 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
         facts=facts,
         survey=plan.id,
         build_sections=lambda: [
-            build_model(results),
+            replace(model := build_model(results), parts=[*point_to_warnings(results), *model.parts]),
             build_data(results),
             build_privacy(results),
             build_accuracy(results),

@@ -33,6 +33,7 @@ from ldp_aggregator.render.document import (
     Note,
     Notice,
     Part,
+    Pointer,
     RelevanceRow,
     RelevanceTable,
     Section,
@@ -229,6 +230,12 @@ def build_warnings(results: SurveyResults) -> Section | None:
     """Return what a reader needs before using an estimate; None if there is nothing."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
+
+
+def point_to_warnings(results: SurveyResults) -> list[Pointer]:
+    """Return a link to the warnings with their number; an empty list if there are none."""
+    count = Counted(len(find_warnings(results.estimates)), "warning")
+    return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
 
 
 def build_method(results: SurveyResults) -> Section:

@@ -15,6 +15,7 @@ from secrets import token_hex
 import numpy as np
 
 from encoders.errors import LdpError, SurveyError
+from encoders.explain.text import Counted
 from encoders.survey.any_survey import read_any_plan
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
@@ -132,14 +133,14 @@ class _Migration:
         reports = self._count_reports(self._target)
         if totals and self._lacks_reports(self._source, self._target):
             own = sum(self._missing_reports(self._source, self._target))
-            what = f"{own:,} {'report' if own == 1 else 'reports'}" if reports else "tokens"
+            what = Counted(own, "report") if reports else "tokens"
             raise MigrationError(
                 f"the target has {what} of {self._survey} of its own: import into a store without this survey"
             )
         if totals:
             raise MigrationError(
-                f"the target holds a finished import of {reports:,} reports of {self._survey}, and the "
-                f"source now has {self._count_reports(self._source):,}: import into a new store, or run "
+                f"the target holds a finished import of {Counted(reports, 'report')} of {self._survey}, and "
+                f"the source now has {self._count_reports(self._source):,}: import into a new store, or run "
                 "collectors on the source only"
             )
         if self._survey in self._target.schedules():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import RowError
+from encoders.explain.text import Counted
 from encoders.nfc import to_nfc
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
@@ -216,8 +217,8 @@ def explain_repeated_persons(
     most = plan.rows_per_person
     return RowError(
         column,
-        f"row{'s' * (len(found) > 1)} {shown}: {len(names)} person{'s' * (len(names) > 1)} with more than "
-        f"{most} row{'s' * (most > 1)} over all epochs, the most that the survey allows (rows_per_person), "
+        f"row{'s' * (len(found) > 1)} {shown}: {Counted(len(names), 'person')} with more than "
+        f"{Counted(most, 'row')} over all epochs, the most that the survey allows (rows_per_person), "
         "or with rows in another survey of the family",
     )
 

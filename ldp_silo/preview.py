@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import unpack
 from encoders.survey.features import Feature
@@ -35,9 +35,10 @@ class SiloPreview:
         return "\n".join([*describe_plan(self.plan), "", *self._describe_rows(), "", *self._table()])
 
     def _describe_rows(self) -> list[str]:
-        clipped = self.counted.clipped
+        clipped, rows = self.counted.clipped, self.counted.rows
+        fit = "The only row fits" if rows == 1 else f"All {rows:,} rows fit"
         text = (
-            f"All {self.counted.rows:,} rows fit the survey. The table has exact counts: it is for those who "
+            f"{fit} the survey. The table has exact counts: it is for those who "
             "may see the rows. The noisy counts beside them are an example with noise of its own, and may be "
             "negative; a message draws other noise. A number adds to three soft cells, which hold its mean "
             "and its mean square."
@@ -54,8 +55,8 @@ class SiloPreview:
             )
         most = self.plan.rows_per_person
         return (
-            f"{self.person} names {len(self.counted.persons):,} persons, each with at most {most} "
-            f"row{'s' * (most > 1)} in this file. Earlier epochs are not compared here: `ldp-silo report` "
+            f"{self.person} names {Counted(len(self.counted.persons), 'person')}, each with at most "
+            f"{Counted(most, 'row')} in this file. Earlier epochs are not compared here: `ldp-silo report` "
             "with LDP_REHEARSAL=1 does that, and sends nothing."
         )
 
@@ -82,7 +83,7 @@ def describe_plan(plan: SiloPlan) -> list[str]:
     return wrap_text(
         f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
         f"one message of {plan.message_bytes:,} bytes, with {plan.mechanism.cells:,} noisy counts of "
-        f"at most {plan.rows:,} rows. Each person may have {rows} in all epochs, and spends epsilon "
+        f"at most {Counted(plan.rows, 'row')}. Each person may have {rows} in all epochs, and spends epsilon "
         f"{plan.epsilon} once. The noise of a count has a standard error of at most {error:.3g} "
         f"rows. The plan's digest is {plan.digest}."
     )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.explain.text import Counted
 from encoders.survey.numeric_features import NumericFeature
 from reduction.errors import FitError
 from reduction.publish import Fit, publish, scale_to_unit_variance
@@ -57,8 +58,8 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
     most = min(len(means) - 1, len(inputs))
     if not 1 <= components <= most:
         raise FitError(
-            f"{len(means)} classes and {len(inputs)} numbers allow at most {most} "
-            f"{'component' if most == 1 else 'components'}, not {components}"
+            f"{len(means)} classes and {len(inputs)} numbers allow at most "
+            f"{Counted(most, 'component')}, not {components}"
         )
     middle = prior @ means
     scaled_differences = (means - middle) * np.sqrt(prior)[:, None]
@@ -77,5 +78,4 @@ def learn(inputs: Sequence[NumericFeature], means: Floats, prior: Floats, compon
 def _too_alike(rank: int) -> str:
     if rank == 0:
         return "the estimated class means are equal in every number: nothing to learn"
-    directions = "direction" if rank == 1 else "directions"
-    return f"the class means differ in only {rank} {directions}: choose at most {rank}"
+    return f"the class means differ in only {Counted(rank, 'direction')}: choose at most {rank}"

@@ -1,9 +1,25 @@
-"""Formats text for people: paragraphs, and answers in words."""
+"""Formats text for people: paragraphs, numbers of things, and answers in words."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+
+
+class Counted(int):
+    """A number with what it counts: "1 report", "2,000 people"."""
+
+    one: str
+    many: str
+
+    def __new__(cls, number: int, one: str, many: str = "") -> Counted:
+        """Take the singular and the plural of what is counted; the plural has an s more by default."""
+        found = super().__new__(cls, number)
+        found.one, found.many = one, many or f"{one}s"
+        return found
+
+    def __str__(self) -> str:
+        return f"{int(self):,} {self.one if self == 1 else self.many}"
 
 
 def wrap_text(text: str, indent: str = "") -> list[str]:

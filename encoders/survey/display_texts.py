@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.texts import values_with_texts
+
+
+class DisplayText(str):
+    """A text that the author wrote, with its language; a name that stands for a missing text is a `str`."""
+
+    language: str
+    """A language tag; empty if the survey does not state the language."""
+
+    def __new__(cls, text: str, language: str = "") -> DisplayText:
+        """Take a text and its language."""
+        found = super().__new__(cls, text)
+        found.language = language
+        return found
+
+
+def join_texts(joined: str, texts: Sequence[str]) -> str:
+    """Return a text that was made from these; it has their language if they have the same one."""
+    languages = {each.language if isinstance(each, DisplayText) else None for each in texts}
+    [language] = languages if len(languages) == 1 else [None]
+    return joined if language is None else DisplayText(joined, language)
 
 
 @dataclass(frozen=True)
@@ -54,19 +74,21 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
         A language tag, for example "de" or "pt-BR". Upper and lower case do not differ, nor do "-" and "_".
     """
     languages = plan.texts.languages if plan.texts else {}
-    about = plan.texts.about if plan.texts else {}
+    about = {key: DisplayText(text, "") for key, text in plan.texts.about.items()} if plan.texts else {}
     chain = list(dict.fromkeys(_fallbacks(language, list(languages))))
-    tables = [languages[tag] for tag in chain]
+    tables = {tag: languages[tag] for tag in chain}
     label = plan.row_label
     return DisplayTexts(
         language=chain[0] if chain else "",
         title=_first(tables, "title", default=about.get("title", plan.id)),
         help=_first(tables, "help"),
         about=about,
-        label=_entry([table.get("label", {}) for table in tables], label.name, label.values),
+        label=_entry(
+            {tag: table.get("label", {}) for tag, table in tables.items()}, label.name, label.values
+        ),
         features={
             each.name: _entry(
-                [table.get("features", {}).get(each.name, {}) for table in tables],
+                {tag: table.get("features", {}).get(each.name, {}) for tag, table in tables.items()},
                 each.name,
                 values_with_texts(each),
             )
@@ -86,8 +108,8 @@ def _fallbacks(language: str, known: list[str]) -> Iterator[str]:
     yield from known[:1]
 
 
-def _entry(tables: list[Mapping[str, Any]], name: str, values: tuple[str, ...]) -> EntryTexts:
-    texts = [table.get("values", {}) for table in tables]
+def _entry(tables: Mapping[str, Mapping[str, Any]], name: str, values: tuple[str, ...]) -> EntryTexts:
+    texts = {tag: table.get("values", {}) for tag, table in tables.items()}
     return EntryTexts(
         title=_first(tables, "title", default=name),
         help=_first(tables, "help"),
@@ -95,5 +117,5 @@ def _entry(tables: list[Mapping[str, Any]], name: str, values: tuple[str, ...]) 
     )
 
 
-def _first(tables: list[Mapping[str, Any]], key: str, default: str = "") -> str:
-    return next((str(table[key]) for table in tables if key in table), default)
+def _first(tables: Mapping[str, Mapping[str, Any]], key: str, default: str = "") -> str:
+    return next((DisplayText(table[key], tag) for tag, table in tables.items() if key in table), default)

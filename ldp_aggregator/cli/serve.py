@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from encoders.errors import LdpError
+from encoders.explain.text import Counted
 from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
@@ -195,7 +196,7 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     if published.new_store:
         click.echo("  a new, empty store")
     for survey, count in [] if published.new_store else published.report_counts.items():
-        click.echo(f"  {survey}: {count:,} {'report' if count == 1 else 'reports'} so far")
+        click.echo(f"  {survey}: {Counted(count, 'report')} so far")
     click.echo(published.guarantee)
     if published.settings.operator_token is None:
         click.echo(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from encoders.explain.text import Counted
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
@@ -38,7 +39,7 @@ def export(survey: str, url: str, output: Path) -> None:
     with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
-    click.echo(f"{snapshot.total():,} reports of {survey} in {output}")
+    click.echo(f"{Counted(snapshot.total(), 'report')} of {survey} in {output}")
 
 
 @click.command(short_help="Add SNAPSHOTS of one plan, or of several rounds.")
@@ -57,7 +58,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
         require_different(dict(zip(map(str, snapshots), read, strict=True)))
         pooled = sum_snapshots(read)
         write_atomically(output, pooled.to_json())
-    click.echo(f"{pooled.total():,} reports of {pooled.plan.id} in {output}")
+    click.echo(f"{Counted(pooled.total(), 'report')} of {pooled.plan.id} in {output}")
 
 
 @click.command("import", short_help="Copy SURVEY to another store.")
@@ -87,8 +88,8 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
         with open_for_command(url, open_store) as new:
             reports = _import_survey(old, new, survey, durability)
     click.echo(
-        f"{reports:,} reports of {survey} are in the new store. Moving: run collectors on the new store "
-        "only. Backup: go on with the old store. Never serve both."
+        f"copied {Counted(reports, 'report')} of {survey} to the new store. Moving: run collectors on the "
+        "new store only. Backup: go on with the old store. Never serve both."
     )
 
 

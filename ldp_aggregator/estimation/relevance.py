@@ -57,17 +57,6 @@ class Relevance:
             noise = read_number(entry["noise"], math.inf)
         return cls(IntervalEstimate.from_dict(entry, ()), noise, maximum)
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the interval excludes any possible relevance."""
-        return bool(self.estimate.low > 0 or self.estimate.high < self.maximum)
-
-    def __str__(self) -> str:
-        """Return the relevance and its interval as text."""
-        return format_relevance(
-            float(self.estimate.value), float(self.estimate.low), float(self.estimate.high), self.maximum
-        )
-
 
 _UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
 
@@ -193,7 +182,7 @@ def _add(one: Relevance, other: Relevance) -> Relevance:
     above = np.hypot(*(each.high - value for value, each in zip(inside, estimates, strict=True)))
     low = np.asarray(np.clip(sum(inside) - below, 0.0, maximum))
     high = np.asarray(np.clip(sum(inside) + above, 0.0, maximum))
-    if not (one.is_known and other.is_known):
+    if any(each.estimate.low <= 0 and each.estimate.high >= each.maximum for each in (one, other)):
         low, high = np.zeros(()), np.asarray(maximum)
     total = IntervalEstimate(
         value=np.asarray(one.estimate.value + other.estimate.value),
@@ -204,13 +193,6 @@ def _add(one: Relevance, other: Relevance) -> Relevance:
         simultaneous_high=high,
     )
     return Relevance(total, one.noise + other.noise, maximum)
-
-
-def format_relevance(value: float | None, low: float, high: float, maximum: float = 1.0) -> str:
-    """Return a relevance as text, clipped to its interval; "unknown" if the interval is the whole range."""
-    if value is None or not math.isfinite(value) or (low <= 0 and high >= maximum):
-        return "unknown"
-    return f"{min(max(value, low), high):.2f} [{low:.2f}, {high:.2f}]"
 
 
 class _UnbiasedSquare(NamedTuple):

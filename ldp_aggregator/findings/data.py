@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.silo_influence import SiloSummary
@@ -17,12 +18,12 @@ def count_sent(estimates: Estimates) -> dict[str, object]:
     silos = estimates.silos
     messages = silos.messages if silos else 0
     return {
-        "reports": Count(estimates.reports - messages),
-        "message_count": Count(messages),
-        "one_message": messages == 1,
+        "reports": Counted(estimates.reports - messages, "report"),
+        "messages": Counted(messages, "message"),
         "one_report": estimates.reports - messages == 1,
         "silos": silos,
         "pooled": silos is not None and silos.people is not None,
+        "answered": Count(estimates.reports - messages),
         "people": silos is None or silos.people is not None,
         "has_messages": messages > 0,
         "has_reports": estimates.reports > messages,
@@ -42,7 +43,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
     }
     if silos:
-        values["rows"] = Count(max(round(silos.rows), 0))
+        values["rows"] = Counted(max(round(silos.rows), 0), "row")
         values["rows_margin"] = f"{Z95 * silos.rows_stderr:,.0f}"
     return TEXTS.section("data", values)
 
@@ -56,7 +57,7 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
         extreme = max(*moves.prior_with_noise.tolist(), *moves.conditionals_with_noise.tolist())
         values |= {
             "label": label,
-            "rows_limit": Count(silos.rows_limit),
+            "rows_limit": Counted(silos.rows_limit, "row"),
             "prior": format_share(moves.prior.max()),
             "conditionals": ", ".join(f"{name} {format_share(move)}" for name, move in pairs),
             "with_noise": format_share(extreme),

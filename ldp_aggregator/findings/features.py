@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
 from ldp_aggregator.findings.rules import find_majority, is_known, is_noise
-from ldp_aggregator.findings.values import Count, FirstNames, Names, Share
+from ldp_aggregator.findings.values import FirstNames, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 
 
@@ -27,7 +28,7 @@ def find_classes_and_features(estimates: Estimates) -> list[Finding]:
         "label": estimates.label,
         "differ": names,
         "count": len(names),
-        "features": len(estimates.features),
+        "features": Counted(len(estimates.features), "feature"),
         "names": FirstNames(names),
     }
     if majority:
@@ -89,7 +90,7 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
         empty = []
     if not mechanisms:
         return TEXTS.find("warnings.not-asked", feature=feature.name)
-    counted = name_counted(mechanisms[0])
+    one, counted = name_counted(mechanisms[0])
     if not n and len(empty) != 1:
         return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
     if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
@@ -103,11 +104,10 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
         feature=feature.name,
         number=is_number,
         scales=COUNT_TABLE not in mechanisms[0] and math.isfinite(needed),
-        n=Count(n),
-        counted=counted,
+        n=Counted(n, one, counted),
         noise=f"{feature.noise:.2g}",
         typical=f"{feature.typical:.2g}",
-        needed=Count(_round_up(needed) if math.isfinite(needed) else 0),
+        needed=Counted(_round_up(needed) if math.isfinite(needed) else 0, one, counted),
     )
 
 

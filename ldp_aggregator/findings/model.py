@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.data import count_sent
@@ -39,7 +40,7 @@ def find_model(
             "label": estimates.label,
             "classes": Names(estimates.classes),
             "used": len(estimates.used_features),
-            "features": len(estimates.features),
+            "features": Counted(len(estimates.features), "feature"),
             "validated": estimates.validation,
             "majority_known": majority,
             "majority": majority.name if majority else "",

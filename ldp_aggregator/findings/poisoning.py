@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation.poisoning.influence import FABRICATED_SHARE
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, Untested
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
@@ -28,7 +29,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Finding]:
     largest = poisoning.largest_influence
     values: dict[str, object] = {
         "alarm": poisoning.alarms,
-        "questions": len(poisoning.questions),
+        "questions": Counted(len(poisoning.questions), "question"),
         "tested": len(poisoning.questions) - len(poisoning.untested),
         "influence": largest,
     }
@@ -39,7 +40,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Finding]:
             "fabricated": RoundShare(FABRICATED_SHARE),
             "question": check.question,
             "estimate": f"{_ESTIMATES.get(name, name).format(label=label)}{separator}{feature}",
-            "stderrs": f"{influence.largest:.3g}",
+            "stderrs": f"{influence.largest:#.3g}".rstrip("."),
         }
     return TEXTS.section("poisoning", values)
 

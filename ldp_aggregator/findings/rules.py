@@ -10,6 +10,7 @@ import numpy as np
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
+from ldp_aggregator.estimation.relevance import Relevance
 
 UNKNOWN_SHARE = 0.75
 """An estimate is unknown if its 95% interval covers at least this share of the possible values."""
@@ -36,6 +37,13 @@ def is_known(
     span = bounds[1] - bounds[0]
     is_narrow = high - low < UNKNOWN_SHARE * span
     return is_narrow and (stderr is None or Z95 * stderr <= MAX_MARGIN * span)
+
+
+def is_relevance_known(relevance: Relevance) -> bool:
+    """Return whether a relevance shows anything."""
+    estimate = relevance.estimate
+    low, high, stderr = float(estimate.low), float(estimate.high), float(estimate.stderr)
+    return is_known(low, high, (0.0, relevance.maximum), stderr)
 
 
 def is_noise(feature: FeatureResult | NumberResult) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation.unlabelled_summary import (
     ChosenBy,
     ClassifierKind,
@@ -41,7 +42,7 @@ def find_unlabelled(summary: UnlabelledSummary) -> list[Finding]:
 
 
 def _format_accuracy(measured: MeasuredAccuracy) -> str:
-    devices = f"{Count(measured.reports)} devices"
+    devices = Counted(measured.reports, "device")
     if measured.accuracy is None:
         return f"unknown ({devices})"
     value = min(max(measured.accuracy, 0.0), 1.0)

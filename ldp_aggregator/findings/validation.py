@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import is_known
@@ -36,11 +37,11 @@ def find_validation(
         "validation",
         {
             "survey": validation.survey,
-            "reports": Count(validation.reports),
+            "reports": Counted(validation.reports, "device"),
             "rejected": rejected,
             "rejected_count": Count(sum(rejected.values())),
             "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
-            "known": is_known(low, high) and accuracy == accuracy,
+            "known": is_known(low, high, stderr=float(result.accuracy.stderr)),
             "features": len(result.features),
             "accuracy": Share(accuracy),
             "low": Share(low),

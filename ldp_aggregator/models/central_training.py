@@ -12,6 +12,7 @@ from pathlib import Path
 import msgpack
 
 from encoders.errors import RowError
+from encoders.explain.text import Counted
 from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
@@ -196,6 +197,6 @@ def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> N
         seen[person] += 1
         if seen[person] > most:
             raise CentralError(
-                f"{column}: row {number}: its person has more than {most} row{'s' if most > 1 else ''}: "
+                f"{column}: row {number}: its person has more than {Counted(most, 'row')}: "
                 "remove rows, or state more with --rows-per-person"
             )

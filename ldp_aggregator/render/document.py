@@ -44,6 +44,15 @@ class Notice:
     kind: ClassVar[str] = "notice"
 
 
+@dataclass(frozen=True)
+class Pointer:
+    """A finding that is a link to a section of the document."""
+
+    finding: Finding
+    section: str
+    kind: ClassVar[str] = "pointer"
+
+
 @dataclass(frozen=True, kw_only=True)
 class EstimateCells:
     """One estimate: a class, its picture and the texts of its numbers."""
@@ -114,7 +123,7 @@ class RelevanceTable:
     kind: ClassVar[str] = "relevance"
 
 
-Part = Finding | Bullets | Terms | Note | Notice | PlainTable | EstimateTable | RelevanceTable
+Part = Finding | Bullets | Terms | Note | Notice | Pointer | PlainTable | EstimateTable | RelevanceTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from itertools import cycle
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from encoders.survey.display_texts import DisplayText
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Names
 
@@ -18,7 +19,7 @@ _SHARED = "ldp_aggregator.render"
 
 @cache
 def load_template(package: str, name: str, style: str = "") -> Template:
-    """Return a template, which escapes all texts, writes findings as HTML, and has the variable `style`.
+    """Return a template, which escapes texts, writes findings and languages, and has the variable `style`.
 
     Parameters
     ----------
@@ -36,12 +37,19 @@ def load_template(package: str, name: str, style: str = "") -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: write_finding(value) if isinstance(value, Finding) else value,
+        finalize=_finalize,
     )
     rules = [files(_SHARED).joinpath("style.css").read_text(encoding="utf-8")]
     rules += [loader.get_source(environment, style)[0]] if style else []
     environment.globals["style"] = Markup("\n".join(rules))  # noqa: S704 - files of this project
     return environment.get_template(name)
+
+
+def _finalize(value: object) -> object:
+    """Write a finding as HTML, and the author's text with its language."""
+    if isinstance(value, DisplayText):
+        return Markup('<span lang="{}">{}</span>').format(value.language, str(value))
+    return write_finding(value) if isinstance(value, Finding) else value
 
 
 def write_finding(finding: Finding) -> Markup:
@@ -51,6 +59,8 @@ def write_finding(finding: Finding) -> Markup:
 
 
 def _write_value(value: object) -> str:
+    if isinstance(value, DisplayText):
+        return Markup('<bdi lang="{}">{}</bdi>').format(value.language, str(value))
     is_name = isinstance(value, str | Names) and not isinstance(value, Markup)
     return Markup("<bdi>{}</bdi>").format(str(value)) if is_name else escape(str(value))
 

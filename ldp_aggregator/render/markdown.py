@@ -8,7 +8,7 @@ from html import escape
 
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Names
-from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Section, Terms
+from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Pointer, Section, Terms
 from ldp_aggregator.render.text_table import PlainTable
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~])")
@@ -46,6 +46,8 @@ def _write_part(part: Part | Section) -> Iterator[str]:
         yield write_finding(part.finding)
     elif isinstance(part, Notice):
         yield f"**{write_finding(part.finding)}**"
+    elif isinstance(part, Pointer):
+        yield f"**[{write_finding(part.finding)}](#{part.section})**"
     elif isinstance(part, Bullets):
         yield from (f"- {write_finding(each)}" for each in part.findings)
     elif isinstance(part, Terms):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.text_table import format_table
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.document import (
@@ -13,6 +13,7 @@ from ldp_aggregator.render.document import (
     Note,
     Notice,
     Part,
+    Pointer,
     Section,
     Terms,
 )
@@ -56,13 +57,14 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
             if isinstance(table, EstimateTable):
                 yield from ("", *_write_estimates(table, how_to_see_all))
     if len(sections) > MAX_FEATURES:
-        yield from ("", f"  ... and {len(sections) - MAX_FEATURES} more features: {how_to_see_all}")
+        more = Counted(len(sections) - MAX_FEATURES, "more feature")
+        yield from ("", f"  ... and {more}: {how_to_see_all}")
 
 
 def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
     if isinstance(part, Finding):
         yield from wrap_text(str(part), "  ")
-    elif isinstance(part, Note | Notice):
+    elif isinstance(part, Note | Notice | Pointer):
         yield from wrap_text(str(part.finding), "  ")
     elif isinstance(part, Bullets):
         for each in part.findings:
@@ -73,8 +75,7 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
             yield from wrap_text(f"{each.title}: {each}", "  ")
     elif isinstance(part, PlainTable):
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
-        lines = format_table([part.head, *part.rows], sides)
-        yield from (f"  {line}" for line in lines)
+        yield from (f"  {line}" for line in _fit([part.head, *part.rows], sides))
     elif isinstance(part, EstimateTable):
         yield from _write_estimates(part, how_to_see_all) if part.name else _write_shares(part)
 
@@ -96,24 +97,29 @@ def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]
         cells = [each.short for each in group.rows[:MAX_CLASSES]]
         rows.append([group.value, _MARK if group.marked else "", *cells])
     sides = "<<" + ">" * (len(rows[0]) - 2)
-    lines = format_table(rows, sides)
-    if max(map(len, lines)) > _WIDTH:  # names are cut only if a line is full
-        head, *others = rows
-        rows = [[_shorten(each, _MAX_CLASS_NAME) for each in head]]
-        rows += [[_shorten(name, _MAX_NAME), *cells] for name, *cells in others]
-        lines = format_table(rows, sides)
+    lines = _fit(rows, sides, _MAX_CLASS_NAME)
     yield f"  {table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
     yield from (f"    {line}" for line in lines)
     cut = [
-        f"{count - most} more {kind}"
-        for count, most, kind in (
-            (len(table.groups), MAX_VALUES, "values"),
-            (len(classes), MAX_CLASSES, "classes"),
+        str(Counted(count - most, *kinds))
+        for count, most, kinds in (
+            (len(table.groups), MAX_VALUES, ("more value",)),
+            (len(classes), MAX_CLASSES, ("more class", "more classes")),
         )
         if count > most
     ]
     if cut:
         yield f"    ... and {' and '.join(cut)}: {how_to_see_all}"
+
+
+def _fit(rows: Sequence[Sequence[str]], sides: str, max_head: int = _WIDTH) -> list[str]:
+    """Return the lines of a table, in which names are cut only if a line is full."""
+    lines = format_table(rows, sides)
+    if max(map(len, lines)) <= _WIDTH:
+        return lines
+    head, *others = rows
+    cut = [[_shorten(name, _MAX_NAME), *cells] for name, *cells in others]
+    return format_table([[_shorten(each, max_head) for each in head], *cut], sides)
 
 
 def _shorten(name: str, limit: int) -> str:

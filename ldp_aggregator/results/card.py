@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from encoders.explain.text import Counted
 from encoders.notebook_html import table_html
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
@@ -22,6 +23,7 @@ from ldp_aggregator.results.sections import (
     build_warnings,
     drop_empty,
     list_facts,
+    point_to_warnings,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 
@@ -95,7 +97,7 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
         facts=facts,
         survey=plan.id,
         build_sections=lambda: [
-            build_model(results),
+            replace(model := build_model(results), parts=[*point_to_warnings(results), *model.parts]),
             build_data(results),
             build_privacy(results),
             build_accuracy(results),
@@ -116,6 +118,5 @@ def _describe_validation(results: SurveyResults) -> str:
     value, low, high = (
         min(max(float(each), 0.0), 1.0) for each in (accuracy.value, accuracy.low, accuracy.high)
     )
-    return (
-        f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {validation.reports:,} devices"
-    )
+    devices = Counted(validation.reports, "device")
+    return f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {devices}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL
 from ldp_aggregator.central.privacy import CentralPrivacy
@@ -69,7 +70,7 @@ def list_central_facts(
     """Return the facts of all descriptions, in order."""
     names = [feature.name for feature in plan.features]
     used = names if selected is None else [names[index] for index in selected]
-    rows = "1 row" if privacy.rows_per_person == 1 else f"{privacy.rows_per_person} rows"
+    rows = Counted(privacy.rows_per_person, "row")
     source = "survey" if privacy.are_rows_public else "noisy count"
     return {
         "plan digest": plan.digest,

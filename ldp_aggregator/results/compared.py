@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.values import Count, RoundShare
 from ldp_aggregator.findings.words import TEXTS
@@ -9,6 +10,7 @@ from ldp_aggregator.render.document import Part, Section
 from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
+from ldp_aggregator.results.estimate_tables import show_values
 from ldp_aggregator.results.sections import make_section
 from ldp_aggregator.results.survey_results import SurveyResults
 
@@ -31,7 +33,7 @@ def build_comparison(comparison: Comparison, first: SurveyResults, second: Surve
     )
     parts: list[Part] = [result, rest, _list_surveys(first, second)]
     if differing:
-        parts.append(_list_differences(differing))
+        parts.append(_list_differences(differing, first.plan))
     parts += others
     if comparison.not_compared:
         parts.append(
@@ -62,18 +64,20 @@ def _list_surveys(first: SurveyResults, second: SurveyResults) -> PlainTable:
     )
 
 
-def _list_differences(differing: tuple[Difference, ...]) -> PlainTable:
+def _list_differences(differing: tuple[Difference, ...], plan: AnyPlan) -> PlainTable:
     return PlainTable(
         caption="Estimates that differ significantly",
         head=("Feature", "Quantity", "Class", "First", "Second", "Difference", "Simultaneous 95% interval"),
-        rows=[_format_difference(each) for each in differing],
+        rows=[_format_difference(each, plan) for each in differing],
         numeric={3, 4, 5, 6},
     )
 
 
-def _format_difference(each: Difference) -> tuple[str, ...]:
+def _format_difference(each: Difference, plan: AnyPlan) -> tuple[str, ...]:
     quantity = each.quantity
-    name = f"P({quantity.value} | class)" if quantity.value else quantity.statistic
+    [value] = show_values(plan, quantity.feature, [quantity.value])
+    [class_name] = show_values(plan, plan.label.name, [quantity.class_name])
+    name = f"P({value} | class)" if value else quantity.statistic
     if _is_share(each):
         texts = [format_percent(number) for number in (each.first, each.second)]
         change = [f"{100 * number:+.1f}" for number in (each.difference, each.low, each.high)]
@@ -82,7 +86,7 @@ def _format_difference(each: Difference) -> tuple[str, ...]:
         write = choose_number_format(each.stderr)
         texts = [write(number) for number in (each.first, each.second)]
         change = [write(each.difference), f"{write(each.low)} to {write(each.high)}"]
-    return (quantity.feature, name, quantity.class_name, *texts, *change)
+    return (quantity.feature, name, class_name, *texts, *change)
 
 
 def _is_share(each: Difference) -> bool:

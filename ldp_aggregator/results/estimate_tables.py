@@ -8,7 +8,7 @@ from itertools import groupby
 
 from encoders.survey import NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.display_texts import display_texts
+from encoders.survey.display_texts import display_texts, join_texts
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
 from ldp_aggregator.findings.rules import is_known
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
@@ -60,13 +60,13 @@ class _RowScale:
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
     """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
-    texts = _find_texts(plan, plan.label.name)
-    return _build_table(prior, "Share of each class", "", _choose_share_scale(prior), texts)
+    classes = find_texts(plan, plan.label.name)
+    return _build_table(prior, "Share of each class", "", _choose_share_scale(prior), classes, {})
 
 
 def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[str, list[EstimateTable]]:
     """Return the tables of each feature with estimates, by its name; values have the texts of the survey."""
-    features = {feature.name: feature for feature in plan.features}
+    features, classes = {each.name: each for each in plan.features}, find_texts(plan, plan.label.name)
     tables: dict[str, list[EstimateTable]] = {}
     estimated = [row for row in rows if row.statistic not in (CLASS_PRIOR, COUNT) and row.mechanism]
     for (name, statistic), group in groupby(estimated, key=lambda row: (row.feature, row.statistic)):
@@ -74,12 +74,12 @@ def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[
         scale = _choose_share_scale(part)
         if isinstance(feature, NumericFeature) and statistic != MISSING:
             scale = _choose_number_scale(part, feature)
-        table = _build_table(part, _TITLES[statistic], name, scale, _find_texts(plan, name))
+        table = _build_table(part, _TITLES[statistic], name, scale, classes, find_texts(plan, name))
         tables.setdefault(name, []).append(table)
     return tables
 
 
-def _find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
+def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     """Return the display texts of the values of the label or of a feature; text and value if they differ."""
     if not plan.texts:
         return {}
@@ -87,7 +87,17 @@ def _find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     entry = texts.label if name == plan.row_label.name else texts.features.get(name)
     if entry is None:  # a component of a projection has no texts
         return {}
-    return {value: f"{text} ({value})" for value, text in entry.values.items() if text != value}
+    return {
+        value: join_texts(f"{text} ({value})", [text])
+        for value, text in entry.values.items()
+        if text != value
+    }
+
+
+def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
+    """Return what is shown for values of the label or of a feature."""
+    texts = find_texts(plan, name)
+    return [texts.get(value, value) for value in values]
 
 
 def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
@@ -126,19 +136,22 @@ def _is_known(row: EstimateRow, bounds: Bounds) -> bool:
 
 
 def _build_table(
-    rows: Sequence[EstimateRow], caption: str, name: str, scale: _RowScale, texts: Mapping[str, str]
+    rows: Sequence[EstimateRow],
+    caption: str,
+    name: str,
+    scale: _RowScale,
+    classes: Mapping[str, str],
+    values: Mapping[str, str],
 ) -> EstimateTable:
     groups = []
     for value, group in groupby(rows, key=lambda row: row.value):
         part = list(group)
         cells = tuple(
-            _build_row(
-                row, index, scale, row.class_name if name else texts.get(row.class_name, row.class_name)
-            )
+            _build_row(row, index, scale, classes.get(row.class_name, row.class_name))
             for index, row in enumerate(part)
         )
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
-        shown = texts.get(value or "", value or "")
+        shown = values.get(value or "", value or "")
         groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
     return EstimateTable(
         caption=caption,

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
 from ldp_aggregator.findings.data import find_data, find_silos
@@ -20,7 +22,7 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.model import find_citation, find_limits, find_model
 from ldp_aggregator.findings.poisoning import find_poisoning, find_untested
 from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
-from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
+from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known, is_relevance_known
 from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
 from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare, Share
@@ -31,6 +33,7 @@ from ldp_aggregator.render.document import (
     Note,
     Notice,
     Part,
+    Pointer,
     RelevanceRow,
     RelevanceTable,
     Section,
@@ -150,22 +153,34 @@ def build_relevance(results: SurveyResults) -> Section:
     """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
     for index, feature in enumerate(results.estimates.features):
-        relevance, known = feature.relevance, feature.relevance.is_known
-        low, high = float(relevance.estimate.low), float(relevance.estimate.high)
-        value = min(max(float(relevance.estimate.value), low), high) if known else -1.0
+        known = is_relevance_known(feature.relevance)
+        value, low, high = _cut_relevance(feature.relevance)
+        value = value if known else -1.0
         mark = Mark(value=value, single=(low, high)) if known else None
         row = RelevanceRow(
             anchor=f"feature-{index + 1}",
             name=feature.name,
             marked=feature.distinguishable,
             chart=draw_mark(Axis(0.0, 1.0), mark),
-            text=str(relevance),
+            text=format_relevance(feature.relevance),
         )
         rows.append((value, row))
     ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     label = results.plan.label.name
     table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
     return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
+
+
+def format_relevance(relevance: Relevance) -> str:
+    """Return a relevance with its 95% interval; "unknown" if the interval shows nothing."""
+    value, low, high = _cut_relevance(relevance)
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if is_relevance_known(relevance) else UNKNOWN
+
+
+def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
+    """Return the relevance, cut to its interval, and the ends of the interval."""
+    value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
+    return min(max(value, low), high), low, high
 
 
 def build_validation(results: SurveyResults) -> Section | None:
@@ -215,6 +230,12 @@ def build_warnings(results: SurveyResults) -> Section | None:
     """Return the section of cautions before an estimate is used; None if there are none."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
+
+
+def point_to_warnings(results: SurveyResults) -> list[Pointer]:
+    """Return a link to the warnings with their number; an empty list if there are none."""
+    count = Counted(len(find_warnings(results.estimates)), "warning")
+    return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
 
 
 def build_method(results: SurveyResults) -> Section:
@@ -292,7 +313,7 @@ def _list_features(results: SurveyResults) -> PlainTable:
         mechanism, counted = _count(feature)
         together = feature.asked_with if isinstance(feature, FeatureResult) else ()
         counted += f", with {Names(together)}" if together else ""
-        explains = str(feature.relevance) if mechanism else ""
+        explains = format_relevance(feature.relevance) if mechanism else ""
         rows.append(
             (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
         )
@@ -311,7 +332,8 @@ def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
     asked = [each for each in questions if each.mechanism]
     mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
     counts = " + ".join(str(Count(each.n)) for each in asked)
-    return " + ".join(mechanisms), f"{counts} {name_counted(asked[0].mechanism)}" if asked else ""
+    one, many = name_counted(asked[0].mechanism if asked else None)
+    return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""
 
 
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
@@ -322,8 +344,8 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
         return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
     assert isinstance(result, FeatureResult)
     together = Names(result.asked_with)
-    values |= {"number": False, "together": together, "size": len(result.values)}
-    return TEXTS.find("tables.feature", one_value=len(result.values) == 1, **values)
+    values |= {"number": False, "together": together, "size": Counted(len(result.values), "value")}
+    return TEXTS.find("tables.feature", **values)
 
 
 def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
@@ -353,7 +375,9 @@ def _list_gains(result: ValidationResult) -> PlainTable:
         ends = float(gains.simultaneous_low[index]), float(gains.simultaneous_high[index])
         numbers = (float(gains.value[index]), *ends)
         value, low, high = (f"{100 * each:+.1f}" for each in numbers)
-        known = is_known(*ends, GAIN_BOUNDS)
+        known = is_known(
+            float(gains.low[index]), float(gains.high[index]), GAIN_BOUNDS, float(gains.stderr[index])
+        )
         cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
         rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))
     return PlainTable(

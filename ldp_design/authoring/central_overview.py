@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from encoders.text_table import format_table
 from ldp_design.authoring.overview import SurveyWarning
@@ -17,8 +17,7 @@ def format_central_overview(survey: Survey) -> str:
     for entry in survey.entries:
         missing = "one more value" if entry.missing == "category" else "refused"
         rows.append((entry.name, _describe_values(entry), missing))
-    count = len(survey.features)
-    lines = [f"{survey.id}: a survey for a curator, {count} {'feature' if count == 1 else 'features'}", ""]
+    lines = [f"{survey.id}: a survey for a curator, {Counted(len(survey.features), 'feature')}", ""]
     lines += [*format_table([("column of the rows", "values", "an empty cell"), *rows], "<<<"), ""]
     sentences = ["The rows are a CSV file with these columns; other columns are ignored."]
     if survey.users:

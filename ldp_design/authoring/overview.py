@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
@@ -65,7 +65,7 @@ def count_questions(plan: Plan) -> str:
         reasons.append("some ask for several features")
     if any(not question.feature_indices for question in plan.questions):
         reasons.append("one asks for the label alone")
-    asked = f"{features} {'feature' if features == 1 else 'features'}, asked in "
+    asked = f"{Counted(features, 'feature')}, asked in "
     if reasons:
         questions = questions.replace(",", f" ({', '.join(reasons)}),", 1)
     return asked + questions

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Any
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.survey import NumericFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
@@ -20,7 +20,7 @@ def format_silo_overview(plan: SiloPlan) -> str:
     """Return the tables of a message, what the noise means, the warnings and the digest."""
     mechanism = plan.mechanism
     epsilon = decimal_text(plan.epsilon)
-    tables = "1 table" if len(plan.features) == 1 else f"{len(plan.features)} tables"
+    tables = Counted(len(plan.features), "table")
     head = ["feature", "values x labels", "cells", "standard error of a count"]
     rows = [
         [
@@ -32,12 +32,13 @@ def format_silo_overview(plan: SiloPlan) -> str:
         for each in describe_tables(plan)
     ]
     sentences = (
-        f"A silo sends one message of {plan.message_bytes:,} bytes about at most {plan.rows:,} rows, at "
-        f"most {plan.rows_per_person:,} of one person. Each message alone is {epsilon}-differentially "
-        "private: all rows of one person, added or removed, change the probability of any message by a "
-        f"factor of at most e^{epsilon}. Every count has exact discrete Laplace noise of scale "
-        f"{float(plan.scale):,.6g} rows. The standard errors are those of one message; the sum of m messages "
-        f"has sqrt(m) times as much noise. {mechanism.safe_messages:,} messages always add up within 64 bits."
+        f"A silo sends one message of {plan.message_bytes:,} bytes about at most "
+        f"{Counted(plan.rows, 'row')}, at most {plan.rows_per_person:,} of one person. Each message "
+        f"alone is {epsilon}-differentially private: all rows of one person, added or removed, change the "
+        f"probability of any message by a factor of at most e^{epsilon}. Every count has exact discrete "
+        f"Laplace noise of scale {float(plan.scale):,.6g} rows. The standard errors are those of one "
+        f"message; the sum of m messages has sqrt(m) times as much noise. {mechanism.safe_messages:,} "
+        "messages always add up within 64 bits."
     )
     lines = [f"{plan.id}: a survey of silos, epsilon {epsilon}, {mechanism.cells:,} cells in {tables}", ""]
     lines += [*format_table([head, *rows], "<<>>"), "", *wrap_text(sentences)]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
+from encoders.explain.text import Counted
 from encoders.survey import Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.silo_plan import SiloPlan
@@ -55,7 +56,7 @@ def check(survey: Path, as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps(describe_mistakes(error)))
         else:
-            click.echo(f"{error}\n{count} {'mistake' if count == 1 else 'mistakes'}", err=True)
+            click.echo(f"{error}\n{Counted(count, 'mistake')}", err=True)
         raise click.exceptions.Exit(1) from error
     if as_json:
         click.echo(json.dumps(describe_any_plan(plan, survey.name, survey.read_text("utf-8-sig"))))

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
@@ -187,7 +187,7 @@ def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[
 def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
-        f"wrote {path}: {count:,} {'report' if count == 1 else 'reports'}, one of each row; train on them:\n"
+        f"wrote {path}: {Counted(count, 'report')}, one of each row; train on them:\n"
         f"  {train}\n"
         "ldp-train marks the model as simulated. But a single report is like that of a person: delete the\n"
         "file before the survey starts."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
 from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
 from ldp_design.comparison.people import NoiseLevels
@@ -23,7 +24,7 @@ def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, t
     plan = comparison.plan
     page = load_template("ldp_design.comparison", "compare.html", "compare.css")
     return page.render(
-        title=plan.texts.about.get("title") if plan.texts else None,
+        title=display_texts(plan).about.get("title"),
         survey=plan.id,
         digest=plan.digest,
         found=state_findings(comparison, levels, target),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.display_texts import EntryTexts, display_texts
+from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.findings.finding import Finding
@@ -37,7 +38,8 @@ def list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
 
 
 def _write_title(texts: EntryTexts) -> str:
-    return f"{texts.title} ({texts.help})" if texts.help else texts.title
+    parts = [texts.title, texts.help]
+    return join_texts(f"{texts.title} ({texts.help})", parts) if texts.help else texts.title
 
 
 def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Finding:
@@ -50,11 +52,11 @@ def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Finding:
 
 
 def _write_value(value: str, text: str) -> str:
-    return text if text.casefold() == value.casefold() else f"{text} ({value})"
+    return text if text.casefold() == value.casefold() else join_texts(f"{text} ({value})", [text])
 
 
 def _join(texts: Sequence[str]) -> Finding:
-    listed = "; ".join(texts[:_MAX_LISTED])
+    listed = join_texts("; ".join(texts[:_MAX_LISTED]), texts[:_MAX_LISTED])
     return TEXTS.find("words.values", values=listed, more=max(len(texts) - _MAX_LISTED, 0))
 
 
@@ -70,8 +72,7 @@ def describe_choice(plan: Plan) -> Facts:
     return {
         "one_question": len(plan.questions) == 1,
         "grouped": "; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
-        "one_topic": len(topics) == 1,
-        "topic_count": len(topics),
+        "topic_count": Counted(len(topics), "question"),
         "main_alone": any(each.kind == "label" for each in plan.questions),
         "numbers": " and ".join(numbers),
         "several_numbers": len(numbers) > 1,

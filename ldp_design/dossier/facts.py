@@ -65,9 +65,9 @@ def _describe_commands(commands: Mapping[str, str]) -> Facts:
 
 
 def _describe_declarations(plan: AnyPlan) -> Facts:
-    about = plan.texts.about if plan.texts else {}
-    stated: Facts = {key: about.get(key) for key in _ABOUT}
-    return stated | {"explanation": display_texts(plan).help}
+    texts = display_texts(plan)
+    stated: Facts = {key: texts.about.get(key) for key in _ABOUT}
+    return stated | {"explanation": texts.help}
 
 
 def list_sums(source: PlanSource) -> list[Sequence[Cell]]:

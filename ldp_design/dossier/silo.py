@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.findings.values import Count, RoundShare
@@ -29,7 +30,6 @@ from ldp_design.sizing.facts import (
 from ldp_design.sizing.label_shares import parse_label_shares
 from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
-from ldp_design.sizing.values import Counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +81,9 @@ def _describe_silos(source: SiloSource) -> Facts:
         "has_size": has_size,
         "rows_given": "--rows" in source.options,
         "silos_given": "--silos" in source.options,
-        "messages": Counted(first.silos, "message", "messages"),
+        "messages": Counted(first.silos, "message"),
         "useless": ", ".join(names_of_grade(first, Grade.USELESS)),
-        "questions": len(plan.features),
+        "questions": Counted(len(plan.features), "question"),
         "cells": Count(plan.mechanism.cells),
         "rows_per_person": Count(plan.rows_per_person),
         "several_rows": plan.rows_per_person > 1,

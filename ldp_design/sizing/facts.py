@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from encoders.explain.text import Counted
 from encoders.survey import Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
@@ -23,7 +24,7 @@ from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
 from ldp_design.sizing.margins import MAX_USEFUL_SHARE, NOISE_RATIO, Margin, compute_expected_margins
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
-from ldp_design.sizing.values import Counted, GivenShare, NumberMargin, ShareMargin, count_people
+from ldp_design.sizing.values import GivenShare, NumberMargin, ShareMargin, count_people
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
@@ -91,8 +92,8 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     return {
         **_describe_any_size(size, survey.epsilon, survey.label.name, survey.label.values, command),
         "is_comparison": is_comparison,
-        "rows": Counted(size.rows, "row", "rows"),
-        "silos": Counted(size.silos, "silo", "silos"),
+        "rows": Counted(size.rows, "row"),
+        "silos": Counted(size.silos, "silo"),
         "rows_now": Count(size.rows),
         "silos_now": Count(size.silos),
         **dict.fromkeys(("white_noise", "all_noise", "rarely_beats_guessing"), False),
@@ -132,8 +133,8 @@ def _describe_population(size: Size) -> Facts:
     example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
     return {
         "has_pilot": bool(pilot),
-        "pilot_reports": Count(pilot.reports if pilot else 0),
-        "pilot_noise": len(noise),
+        "pilot_reports": Counted(pilot.reports if pilot else 0, "report"),
+        "pilot_noise": Counted(len(noise), "feature"),
         "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
         "rare_factor": None if pilot or size.label_shares else _compute_rare_label_factor(size.plan),
         "rare_share": RoundShare(rare),

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from encoders.explain.text import Counted
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
@@ -29,7 +30,6 @@ from ldp_design.sizing.margins import Margin, build_feature_margins, build_label
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
-from ldp_design.sizing.values import Counted
 
 COMPARED_SILOS = (1, 10, 100)
 _COPIES = 1e9
@@ -96,7 +96,7 @@ def size_silos(
     """
     if rows > silos * survey.rows:
         raise SizeError(
-            f"{rows:,} rows do not fit into {Counted(silos, 'message', 'messages')}: each counts at most "
+            f"{rows:,} rows do not fit into {Counted(silos, 'message')}: each counts at most "
             f"{survey.rows:,} (rows in [survey]). Give fewer --rows or more --silos, or write a larger limit"
         )
     margins = _compute_margins(survey, rows, silos, to_prior(label_shares))
@@ -130,7 +130,7 @@ def find_rows_for_margin(
 
     if excess(silos * survey.rows) > 1:
         raise SizeError(
-            f"a margin of {margin:g} needs more rows than fit into {Counted(silos, 'message', 'messages')}: "
+            f"a margin of {margin:g} needs more rows than fit into {Counted(silos, 'message')}: "
             f"each counts at most {survey.rows:,} (rows in [survey]). Give a larger --margin, or write a "
             "larger limit"
         )

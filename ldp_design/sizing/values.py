@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import math
 
+from encoders.explain.text import Counted
 from ldp_aggregator.findings.values import Share
 
 _WIDE_MARGIN = 0.5
 """From this margin on, the interval of a share carries no information."""
-
-
-class Counted(int):
-    """A number with what it counts: "1 person", "2,000 people"."""
-
-    one: str
-    many: str
-
-    def __new__(cls, number: int, one: str, many: str) -> Counted:
-        """Take the singular and the plural of what is counted."""
-        found = super().__new__(cls, number)
-        found.one, found.many = one, many
-        return found
-
-    def __str__(self) -> str:
-        return f"1 {self.one}" if self == 1 else f"{int(self):,} {self.many}"
 
 
 class GivenShare(float):

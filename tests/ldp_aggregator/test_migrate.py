@@ -464,7 +464,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
         return result.exit_code, result.output
 
     code, output = run(source_url, target)
-    assert (code, "3,000 reports of trial are in the new store" in output) == (0, True)
+    assert (code, "copied 3,000 reports of trial to the new store" in output) == (0, True)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
         (source_url, target, "was imported completely already"),

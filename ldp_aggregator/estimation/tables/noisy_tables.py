@@ -35,11 +35,16 @@ TABLES = 0
 _MIN_ROWS_PER_CLASS = 2
 
 
-def name_counted(mechanism: str | None) -> str:
-    """Return the unit that a feature's estimates count, as a word: reports, rows, or both."""
+def name_counted(mechanism: str | None) -> tuple[str, str]:
+    """Return the unit that a feature's estimates count, as words: reports, rows, or both.
+
+    The first name is the singular.
+    """
     if mechanism == COUNT_TABLE:
-        return "rows"
-    return "reports and rows" if mechanism and mechanism.endswith(f" + {COUNT_TABLE}") else "reports"
+        return "row", "rows"
+    if mechanism and mechanism.endswith(f" + {COUNT_TABLE}"):
+        return "report or row", "reports and rows"
+    return "report", "reports"
 
 
 @dataclass(frozen=True)

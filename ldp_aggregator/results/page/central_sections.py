@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.design import Design
@@ -33,7 +33,7 @@ from ldp_aggregator.results.central_card import (
     build_promise,
     list_central_facts,
 )
-from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table
+from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table, show_values
 from ldp_aggregator.results.sections import make_section
 
 _MAX_NODES = 31
@@ -79,13 +79,14 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
 
 
 def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:
-    classes = model.plan.label.values
+    plan = model.plan
+    classes = show_values(plan, plan.label.name, plan.label.values)
     if isinstance(model.model, Conditionals):
-        yield from _list_probabilities(model.model, model.plan.features, classes)
+        yield from _list_probabilities(model.model, plan, classes)
     elif isinstance(model.model, LinearModel):
-        yield from _list_scores(model.model, classes)
+        yield from _list_scores(model.model, plan, classes)
     else:
-        yield _list_nodes(model.model, model.plan.features, classes)
+        yield _list_nodes(model.model, plan.features, classes)
 
 
 def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) -> PlainTable:
@@ -93,22 +94,19 @@ def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) ->
     return PlainTable(caption=caption, head=(first, *classes), rows=list(rows), numeric=numeric)
 
 
-def _list_probabilities(
-    model: Conditionals, features: Sequence[Feature], classes: Sequence[str]
-) -> Iterator[PlainTable]:
+def _list_probabilities(model: Conditionals, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
     yield _build_table(
         "Shares of the classes", "Share", classes, [("of all people", *map(format_percent, model.prior))]
     )
     for index in model.selected:
-        feature, table = features[index], model.tables[index]
+        feature, table = plan.features[index], model.tables[index]
         if isinstance(feature, NumericFeature):
             assert isinstance(table, Gaussian)
             rows = list(_list_moments(feature, table))
         else:
             shares = np.asarray(table).tolist()
-            rows = [
-                (text, *map(format_percent, each)) for text, each in zip(feature.texts, shares, strict=True)
-            ]
+            texts = show_values(plan, feature.name, feature.texts)
+            rows = [(text, *map(format_percent, each)) for text, each in zip(texts, shares, strict=True)]
         yield _build_table(f"{feature.name}, by class", "Value", classes, rows)
 
 
@@ -120,19 +118,20 @@ def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[st
         yield ("missing", *map(format_percent, table.missing.tolist()))
 
 
-def _list_scores(model: LinearModel, classes: Sequence[str]) -> Iterator[PlainTable]:
+def _list_scores(model: LinearModel, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
     design, loss = Design.from_features(model.features), choose_loss(model.k)
     *parts, last = design.split(model.weights)
     constant = loss.class_scores(design.constant * last)[0]
     yield _build_table("Start of each score", "Score", classes, [("of every row", *_format_scores(constant))])
     for feature, block, part in zip(model.features, design.blocks, parts, strict=True):
         scores = loss.class_scores(block @ part)
-        texts: Sequence[str] = feature.texts if not isinstance(feature, NumericFeature) else ()
         if isinstance(feature, NumericFeature):
             low, high = map(format_plain, feature.bounds)
             missing = ["missing"] if feature.missing == "category" else []
             texts = [low, high, *missing]
             scores = scores[[0, len(scores) - 1 - len(missing), *([-1] if missing else [])]]
+        else:
+            texts = show_values(plan, feature.name, feature.texts)
         rows = [(text, *_format_scores(each)) for text, each in zip(texts, scores, strict=True)]
         yield _build_table(f"Score of {feature.name}", "Value", classes, rows)
 

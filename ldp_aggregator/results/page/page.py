@@ -10,7 +10,7 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Count
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.models.central_file import CentralModelFile
-from ldp_aggregator.render.document import Section
+from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results.compared import build_comparison
 from ldp_aggregator.results.comparison import compare_surveys
@@ -32,6 +32,7 @@ from ldp_aggregator.results.sections import (
     drop_empty,
     find_lead,
     find_notices,
+    point_to_warnings,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
@@ -66,7 +67,7 @@ def render_page(
         if other:
             raise ResultsError(_NO_COMPARISON)
         sections, lead = list_central_sections(results), find_central_lead(results)
-        return _render(results, "Model of a trusted curator", lead, [], [], sections)
+        return _render(results, "Model of a trusted curator", lead, [], [], [], sections)
     if isinstance(other, CentralModelFile):
         raise ResultsError(_NO_COMPARISON)
     sections = list_sections(results)
@@ -74,7 +75,8 @@ def render_page(
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
     kind = "Results of a validation round" if results.is_validation else "Survey results"
-    return _render(results, kind, find_lead(results), find_notices(results), _list_tiles(results), sections)
+    pointers, tiles = point_to_warnings(results), _list_tiles(results)
+    return _render(results, kind, find_lead(results), find_notices(results), pointers, tiles, sections)
 
 
 def list_sections(results: SurveyResults) -> list[Section]:
@@ -102,6 +104,7 @@ def _render(
     kind: str,
     lead: Sequence[Finding],
     notices: Sequence[Finding],
+    pointers: Sequence[Pointer],
     tiles: Sequence[tuple[str, str]],
     sections: Sequence[Section],
 ) -> bytes:
@@ -117,6 +120,7 @@ def _render(
             kind=kind,
             lead=lead,
             notices=notices,
+            pointers=pointers,
             about=TEXTS.section("about", about),
             tiles=tiles,
             sections=sections,

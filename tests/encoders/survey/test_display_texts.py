@@ -1,5 +1,6 @@
 """Which text is displayed in a requested language, and the vectors for ports."""
 
+import copy
 import json
 from dataclasses import asdict
 from hashlib import sha256
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.display_texts import display_texts
+from encoders.survey.display_texts import display_texts, join_texts
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 from tools.vectors.texts import displayed
 
@@ -78,3 +79,13 @@ def test_vectors_hold_the_texts_of_their_plan_and_what_is_displayed():
     data = vectors["texts"].encode()
     assert json.loads(vectors["plan"])["texts"] == sha256(data).hexdigest()
     assert list(displayed(plan.with_texts(data))) == vectors["displayed"]
+
+
+def test_each_text_has_the_language_it_was_found_in(plan):
+    texts = display_texts(plan, "de")
+    found = (texts.title, texts.help, texts.features["age"].title, texts.about["title"])
+    assert [each.language for each in found] == ["de", "en", "en", ""]
+    assert type(texts.features["hours"].title) is str
+    assert copy.deepcopy(texts.title).language == "de"
+    assert join_texts("both", [texts.title, texts.title]).language == "de"
+    assert type(join_texts("both", [texts.title, texts.help])) is str

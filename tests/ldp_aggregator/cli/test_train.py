@@ -178,7 +178,7 @@ def test_a_snapshot_needs_no_plan(run, survey, tmp_path):
     assert "no report was counted, 2 refused (2 malformed); no model is written" in refused.stderr
     result = run(tmp_path / "snapshot.json", "--allow-empty")
     assert result.exit_code == 0, result.stderr
-    assert "2 reports or messages were rejected: 2 malformed." in result.stdout
+    assert "Rejected reports and messages: 2 (2 malformed)." in result.stdout
     assert "There are no reports yet" in result.stdout
     assert re.search(r"^  yes +unknown +unknown +unknown$", result.stdout, re.MULTILINE)
     probabilities = load_model(tmp_path / "model.json").predict_proba([{"tea": "black", "hours": 1}])

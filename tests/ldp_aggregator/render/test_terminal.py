@@ -4,6 +4,7 @@ from markupsafe import Markup
 
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, Section
 from ldp_aggregator.render.terminal import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, write_document
+from ldp_aggregator.render.text_table import PlainTable
 
 
 def make_section(values, classes, name="tea", marked=False):
@@ -61,3 +62,13 @@ def test_of_many_features_the_distinguishable_ones_are_printed_first():
 
 def test_long_names_are_shortened():
     assert max(map(len, write(make_section(["v" * 60], ["c" * 60])))) < 60
+
+
+def test_names_in_a_plain_table_are_cut_only_if_a_line_is_full():
+    def first_cells(length, more):
+        table = PlainTable(caption="", head=("Feature", "Counted"), rows=[("n" * length, "c" * more)])
+        section = Section(id="data", heading="Data", parts=[table])
+        return write_document([section], "").splitlines()[2].split()[0]
+
+    assert first_cells(60, 30) == "n" * 60
+    assert first_cells(60, 40) == "n" * 27 + "..."

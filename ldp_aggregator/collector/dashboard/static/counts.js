@@ -13,7 +13,7 @@ export function showPlan(plan, digest) {
     ["Features", format.count(plan.features.length)],
     plan.kind === "silo"
       ? ["Rows of one message", `at most ${format.count(plan.rows)}, and ${format.count(plan.rows_per_person)} of one person`]
-      : ["Questions", `${format.count(plan.questions.length)}, of which each person answers one`],
+      : ["Questions", plan.questions.length === 1 ? "1" : `${format.count(plan.questions.length)}, of which each person answers one`],
     ["Plan's digest", element("code", { class: "digest" }, digest)],
   ]);
 }

@@ -15,7 +15,7 @@ function describeMessages({ reports, silo }) {
   const limit = format.plural(silo.rows, "row", "rows");
   const rows = format.plural(Math.max(0, Math.round(silo.counted_rows)), "row", "rows");
   const found = reports
-    ? `All messages so far count an estimated ${rows}. The noise in the sum of one count has a standard error of at most ${format.count(Math.ceil(silo.count_error))} rows.`
+    ? `All messages so far count an estimated ${rows}. The noise in the sum of one count has a standard error of at most ${format.plural(Math.ceil(silo.count_error), "row", "rows")}.`
     : "There are no messages yet.";
   return `Each report is the message of one organisation: ${cells} of at most ${limit}. ${found}`;
 }

@@ -9,15 +9,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from encoders.survey import read_survey
+from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.results.card import describe_model
 from ldp_aggregator.results.estimate_tables import build_feature_tables
 from ldp_aggregator.results.page.page import render_page
-from ldp_aggregator.results.page.source import ResultsError, read_results
+from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
+from ldp_aggregator.results.sections import format_relevance
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from tests.ldp_aggregator.results.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.html_page import parse_page
 from tests.support.json_walk import inner, leaves_of, objects_of
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import SLEEP
 
 
 def render(name):
@@ -35,6 +41,7 @@ def percent(low, high=None):
 
 # -- which finding appears when -------------------------------------------------------------------
 
+POINTER = "warnings.pointer"
 SHOWN = [
     ("survey", "data.people", "Each answer was randomised on the person's own device"),
     ("survey", "privacy.short", "at most 2.72: a belief of 50% becomes at most 73.2%"),
@@ -163,7 +170,7 @@ def test_relevance_is_sorted_and_unknown_relevance_comes_last():
     table = render("pooled").section("relevance").find("table")[0]
     features = {each.name: each.relevance for each in make_results("pooled").estimates.features}
     shown = {name.split(" ●")[0]: text for name, _, text in table.rows()}
-    assert shown == {name: str(relevance) for name, relevance in features.items()}
+    assert shown == {name: format_relevance(relevance) for name, relevance in features.items()}
     values = [float(features[name].estimate.value) for name in shown]
     assert values == sorted(values, reverse=True)
     texts = [row[2] for row in render("validated").section("relevance").find("table")[0].rows()]
@@ -295,3 +302,62 @@ def test_a_damaged_model_gives_a_page_or_a_clear_error(files, damage):
             render_page(make_results("other"), results)
     assert errors
     assert all("the content is inconsistent" in each for each in errors)
+
+
+GERMAN = (
+    SLEEP
+    + """
+[about]
+title = "Schlafstudie"
+purpose = "Wer schläft gut?"
+
+[texts.de]
+title = "Schlaf"
+
+[texts.de.label]
+values = { yes = "Ja" }
+
+[texts.de.features.age]
+title = "Wie alt sind Sie?"
+values = { young = "unter 40" }
+"""
+)
+
+
+def list_languages(node):
+    """Yield the texts with a language, and the language."""
+    for each in (each for tag in ("bdi", "span") for each in node.find(tag)):
+        if "lang" in each.attributes:
+            yield each.text, each.attributes["lang"]
+
+
+def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
+    results = estimate_results(make_snapshot(read_survey(GERMAN).compile()))
+    data = render_page(results)
+    page = parse_page(data)
+    assert "<title>Survey results: Schlafstudie</title>" in data.decode()
+    assert set(list_languages(page)) == {
+        ("Schlafstudie", ""),
+        ("Wer schläft gut?", ""),
+        ("Wie alt sind Sie?", "de"),
+        ("Ja (yes)", "de"),
+        ("unter 40 (young)", "de"),
+    }
+    table = page.section("feature-1").find("table")[0]
+    heads = [each for each in table.find("th") if "scope" in each.attributes][6:]
+    classes = ["Ja (yes)", "no"]
+    assert [each.text.removesuffix(" ● differ") for each in heads] == [
+        name for value in ("unter 40 (young)", "old", "(missing)") for name in (value, *classes)
+    ]
+    assert re.search(r"\n +Ja \(yes\) +no\n +unter 40 \(young\) ", format_summary(results))
+
+
+def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
+    for name, text in (("survey", "Read 1 warning"), ("useless", "Read 4 warnings")):
+        [pointer] = [each for each in render(name).findings() if each.attributes["data-finding"] == POINTER]
+        assert pointer.text == f"{text} before you use the estimates."
+        assert pointer.find("a")[0].attributes["href"] == "#warnings"
+        results = make_results(name)
+        card = describe_model(results, results.plan.label.values, "NaiveBayes").format_card()
+        assert f"## The model\n\n**[{text} before you use the estimates.](#warnings)**\n" in card
+    assert POINTER not in find_shown(render("curator-nb"))

@@ -109,7 +109,7 @@ def _coordinates(feature: Feature) -> FloatArray:
     if not isinstance(feature, CategoricalFeature):
         present = size - (feature.missing == "category")
         places = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
-        absent = np.eye(size)[:, present:] / 2
+        absent = np.eye(size, size - present, -present) / 2
         return np.column_stack([np.append(places, np.zeros(size - present)), absent])
     if size == 2:
         return np.array([[-0.5], [0.5]])

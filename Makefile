@@ -25,6 +25,9 @@ BENCH_CENTRAL := .venv-bench-central
 JAVASCRIPT := clients/javascript
 PIP := -m pip --disable-pip-version-check install --quiet
 
+# Without bytecode, each process of a test would compile the packages again, and pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo web-demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
 
 demo: $(VENV)/.demo

@@ -108,9 +108,9 @@ def _coordinates(feature: Feature) -> FloatArray:
         return np.empty((1, 0))
     if not isinstance(feature, CategoricalFeature):
         present = size - (feature.missing == "category")
-        indices = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
-        absent = np.eye(size)[:, present:] / 2
-        return np.column_stack([np.append(indices, np.zeros(size - present)), absent])
+        positions = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
+        absent = np.eye(size, size - present, -present) / 2
+        return np.column_stack([np.append(positions, np.zeros(size - present)), absent])
     if size == 2:
         return np.array([[-0.5], [0.5]])
     return np.eye(size) - 1 / size

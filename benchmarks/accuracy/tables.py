@@ -79,7 +79,7 @@ def scaling(results: Results, names: Sequence[str]) -> str:
     most = (Cell("", OURS, users=users).repeats(results.settings.repeats) for users in POPULATIONS)
     repeats = ", ".join(map(str, most))
     drawn = f"""The users are drawn with replacement from the training rows, and are the same for all methods.
-    The numbers of repeats are {repeats}, one for each number of users."""
+    There are {repeats} repeats for the increasing numbers of users."""
     return f"""## More people
 
 {paragraph(drawn)}

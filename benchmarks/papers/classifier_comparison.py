@@ -240,7 +240,7 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
             table.append([theirs, classifier, *cells, name, *(f"{value:.3f}" for value in values)])
     text = (
         f"Mean accuracy over {repeats} splits and the paper's {len(EPSILONS)} values of epsilon from 1e-11 "
-        "to 1. Instead of 1e-11, ours has an epsilon of 1e-5."
+        "to 1. Ours uses 1e-5 instead of 1e-11."
     )
     columns = ("no privacy", "as printed", "ours", "majority")
     head = ["paper's data", "", "paper: no privacy", "paper: private", "our data", *columns]

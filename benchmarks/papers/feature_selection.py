@@ -228,7 +228,10 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
         [name, *(f"{np.mean(list(accuracies(data[each], repeats, seed, fit))):.3f}" for each in DATA_SETS)]
         for name, fit in methods.items()
     ]
-    text = f"Mean accuracy of {repeats} splits at epsilon {EPSILON}, for a row that is added or removed."
+    text = (
+        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}. Neighbours differ by one row that is added or "
+        "removed."
+    )
     yield Section("Naive Bayes with selected features", text, ["", *DATA_SETS], table)
 
 

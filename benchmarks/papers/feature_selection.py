@@ -229,8 +229,8 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
         for name, fit in methods.items()
     ]
     text = (
-        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}. Neighbours differ by one row that is added or "
-        "removed."
+        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}. Neighbours differ by one row that is "
+        "added or removed."
     )
     yield Section("Naive Bayes with selected features", text, ["", *DATA_SETS], table)
 

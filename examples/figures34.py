@@ -95,7 +95,7 @@ def markdown(result: Simulation) -> str:
     for name, rows in group_rows(result).items():
         shown = " | ".join(f"{row.accuracy:.3f} ± {row.stderr:.3f}" for row in rows)
         lines.append(f"| {name} | {shown} | {rows[0].non_private:.3f} |")
-    lines.append(f"\nMajority class {result.majority:.3f}.")
+    lines.append(f"\nThe majority class has an accuracy of {result.majority:.3f}.")
     return "\n".join(lines)
 
 

@@ -85,7 +85,7 @@ def data_set(results: Results, data: str) -> str:
 
 {markdown(["mechanism", *(f"eps {epsilon}" for epsilon in EPSILONS)], rows)}
 
-Non-private Naive Bayes {without:.3f}, majority class {majority:.3f}; {repeats}."""
+Non-private Naive Bayes has an accuracy of {without:.3f}, the majority class {majority:.3f}; {repeats}."""
 
 
 def beyond(results: Results, way: str, data: str, epsilon: str) -> Floats:
@@ -98,7 +98,7 @@ def gained(results: Results, way: str, names: Sequence[str]) -> str:
     found = {each: [beyond(results, way, each, epsilon) for epsilon in EPSILONS] for each in names}
     overall = np.mean([cell for cells in found.values() for cell in cells], axis=0)
     each = [f"{name} {shown(np.mean(cells, axis=0), '+')}" for name, cells in found.items()]
-    return f"{shown(overall, '+')} on average over ours: {listed(each)}"
+    return f"{shown(overall, '+')}: {listed(each)}"
 
 
 def distance(cell: Gain) -> str:
@@ -118,15 +118,15 @@ def gains(results: Results, names: Sequence[str]) -> str:
     found = [cell for cell in cells if cell.z >= FOUND]
     below = [cell.where for cell in found if cell.below]
     head = ["", "mean gain", "cells", "won", "lost", f"lost by more than {NOTICED}"]
-    compared = f"""In each cell **ours** is compared with the best of the paper's five mechanisms in that
-    cell, which is chosen in hindsight. All methods use the same splits ({times(results.settings.repeats)}).
-    Standard errors are those of the paired differences. A cell is won or lost if the difference is larger
+    compared = f"""In each cell **ours** is compared with the best of the paper's five mechanisms, which is
+    chosen in hindsight for that cell. All methods use the same splits ({times(results.settings.repeats)}),
+    and the standard errors refer to the paired differences. A cell is won or lost if the difference is larger
     than two standard errors."""
-    narrowed = f"""**ours, 3 rounds** gains {gained(results, ROUNDS, names)}."""
-    validated = f"""**ours, validated** gains {gained(results, VALIDATED, names)}."""
-    majority = f"""**label only** finds the majority class where z is {FOUND:g} or more (bold), which holds in
-    {len(found)} of {len(cells)} cells. "below" means that ours is more than {BELOW} below the majority
-    class. Among those cells, this holds in {len(below)}: {listed(below)}."""
+    narrowed = f"""The mean difference **ours, 3 rounds - ours** is {gained(results, ROUNDS, names)}."""
+    validated = f"""The mean difference **ours, validated - ours** is {gained(results, VALIDATED, names)}."""
+    majority = f"""**label only** finds the majority class if z is {FOUND:g} or more (bold), which is the case
+    in {len(found)} of {len(cells)} cells. "below" marks a cell where ours is more than {BELOW} below the
+    majority class. Among the {len(found)} cells, this holds in {len(below)}: {listed(below)}."""
     return f"""## Ours against the best of the five
 
 {paragraph(compared)}

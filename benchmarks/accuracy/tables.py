@@ -78,8 +78,8 @@ def scaling(results: Results, names: Sequence[str]) -> str:
         rows.append([data, epsilon, f"{users:,}", *map(shown, accuracies), shown(without)])
     most = (Cell("", OURS, users=users).repeats(results.settings.repeats) for users in POPULATIONS)
     repeats = ", ".join(map(str, most))
-    drawn = f"""The users are drawn with replacement from the training rows, the same users for all methods.
-    Repeats by number of users: {repeats}."""
+    drawn = f"""The users are drawn with replacement from the training rows, and are the same for all methods.
+    There are {repeats} repeats for the increasing numbers of users."""
     return f"""## More people
 
 {paragraph(drawn)}
@@ -88,7 +88,7 @@ def scaling(results: Results, names: Sequence[str]) -> str:
 
 
 def unlabelled(results: Results, names: Sequence[str]) -> str:
-    """Return the comparison of models without and with rows without labels, as Markdown."""
+    """Return the comparison of models without and with unlabelled rows, as Markdown."""
     rows = []
     for data, epsilon, users in product(names, POPULATION_EPSILONS, POPULATIONS):
         cell = Cell(data, UNLABELLED, epsilon, users)
@@ -97,12 +97,14 @@ def unlabelled(results: Results, names: Sequence[str]) -> str:
         others = (format(results.get(cell, name).mean(), ".3f") for name in measured)
         gain = shown(fitted - plain, "+")
         rows.append([data, epsilon, f"{users:,}", shown(plain), shown(fitted), gain, *others])
-    drawn = f"""{UNLABELLED_ROWS} training rows play the rows without labels. The users are drawn with
-    replacement from the others. Both models are trained on the same reports. **plain** is ours without the
-    rows, **gain** the paired difference. loss: log loss; error: expected calibration error in
-    {CALIBRATION_BINS} bins."""
+    drawn = f"""{UNLABELLED_ROWS} training rows serve as unlabelled rows, and the users are drawn with
+    replacement from the others. Both models are trained on the same reports: **plain** is ours without the
+    rows, **with rows** is ours that is fitted to them too, and **gain** is the paired difference. **plain
+    loss** and **loss** are the log losses of the two models, **plain error** and **error** their expected
+    calibration errors in {CALIBRATION_BINS} bins; the section
+    [Calibration](#calibration-of-predicted-probabilities) defines both."""
     head = ["", "eps", "users", "plain", "with rows", "gain", "plain loss", "loss", "plain error", "error"]
-    return f"""## With rows without labels
+    return f"""## With unlabelled rows
 
 {paragraph(drawn)}
 
@@ -115,10 +117,11 @@ def peers(results: Results, names: Sequence[str]) -> str:
     for data, (title, (way, name)) in product(names, ESTIMATED.items()):
         found = (shown(results.get(Cell(data, way, epsilon), name)) for epsilon in EPSILONS)
         rows.append([data, title, *found])
-    estimators = f"""The rows MI and IBU are plain Naive Bayes of the same reports of the paper's protocol.
-    [multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/) estimates the frequencies: **MI** by matrix
-    inversion, clipped and normalised; **IBU** by iterative Bayesian update, for DE only. Zeros are replaced
-    by {FLOOR:g}. **paper** is the estimator of the paper. {times(results.settings.repeats).capitalize()}."""
+    estimators = f"""The rows MI and IBU show plain Naive Bayes with frequencies that
+    [multi-freq-ldpy](https://pypi.org/project/multi-freq-ldpy/) estimates from the same reports of the
+    paper's protocol. **MI** is matrix inversion, clipped and normalised. **IBU** is the iterative Bayesian
+    update, for DE only. Zeros are replaced by {FLOOR:g}. **paper** is the paper's estimator.
+    {times(results.settings.repeats).capitalize()}."""
     return f"""## multi-freq-ldpy's estimators
 
 {paragraph(estimators)}
@@ -128,13 +131,13 @@ def peers(results: Results, names: Sequence[str]) -> str:
 
 def calibration(results: Results, names: Sequence[str]) -> str:
     """Return the calibration errors and the log losses of predicted probabilities, as Markdown."""
-    error = f"""The table shows the expected calibration error in {CALIBRATION_BINS} bins: the mean absolute
-    difference between the probability of the predicted class and the share of correct predictions.
-    **plug-in** is plain Naive Bayes of the raw tables of the same reports as ours, clipped to 0 and
-    normalised.
+    error = f"""The first table shows the expected calibration error in {CALIBRATION_BINS} bins: the mean
+    absolute difference between the probability of the predicted class and the share of correct predictions.
+    **plug-in** is plain Naive Bayes with the [raw estimates](../glossary.md#raw-estimate) from the same
+    reports as ours, clipped to 0 and normalised.
     {times(results.settings.repeats).capitalize()}."""
-    loss = """The log loss is the mean of -log P(true label). Two equally probable classes have a log loss of
-    0.693."""
+    loss = """The second table shows the log loss, the mean of -log P(true label). If a model gives two
+    classes equal probabilities, its log loss is 0.693."""
     head = ["", "", *(f"eps {epsilon}" for epsilon in CALIBRATED)]
     return f"""## Calibration of predicted probabilities
 

@@ -33,7 +33,8 @@ def data_set(results: Results, name: str) -> str:
         differences = (_compare(results, name, AUTO, BOOSTING, epsilon) for epsilon in EPSILONS)
         lines.append([f"{AUTO} - {BOOSTING}", *differences])
     majority = results.get(Cell(name, MAJORITY))
-    return f"{_format(lines)}\n\nMajority class {majority.mean():.3f}; {len(majority)} splits."
+    compared = f"The majority class has an accuracy of {majority.mean():.3f}; {len(majority)} splits."
+    return f"{_format(lines)}\n\n{compared}"
 
 
 def means(results: Results, names: Sequence[str]) -> str:

@@ -239,8 +239,8 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
             cells = [f"{value:.3f}" for value in paper] if paper else ["", ""]
             table.append([theirs, classifier, *cells, name, *(f"{value:.3f}" for value in values)])
     text = (
-        f"Mean accuracy of {repeats} splits, and over the paper's {len(EPSILONS)} epsilons from 1e-11 to 1. "
-        "Ours at 1e-11 has an epsilon of 1e-5."
+        f"Mean accuracy over {repeats} splits and the paper's {len(EPSILONS)} values of epsilon from 1e-11 "
+        "to 1. Ours uses 1e-5 instead of 1e-11."
     )
     columns = ("no privacy", "as printed", "ours", "majority")
     head = ["paper's data", "", "paper: no privacy", "paper: private", "our data", *columns]
@@ -252,7 +252,7 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
             differences = np.concatenate([np.subtract(*pair) for pair in pairs]).tolist()
             p = [f"{wilcoxon(differences, printed=each)[1]:.2g}" for each in (True, False)]
             tests.append([f"{one} and {other}", kind, *p])
-    text = f"Wilcoxon's test of {len(DATA_SETS)} data sets times {len(EPSILONS)} epsilons."
+    text = f"Wilcoxon's test over {len(DATA_SETS)} data sets with {len(EPSILONS)} values of epsilon each."
     head = ["classifiers", "", "p with the printed variance", "p"]
     yield Section("Figure 4", text, head, tests)
 
@@ -283,7 +283,7 @@ def errors() -> Iterator[PaperError]:
     exact, measured = class_size_attack(TRIALS, 1)
     yield PaperError(
         "equation 14",
-        "the scale (u-l)/n_c has the exact n_c (event: noise of a mean above 5 (u-l), n_c of 1 and 2)",
+        "the scale (u-l)/n_c contains the exact n_c (event: noise of a mean above 5 (u-l), n_c of 1 and 2)",
         "1",
         f"{exact:g}, without limit for rarer events; measured at least {measured:.1f} by {TRIALS:,} draws",
         "noisy sums, divided afterwards (ours: bins)",

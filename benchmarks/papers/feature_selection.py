@@ -45,7 +45,7 @@ def noisy_cells(cells: FloatArray, epsilon: float, features: int, rng: np.random
     return np.maximum(noisy, threshold(features, epsilon))
 
 
-@not_for_release("its threshold was chosen as that of `noisy_cells`, and " + FLOATS)
+@not_for_release("its threshold was chosen like the threshold of `noisy_cells`, and " + FLOATS)
 def partitioned_cells(
     x: FloatArray, labels: IntArray, epsilon: float, rng: np.random.Generator
 ) -> FloatArray:
@@ -146,7 +146,7 @@ def bit_probability(sums: FloatArray, scores: FloatArray, rate: float, t: int, d
     return float(np.exp(sums[t - 1, d - 1] + rate * scores[d - 1] - sums[t, d])) if 0 < t <= d else 0.0
 
 
-@not_for_release("as printed its probabilities are not those of its proof, and " + FLOATS)
+@not_for_release("the printed probabilities differ from the probabilities in the proof, and " + FLOATS)
 def sample_subset(
     scores: FloatArray,
     count: int,
@@ -228,7 +228,10 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
         [name, *(f"{np.mean(list(accuracies(data[each], repeats, seed, fit))):.3f}" for each in DATA_SETS)]
         for name, fit in methods.items()
     ]
-    text = f"Mean accuracy of {repeats} splits at epsilon {EPSILON}, for a row that is added or removed."
+    text = (
+        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}. Neighbours differ by one row that is "
+        "added or removed."
+    )
     yield Section("Naive Bayes with selected features", text, ["", *DATA_SETS], table)
 
 

@@ -113,7 +113,10 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
         table.append([name, "measured", *(f"{each:.2f}" for each in found)])
     printed = {name: [name, "thesis", *values, "", ""] for name, values in PRINTED.items()}
     table.insert(0, printed.pop("Mushrooms"))
-    text = f"Mean accuracy of {repeats} splits at epsilon {EPSILON}, for a row that is replaced."
+    text = (
+        f"Mean accuracy of {repeats} splits at epsilon {EPSILON}. Neighbours differ by one row that is "
+        "replaced."
+    )
     head = ["", "", "no privacy", "objective", "output", "majority", "ours, linear", "ours, auto"]
     yield Section("Table 4.2", text, head, [*table, *printed.values()])
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from benchmarks.accuracy.tables import markdown, paragraph
 
-FLOATS = "its noise is made of floats."
+FLOATS = "its noise consists of floating-point numbers."
 """The last bits of a float reveal the value without noise (Mironov 2012)."""
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -65,7 +65,7 @@ class Section:
 def marked_section(module: str) -> Section:
     """Return the table of a module's algorithms that are not for release."""
     rows = [[f"`{name}`", reason] for name, reason in reasons(module).items()]
-    text = f"Functions of `{module}`, and why they are not private."
+    text = f"These functions of `{module}` are not private, for the reasons given."
     return Section("Not for release", text, ("function", "reason"), rows)
 
 
@@ -73,4 +73,4 @@ def error_section(errors: Iterator[PaperError]) -> Section:
     """Return the table of a paper's errors."""
     rows = [[each.where, each.wrong, each.nominal, each.realised, each.right] for each in errors]
     head = ("where", "error", "nominal epsilon", "realised epsilon", "correct")
-    return Section("Errors", "Realised values are lower bounds of the true epsilon.", head, rows)
+    return Section("Errors", "The realised values are lower bounds on the true epsilon.", head, rows)

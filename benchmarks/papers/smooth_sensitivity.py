@@ -112,7 +112,7 @@ def bound_class_change(count: int, decay: float) -> float:
     return float((np.exp(-decay * j) / np.maximum(1, count - j)).max())
 
 
-@not_for_release("it is below the true smooth sensitivity, so that the noise is too small.")
+@not_for_release("it is below the true smooth sensitivity, so the noise is too small.")
 def literal_variance(x: FloatArray, decay: float) -> float:
     """Return the smooth sensitivity of the variance as theorem 7 states it.
 
@@ -307,7 +307,7 @@ def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Se
         ]
         table.append(["ours, Naive Bayes of bins", *(f"{each:.3f}" for each in ours)])
         majority = np.mean(list(accuracies(rows, repeats, seed, predict_majority)))
-        text = f"Mean accuracy of {repeats} splits; the majority class has {majority:.3f}."
+        text = f"Mean accuracy of {repeats} splits. The majority class has an accuracy of {majority:.3f}."
         yield Section(f"Smooth sensitivity on {name}", text, ["", *(f"eps {e}" for e in EPSILONS)], table)
 
 
@@ -341,7 +341,7 @@ def errors() -> Iterator[PaperError]:
     )
     yield PaperError(
         "all papers",
-        "noise is made of floats: many outputs of the count 1 never occur with the count 0",
+        "noise consists of floating-point numbers: many outputs of the count 1 never occur with the count 0",
         "1",
         f"infinite, for {impossible_share(1, 100_000, 1):.0%} of the outputs",
         "integer noise (ours)",

@@ -60,6 +60,12 @@ def close_clients_after_the_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     close_clients()
 
 
+@pytest.fixture(autouse=True)
+def unsynced_journals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out fsync of journals in the test's own process: it takes time, and no test cuts the power."""
+    monkeypatch.setattr("ldp_client.journal.file._SYNCHRONOUS", "OFF")
+
+
 @pytest.fixture(scope="session")
 def plan() -> Plan:
     """Return the plan of the small survey of :func:`tests.support.surveys.survey_toml`."""

@@ -164,6 +164,7 @@ def question_of(name: str) -> Question:
     return next(each for each in plan.questions if each.mechanism.name == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SHE", "sampled-laplace", "laplace"])
 def test_every_wire_value_can_come_from_every_input(name):
     mechanism = question_of(name).mechanism

@@ -68,6 +68,7 @@ def test_entropy_read_ahead_is_returned_once():
     assert len({pool.take(16) for _ in range(1000)}) == 1000
 
 
+@pytest.mark.slow
 def test_threads_never_share_entropy_read_ahead():
     pool = PooledEntropy()
     with ThreadPoolExecutor(8) as threads:

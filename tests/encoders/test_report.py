@@ -193,6 +193,7 @@ def outcome(call: Callable[[bytes], object], data: bytes) -> object:
         return error.reason
 
 
+@pytest.mark.slow
 def test_mutated_reports_are_refused_or_canonical():
     # 20,000 mutations, seeded: whatever is read packs to the very same bytes again.
     rng, read = random.Random(20260), 0

@@ -35,6 +35,7 @@ def test_equal_or_few_hits_give_a_bound_of_zero(hits: int, other_hits: int) -> N
     assert epsilon_lower_bound(hits, other_hits, 1000, 1e-6) == 0
 
 
+@pytest.mark.slow
 def test_the_bound_is_too_high_with_probability_alpha_at_most() -> None:
     rng = np.random.default_rng(1)
     hits, other_hits = rng.binomial(400, 0.5, 2000), rng.binomial(400, 0.25, 2000)

@@ -23,12 +23,6 @@ SYNCHRONOUS = file._SYNCHRONOUS
 """How thoroughly a device's journal is written to its disk."""
 
 
-@pytest.fixture(autouse=True)
-def unsynced_journals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out fsync in the test's own process: it takes time, and no test cuts the power."""
-    monkeypatch.setattr(file, "_SYNCHRONOUS", "OFF")
-
-
 @pytest.fixture
 def plan() -> Plan:
     return read_survey(SLEEP).compile()

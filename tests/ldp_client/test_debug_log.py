@@ -277,6 +277,7 @@ def test_a_handler_that_fails_or_uses_its_client_does_not_stop_a_report(client):
         logging.getLogger("ldp_client").removeHandler(handler)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "lines"), [(None, False), ("DEBUG", True)])
 def test_nothing_is_printed_unless_logging_is_configured(plan, level, lines):
     code = f"""

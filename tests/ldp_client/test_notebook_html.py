@@ -103,6 +103,7 @@ def test_preview_shows_its_text_and_warns_of_the_true_answer(marked):
     assert "This is a rehearsal" in page.text
 
 
+@pytest.mark.slow
 def test_html_module_is_loaded_on_use_only(plan):
     code = f"""
 import sys

@@ -185,6 +185,7 @@ def test_recorder_serves_the_texts_of_its_plans(plan, ldp_recorder):
         device.texts("de")
 
 
+@pytest.mark.slow
 def test_client_displays_the_texts_of_a_real_collector(tmp_path, plan):
     survey = tmp_path / "sleep.toml"
     survey.write_text(SLEEP + SLEEP_TEXTS, encoding="utf-8")

@@ -91,6 +91,7 @@ def test_messages_of_neighbouring_files_differ_by_a_factor_of_exactly_e_to_epsil
     assert loss == pytest.approx(float(epsilon), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_all_rows_of_a_person_together_lose_epsilon(counted):
     plan = read_silo_survey(CATEGORIES.replace("rows_per_person = 1", "rows_per_person = 2")).compile()
     assert worst_loss(plan, neighbours(ROWS, counted(plan), 2)) == pytest.approx(EPSILON, rel=1e-9)

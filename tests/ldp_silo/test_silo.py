@@ -299,6 +299,7 @@ def test_each_message_needs_a_token_of_its_own(silo, write_rows):
 # -- a disk that fails -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_full_disk_sends_and_records_nothing(ward, transport, write_rows, monkeypatch):
     create = SiloJournal._create_tables
 

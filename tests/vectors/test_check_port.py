@@ -347,6 +347,7 @@ def test_a_failure_names_the_question_both_answers_and_the_first_byte(capsys):
     assert "... and 31 more" in said
 
 
+@pytest.mark.slow
 def test_cases_without_a_type_in_the_language_may_be_skipped(capsys):
     def respond(asked: dict[str, Any]) -> Any:
         return {"skip": "no such type"} if check_port.may_skip(asked) else adapter.answer(asked)

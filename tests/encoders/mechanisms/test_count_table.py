@@ -130,6 +130,7 @@ def test_counts_of_another_length_are_refused():
         table(Fraction(1)).perturb([0] * 7, SystemEntropy())
 
 
+@pytest.mark.slow
 def test_noise_has_the_mean_and_the_variance_of_its_scale_in_every_table():
     # 4,000 messages of 14 cells; the kurtosis of the noise is 6
     scale = Fraction(4)
@@ -313,6 +314,7 @@ def test_another_length_is_refused():
     assert refusal.value.reason == Reason.BAD_PAYLOAD
 
 
+@pytest.mark.slow
 def test_honest_messages_pass():
     # the hardest: fewer rows than noise, and as many rows as the survey allows
     rng = FastStream(12)

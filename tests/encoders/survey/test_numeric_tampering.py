@@ -173,6 +173,7 @@ FREE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numeric", ["sign", "onebit"])
 def test_no_entry_can_be_changed_unnoticed(numeric):
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.

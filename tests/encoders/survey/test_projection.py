@@ -75,6 +75,7 @@ def test_the_ends_of_the_ranges_are_minus_one_and_one():
     }
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(components, st.lists(st.tuples(numbers, st.one_of(numbers, gaps), numbers), min_size=1, max_size=8))
 def test_device_table_and_definition_agree_to_the_last_bit(drawn, rows):

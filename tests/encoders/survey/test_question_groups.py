@@ -109,6 +109,7 @@ def shapes() -> Iterator[tuple[list[int], int, str]]:
             yield sizes, labels, epsilon
 
 
+@pytest.mark.slow
 def test_omitted_question_leaves_the_other_groups_unchanged():
     for sizes, labels, epsilon in shapes():
         found = groups(sizes, labels, epsilon)

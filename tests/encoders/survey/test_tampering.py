@@ -61,6 +61,7 @@ def neighbours(value: Any) -> list[Any]:
     return [value + 1, value - 1, str(value), [value]] if isinstance(value, int) else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "THE", "SS"])
 def test_no_entry_can_be_changed_unnoticed(frequency):
     # What an author is free to choose gives another plan, of another digest; the rest contradicts itself.
@@ -82,6 +83,7 @@ def test_no_entry_can_be_changed_unnoticed(frequency):
     }
 
 
+@pytest.mark.slow
 def test_no_entry_of_a_validation_plan_can_be_changed_unnoticed():
     free = set()
     for path, value in leaves_of(document(VALIDATING)):

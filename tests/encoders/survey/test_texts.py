@@ -272,6 +272,7 @@ def test_plan_without_texts_ignores_the_file_beside_it(tmp_path):
     assert load_plan_file(path).texts is None
 
 
+@pytest.mark.slow
 def test_reading_plans_without_texts_does_not_import_the_reader_of_texts():
     loaded = "import sys, ldp_client.client, encoders.explain.preview"
     program = f"{loaded}; print('encoders.survey.texts' in sys.modules)"

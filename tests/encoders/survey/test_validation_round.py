@@ -100,6 +100,7 @@ def guess_of(model: Validation, codes: Any, top: int) -> int:
     return int(sums.argmax())
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(models(), table)
 def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one(model, rows):
@@ -111,6 +112,7 @@ def test_outcome_is_whether_the_first_label_of_the_highest_score_is_the_true_one
         assert {type(each) for each in (*top_k, all_)} == {int}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(models(), table, st.data())
 def test_outcomes_of_a_table_equal_those_of_its_rows(model, rows, data):

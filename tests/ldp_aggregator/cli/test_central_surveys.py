@@ -167,6 +167,7 @@ def test_check_names_mistakes_as_for_other_surveys(survey):
     assert (result.exit_code, "tea.toml: line 5: survey.users: needs" in result.output) == (1, True)
 
 
+@pytest.mark.slow
 def test_compare_refuses_people_and_compares_the_other_trusts(survey):
     words = ["SURVEY", "FOLDER/rows.csv", "--epsilon", "1", "--splits", "2"]
     refused = run(ldp_compare, survey, *words, "--trust", "none,local")
@@ -176,6 +177,7 @@ def test_compare_refuses_people_and_compares_the_other_trusts(survey):
         assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_the_audit_of_a_curator_takes_it(survey):
     result = run(ldp_audit, survey, "central", "SURVEY", "--epsilon", "1", "--trials", "200", "--json")
     assert json.loads(result.stdout)["passed"] is True

@@ -139,6 +139,7 @@ def test_the_page_of_a_snapshot_is_that_of_its_model(folder, tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained, folder):
     kind, path, _ = trained
     model = load_model(path)

@@ -307,6 +307,7 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
     assert alarms <= most_alarms(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "users", "prior"), [(16, 1000, (0.9, *[0.02] * 5)), (8, 300, (1 / 6,) * 6)]
 )

@@ -171,6 +171,7 @@ def test_relevance_is_unknown_without_reports() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [8, 40, 100, 300])
 def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: int) -> None:
     """From so few reports, an interval would be informative only if noise made the estimate too large."""

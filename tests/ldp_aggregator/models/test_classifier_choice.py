@@ -326,6 +326,7 @@ def test_estimates_of_the_other_round_are_not_saved_with_the_classifier(
         dump_model(snapshot, other, classifier=naive_bayes_chosen)
 
 
+@pytest.mark.slow
 def test_damaged_entries_of_a_comparison_are_refused_or_read(
     snapshot: Snapshot, naive_bayes_chosen: UnlabelledClassifier, tmp_path: Path
 ) -> None:

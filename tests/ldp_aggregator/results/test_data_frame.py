@@ -57,6 +57,7 @@ def test_without_pandas_the_error_names_the_extra_that_installs_it(monkeypatch):
     assert str(caught.value) == "to_frame needs the extra [pandas]: pip install 'ldp-bayes[pandas]'"
 
 
+@pytest.mark.slow
 def test_the_table_is_built_and_written_without_pandas_and_scikit_learn():
     # scikit-learn itself imports pandas where it is installed
     modules = ("results.table", "render.csv_file", "results.data_frame")

@@ -116,6 +116,7 @@ def test_consistent_estimates_equal_raw_ones_that_are_possible():
         assert row.estimate == pytest.approx(row.raw, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_estimate():
     found = 0
     for seed in range(20):

@@ -60,6 +60,7 @@ def test_failing_survey_does_not_delay_another(client, plan):
         assert second.flush().state is State.SENT
 
 
+@pytest.mark.slow
 def test_a_temporary_client_still_sends(transport, client, plan, tmp_path):
     client(transport).close()
     Client(plan, URL, journal=tmp_path / "journal.db", transport=transport, spread=0.05).report(ROW, "no")

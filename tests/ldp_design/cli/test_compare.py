@@ -36,6 +36,7 @@ def unused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "compare", lambda *_: pytest.fail("the comparison was run"))
 
 
+@pytest.mark.slow
 def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
     result = run("--trust", "none,central,local")
     assert result.exit_code == 0, result.output
@@ -46,6 +47,7 @@ def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
     assert [line.split()[0] for line in lines[start + 1 : start + 6]] == ["none"] * 3 + ["central", "local"]
 
 
+@pytest.mark.slow
 def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -> None:
     result = run("--json", "--trust", "none,central,labels,silo:4,local")
     document = json.loads(result.stdout)

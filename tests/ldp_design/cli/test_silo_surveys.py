@@ -53,6 +53,7 @@ def test_commands_for_surveys_of_people_name_the_right_ones(name: str, survey: P
     assert result.output.count(SILO_REFUSAL) == 1
 
 
+@pytest.mark.slow
 def test_size_prints_margins_of_rows_and_silos_and_what_to_change(survey: Path) -> None:
     sized = run(ldp_survey, "size", survey, "--rows", 20_000, "--silos", 4)
     assert sized.exit_code == 0, sized.output

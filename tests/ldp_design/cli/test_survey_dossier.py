@@ -35,6 +35,7 @@ def test_it_writes_one_page(survey: Path) -> None:
     assert "ldp-survey check tea.toml" in page.section("commands").text
 
 
+@pytest.mark.slow
 def test_people_and_an_audit_can_be_given(survey: Path) -> None:
     audit = write_audit(survey.parent, read_survey(TEA).compile().digest)
     result = run(survey, "--users", "500", "--audit", str(audit))

@@ -218,6 +218,7 @@ def test_mistakes_in_shares_and_epsilons_are_explained(
     assert message in result.stderr
 
 
+@pytest.mark.slow
 def test_epsilons_are_compared(folder: Path) -> None:
     sizes = read_sizes(folder, "--users", 5_000, "--epsilon", "0.5,1,2")
     assert [(each["epsilon"], each["users"]) for each in sizes] == [(0.5, 5000), (1, 5000), (2, 5000)]

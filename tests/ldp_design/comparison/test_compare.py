@@ -99,12 +99,14 @@ def test_equal_seeds_give_equal_results() -> None:
     assert first.as_dict() != other.as_dict()
 
 
+@pytest.mark.slow
 def test_every_model_advances_the_progress_by_one() -> None:
     experiment, steps = prepare_small(), []
     compare(experiment, steps.append)
     assert len(steps) == sum(steps) == len(experiment) == 3 * (3 + 4 * 2)
 
 
+@pytest.mark.slow
 def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon() -> None:
     document = compare(prepare_small("none", "central:nb", "labels", "silo:3", "local")).as_dict()
     assert set(document) == {"rows", "majority", "non_private"}
@@ -220,6 +222,7 @@ def test_forward_correction_recovers_the_probabilities_of_true_labels() -> None:
     assert found == pytest.approx(shares, abs=0.04)
 
 
+@pytest.mark.slow
 def test_a_survey_with_its_own_mechanism_is_simulated_as_it_is_written() -> None:
     survey = replace(SURVEY, frequency="OUE")
     found = compare(prepare_small("local", survey=survey, epsilons=("1",)))

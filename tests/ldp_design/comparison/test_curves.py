@@ -18,6 +18,7 @@ def crossing_of(values: list[float], deviation: float = 0.0) -> Crossing:
     return find_crossing(EPSILONS, np.array([spread(each, deviation) for each in values]), TEST_SHARE)
 
 
+@pytest.mark.slow
 def test_the_variance_of_a_paired_difference_allows_for_the_overlap_of_splits() -> None:
     # Two classifiers that learn nothing, on many sets of rows; each set is split ten times.
     rng = np.random.default_rng(1)

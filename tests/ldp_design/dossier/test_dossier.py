@@ -371,6 +371,7 @@ def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
 # -- the aim --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
     source = make(SLEEP, users=60_000)
     assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
@@ -389,6 +390,7 @@ def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
     assert "If 10% of the people answer “yes” to “rested”, estimates are expected to be" in summary
 
 
+@pytest.mark.slow
 def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
     path = tmp_path / "survey.toml"
     path.write_text(SLEEP)

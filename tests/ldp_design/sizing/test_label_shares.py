@@ -41,6 +41,7 @@ def test_mistakes_are_named_with_the_fix(text: str, why: str) -> None:
     assert why in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_people_needed_grow_with_the_square_of_a_label_s_rarity() -> None:
     labels = len(SURVEY.label.values)
     rare = 1 / (3 * labels)

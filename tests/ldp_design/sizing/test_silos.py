@@ -135,6 +135,7 @@ def test_margins_follow_the_stated_proportion() -> None:
             assert two.margin == pytest.approx(2 * one.margin, rel=0.02)
 
 
+@pytest.mark.slow
 def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
     size = size_silos(SURVEY, 400, 60)
     assert size.noise

@@ -31,6 +31,7 @@ def test_the_words_of_a_size(name: str, compare_with_golden: Callable[[str, str]
     compare_with_golden(name, format_size(replace(size, forecasts=forecasts)) + "\n")
 
 
+@pytest.mark.slow
 def test_the_words_of_comparisons(compare_with_golden: Callable[[str, str], None]) -> None:
     compare_with_golden("comparison", format_comparison(compare_sizes(SURVEY)) + "\n")
     surveys = [replace(SURVEY, epsilon=Decimal(each)) for each in ("0.5", "2")]

@@ -52,6 +52,7 @@ def test_the_unit_of_counting(one: str, other: str, together: bool) -> None:
     assert bool(rates.acquire(other)) is together
 
 
+@pytest.mark.slow
 def test_many_addresses_below_the_limit_are_served() -> None:
     # The probability that four shared cells are all full is below 1e-9 here.
     rates = RateLimit(5)

@@ -38,6 +38,7 @@ def test_a_value_far_below_the_mean_has_the_tail_one() -> None:
     assert tail_of_weighted_squares([1.0, 0.001], 0.0) == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_fair_rows_are_seldom_called_contradicting() -> None:
     plan = read_survey(SURVEY).compile()
     false_alarms = 0

@@ -368,6 +368,7 @@ def noisy_messages(plan: SiloPlan, rng: np.random.Generator, count: int) -> list
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 20.0])
 def test_no_message_found_by_search_moves_an_estimate_further_than_stated(epsilon: float) -> None:
     plan = silo_plan(epsilon, rows=2000)

@@ -94,4 +94,4 @@ def test_a_wrong_command_lists_the_commands(run, arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         run(*arguments)
     assert caught.value.code == 2
-    assert "usage: ldp-client" in capsys.readouterr().err
+    assert "Usage: ldp-client" in capsys.readouterr().err

@@ -13,9 +13,9 @@ import click
 
 from encoders.errors import LdpError
 from encoders.progress import show_progress
-from encoders.survey import Plan, Survey
+from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL, SILO
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import amount_parser
@@ -44,11 +44,7 @@ class _AuditCommand(Command):
         super().format_options(ctx, formatter)
 
     def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the command that the arguments name."""
         command = _AUDITS.get(args[0]) if args else None
@@ -167,23 +163,15 @@ def audit_central(
     from ldp_audit.central import AUDITED, audit_trainings
 
     with _exit_on_errors(context, survey):
-        parsed = _read_curator_survey(survey)
+        parsed = read_survey_file(survey, read_curator_survey)
         with show_progress("auditing", trials * len(AUDITED), "trials") as progress:
             leaks = audit_trainings(parsed, epsilon, trials, advance=progress.advance)
     passed = all(leak.passed for leak in leaks)
     if as_json:
         learners = [{"learner": leak.name, "epsilon": str(leak.epsilon)} | leak.as_dict() for leak in leaks]
         _finish(context, passed, {"passed": passed, "learners": learners})
-    result = f"central audit {'passed' if passed else 'FAILED'}"
+    result = f"audit of trainings {'passed' if passed else 'FAILED'}"
     _finish(context, passed, "\n".join([*format_leaks("learner", leaks), result]))
-
-
-def _read_curator_survey(path: Path) -> Survey:
-    text = read_survey_text(path)
-    try:
-        return read_curator_survey(text)
-    except LdpError as error:
-        raise LdpError(f"{path.name}: {error}") from error
 
 
 @click.command(cls=Command)
@@ -210,7 +198,7 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
         document = {"passed": found.passed, "messages": messages, "faults": found.faults}
         _finish(context, found.passed, document)
     faults = [f"FAILED: {fault}" for fault in found.faults]
-    result = f"silo audit {'passed' if found.passed else 'FAILED'}"
+    result = f"audit of silos {'passed' if found.passed else 'FAILED'}"
     _finish(context, found.passed, "\n".join([*format_leaks("person added", found.leaks), *faults, result]))
 
 

@@ -109,13 +109,13 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
         lines.append(f"{name} is set: nothing is drawn or sent")
     lines += _describe_rehearsal()
     if not entries:
-        return [*lines, "no survey was agreed to on this device"]
+        return [*lines, "the person has not agreed to a survey on this device"]
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
     rows += [[e.survey, e.epsilon, _describe(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
     lines += ["", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
     if any(entry.state is State.QUEUED for entry in entries):
-        lines.append("why a report waits: see the log `ldp_client` of the application, at level DEBUG")
+        lines.append("the application's log `ldp_client` shows at level DEBUG why a report waits")
     return lines
 
 
@@ -144,7 +144,7 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
         f"{entry.survey}: {_describe_withdrawn(journal.withdraw(entry.identity) or entry)}"
         for entry in _select_entries(journal, options.survey)
     ]
-    return lines or ["no survey was agreed to on this device"]
+    return lines or ["the person has not agreed to a survey on this device"]
 
 
 def _describe(entry: JournalEntry) -> str:
@@ -162,5 +162,7 @@ def _describe_withdrawn(entry: JournalEntry) -> str:
 def _select_entries(journal: Journal, survey: str | None) -> list[JournalEntry]:
     entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
     if survey is not None and not entries:
-        raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")
+        raise JournalError(
+            f"the survey {survey!r} is unknown to this device: `ldp-client status` lists its surveys"
+        )
     return entries

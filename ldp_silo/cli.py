@@ -270,7 +270,7 @@ def _status(options: argparse.Namespace) -> int:
         agreed = "agreed" if entry.state is State.READY else "withdrawn"
         _print(f"{entry.survey}: {agreed}, plan {entry.digest}, {entry.url}")
     if not entries:
-        _print("the organisation agreed to no survey")
+        _print("the organisation has not agreed to a survey")
     if epochs:
         rows = [["survey", "epoch", "rows", "epsilon", "where it stands"]]
         rows += [[e.survey, e.name, f"{e.rows:,}", e.epsilon, _describe_epoch(e)] for e in epochs]
@@ -288,7 +288,7 @@ _STATE_TEXTS = {
     State.REJECTED: "refused by the collector",
     State.EXPIRED: "not counted: the survey was closed",
     State.WITHDRAWN: "withdrawn; the message was deleted",
-    State.NO_CONSENT: "nothing waits, because the organisation does not agree any more",
+    State.NO_CONSENT: "nothing waits, because the organisation withdrew from this survey",
 }
 _REASON_TEXTS: dict[str, str] = {
     Reason.ID_REUSED: "the collector has counted another message with this token",

@@ -152,3 +152,28 @@ def test_the_help_of_serve_shows_the_environment_variable_of_each_setting():
             assert f"[env var: LDP_COLLECTOR_SERVE_{each.name.upper()}" in shown, each.name
     for variable in ("SERVE_SURVEYS", "SERVE_STORE, LDP_STORE"):
         assert f"LDP_COLLECTOR_{variable}" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ldp-survey check {}",
+        "ldp-survey size {}",
+        "ldp-survey dossier {} -o page.html",
+        "ldp-survey project {} --from rows.csv",
+        "ldp-simulate {} rows.csv",
+        "ldp-compare {} rows.csv",
+        "ldp-central train {} rows.csv --epsilon 1 -o model.json",
+        "ldp-audit {}",
+        "ldp-audit central {}",
+        "ldp-audit silo {}",
+    ],
+)
+def test_a_mistake_in_a_survey_is_printed_with_the_file_and_the_line(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.toml").write_text('[survey]\nid = "sleep"\nepsilon = 400\n')
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    result = command(*words.format("wrong.toml").split(), check=False)
+    assert result.exit_code
+    assert "wrong.toml: line 3: survey.epsilon" in result.stderr
+    assert "wrong.toml: wrong.toml" not in result.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -29,14 +29,7 @@ from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSI
 from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
-from ldp_aggregator.cli.help import (
-    Group,
-    advanced_option,
-    argument,
-    multiline_option,
-    option,
-    version_option,
-)
+from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
@@ -162,7 +155,7 @@ def train(
     with print_errors():
         ledger_path, full_name = find_ledger(rows, name)
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
-        parsed = read_curator_survey(read_survey_text(survey))
+        parsed = read_survey_file(survey, read_curator_survey)
     with _print_private_errors():
         data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)

@@ -198,7 +198,10 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if plan.id in published.signatures:
-            click.echo("  with a signature, which is not checked here: this needs the author's key")
+            click.echo(
+                "  with a signature, which the collector does not check, because it does not have "
+                "the author's key"
+            )
     page = addresses[1] if addresses[1:] else "this address"
     click.echo(f"the operator's page is / of {page}")
     click.echo(f"counting into {_without_password(published.settings.store)}")

@@ -30,7 +30,9 @@ def _read_time(_context: click.Context, _parameter: click.Parameter, text: str |
     if text is None:
         return None
     if not re.fullmatch(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d)?", text, re.ASCII):
-        raise click.BadParameter(f"{text!r} is not YYYY-MM-DD or YYYY-MM-DDTHH:MM, as 2027-02-15T18:00")
+        raise click.BadParameter(
+            f"{text!r} is not YYYY-MM-DD or YYYY-MM-DDTHH:MM, for example 2027-02-15T18:00"
+        )
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError as error:
@@ -72,7 +74,11 @@ def status(url: str) -> None:
             tokens = f"{token_count:,}" if (token_count := count_tokens(store, survey)) else "-"
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
-    click.echo("\n".join(format_table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store has no survey yet")
+    click.echo(
+        "\n".join(format_table(rows, "<<<<>>>>"))
+        if len(rows) > 1
+        else "the store does not contain a survey yet"
+    )
 
 
 @click.command("open", cls=Command)
@@ -96,9 +102,12 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
             kept = (
                 f"; its {reports:,} {'report is' if reports == 1 else 'reports are'} kept" if reports else ""
             )
-            click.echo(f"it was open: devices are refused until then{kept}")
+            click.echo(f"the survey was open: until it opens again, reports are refused{kept}")
         if former.closes is not None:
-            click.echo(f"its closing time, {_format_time(former.closes)}, is cancelled: close it again")
+            click.echo(
+                f"its closing time, {_format_time(former.closes)}, is cancelled: run ldp-collector close to "
+                "set another"
+            )
 
 
 @click.command(cls=Command)
@@ -124,7 +133,9 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     with open_for_command(url) as store:
         schedule, closes = read_schedule(store, survey), _seconds(at)
         if at and schedule.opens is not None and closes <= schedule.opens:
-            raise click.ClickException(f"{survey} opens {_format_time(schedule.opens)}, which is later")
+            raise click.ClickException(
+                f"{survey} opens {_format_time(schedule.opens)}, which is after this time: give a later --at"
+            )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
         _set_schedule(store, survey, Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS))
 

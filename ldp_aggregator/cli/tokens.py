@@ -36,8 +36,8 @@ def create(survey: str, url: str, count: int) -> None:
     Each token lets one person answer one question once. The token determines the question. In a survey of
     silos, each token lets one organisation send one message.
 
-    Tokens are shown only once, because the store keeps only their hashes. Whoever knows a token can answer
-    with it, and whoever knows to whom it was given can recognise that person's report, so protect the list
+    Tokens are shown only once, because the store keeps only their hashes. Anyone who knows a token can answer
+    with it, and anyone who knows to whom it was given can recognise that person's report, so protect the list
     like passwords. Tokens are valid only at collectors that use this store.
 
     $ ldp-collector tokens create health-2027 --count 500
@@ -48,7 +48,7 @@ def create(survey: str, url: str, count: int) -> None:
         require_complete_import(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
-                f'anybody may answer {survey}: to invite people, make a new survey with enrolment = "token"'
+                f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
         for token in create_tokens(store, plan, count, SystemEntropy()):
             click.echo(token)

@@ -57,12 +57,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=_PATH,
     help="Add this audit of the survey, from ldp-audit --json, to the model file.",
 )
-@option(
-    "--plan",
-    "plan_file",
-    type=_PATH,
-    help="The survey or compiled plan of an archive of raw reports.",
-)
+@option("--plan", "plan_file", type=_PATH, help="The survey or compiled plan of an archive of raw reports.")
 @option(
     "--survey",
     "surveys",
@@ -222,7 +217,7 @@ def _require_reports(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> None:
     )
     if Reason.WRONG_PLAN in snapshot.rejections:
         plan = snapshot.plan
-        why += f"; {Reason.WRONG_PLAN}: they do not answer {plan.id} with digest {plan.digest}"
+        why += f"; {Reason.WRONG_PLAN}: these reports do not answer {plan.id} with digest {plan.digest}"
         why += ", so give the survey or plan that they answer"
     sent = "message" if isinstance(snapshot, SiloSnapshot) else "report"
     raise click.ClickException(

@@ -63,7 +63,9 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     require_no_input(output, snapshots)
     with print_errors():
         if len({path.resolve() for path in snapshots}) < len(snapshots):
-            raise click.ClickException("a snapshot is named twice: its reports would count twice")
+            raise click.ClickException(
+                "a snapshot is given twice, so its reports would count twice: give it once"
+            )
         read = [_read_snapshot(path) for path in snapshots]
         require_different(dict(zip(map(str, snapshots), read, strict=True)))
         pooled = sum_snapshots(read)
@@ -121,7 +123,7 @@ COMMANDS = (export, merge, import_)
 
 def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
     if isinstance(new, MemoryStore):
-        raise StoreError("memory:// keeps nothing after a restart: import into sqlite:///FILE or a Redis")
+        raise StoreError("memory:// loses everything on a restart: import into sqlite:///FILE or Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
     with show_progress("importing", length, "reports") as progress:

@@ -15,7 +15,7 @@ from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_checks import LOCAL
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -112,7 +112,7 @@ def main(
     """
     require_no_input(output, [survey, rows])
     with print_errors():
-        parsed = read_any_survey(read_survey_text(survey))
+        parsed = read_survey_file(survey, read_any_survey)
         entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
         columns = read_typed_columns(rows, entries, multiline=multiline)
         is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT

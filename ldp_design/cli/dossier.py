@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
@@ -56,7 +56,7 @@ def dossier(
     $ ldp-survey dossier survey.toml --users 2000 --audit audit.json -o dossier.html
     """
     require_no_input(output, [survey, audit])
-    written = read_any_survey(read_survey_text(survey))
+    written = read_survey_file(survey, read_any_survey)
     is_silo = isinstance(written, SiloSurvey)
     if is_silo and (users or audit):
         raise click.UsageError(

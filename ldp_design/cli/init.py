@@ -35,7 +35,7 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
             "--from and --label must be given together: a sample, and its column to predict"
         )
     if output and output.exists():  # it may contain an author's edits
-        raise click.UsageError(f"--output: {output} exists and is not replaced; name a new file")
+        raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
     if sample is None or label is None:
         text = _EXAMPLE.read_text("utf-8")
     else:

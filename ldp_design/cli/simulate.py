@@ -16,6 +16,7 @@ from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
+from encoders.survey.plan_files import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
@@ -179,7 +180,7 @@ def main(
     with print_errors():
         if plot:
             require_plot(plot)
-        parsed = read_survey(survey.read_text("utf-8"))
+        parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
@@ -212,10 +213,11 @@ def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[
 def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
-        f"wrote {path}: {count:,} {'report' if count == 1 else 'reports'}, one of each row; train on them:\n"
+        f"wrote {path}: {count:,} {'report' if count == 1 else 'reports'}, one for each row. "
+        "To train on them:\n"
         f"  {train}\n"
-        "ldp-train marks the model as simulated. But a single report is like that of a person: delete the\n"
-        "file before the survey starts."
+        "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"
+        "reports in it look like those of people."
     )
 
 
@@ -239,16 +241,17 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 }
 _ROWS_COLUMNS = {"unlabelled", "gain +- s.e.", "fitted", "log loss", "calibration"}
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
-_BALANCED = "balanced: the accuracy within each class, averaged over classes."
+_BALANCED = "balanced is the accuracy within each class, averaged over classes."
 _LEGEND = (
-    f"s.e.: standard error of the accuracy. {_BALANCED} non-private: the accuracy of the same model without "
-    "privacy."
+    f"s.e. is the standard error of the accuracy. {_BALANCED} non-private is the accuracy of the same model "
+    "without privacy."
 )
 _ROWS_LEGEND = (
-    "unlabelled: the number of rows without labels that the model got; 0 is Naive Bayes of the same reports. "
-    "s.e.: standard error. gain: the difference of the accuracies. fitted: the share of the repeats in which "
-    "the reports supported a fit to the rows; in the others the model is Naive Bayes. calibration: the "
-    f"expected calibration error. {_BALANCED} non-private: the accuracy of Naive Bayes without privacy."
+    "unlabelled is the number of unlabelled rows that the model was given; with 0, it is Naive Bayes "
+    "trained on the same reports. s.e. is the standard error. gain is the difference of the two "
+    "accuracies. fitted is the share of repeats in which the reports supported a fit to the rows; in the "
+    f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
+    "non-private is the accuracy of Naive Bayes without privacy."
 )
 
 
@@ -274,8 +277,8 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
     lines += ["", *wrap_text(_ROWS_LEGEND if with_rows else _LEGEND)]
     if "" in columns:
         lines += wrap_text(
-            f"{_MARK} not better than always predicting {result.majority_class!r}: the accuracy is not more "
-            "than two standard errors above that of the majority class."
+            f"{_MARK} marks models that are not better than always predicting {result.majority_class!r}: "
+            "their accuracy is at most two standard errors above that of the majority class."
         )
     if result.uncovered:
         lines += ["", UNCOVERED_WARNING]

@@ -13,7 +13,7 @@ import click
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
@@ -100,7 +100,7 @@ def size(
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
-    written = read_any_survey(read_survey_text(survey))
+    written = read_survey_file(survey, read_any_survey)
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
@@ -108,7 +108,7 @@ def size(
         return
     if rows or silos:
         raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
-    parsed = read_survey(read_survey_text(survey))
+    parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     shares = _parse_shares(shares_text, parsed.label.values, pilot)

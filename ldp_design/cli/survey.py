@@ -12,7 +12,7 @@ from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.plan_files import load_plan_file, read_survey_text
+from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
@@ -110,7 +110,7 @@ def compile_(survey: Path, output: Path) -> None:
         return
     click.echo(plan.json, nl=False)
     if plan.texts_digest:
-        click.echo("the survey has texts: -o PLAN.json writes them too, beside the plan", err=True)
+        click.echo("the survey has texts: give -o PLAN.json to write them beside the plan", err=True)
 
 
 @main.command("preview")
@@ -203,17 +203,20 @@ def project_(
     """
     if method != "dca" and ridge is not None:
         raise click.UsageError("--ridge is an option of --method dca only")
-    _print_toml(
-        write_projection(
-            read_survey_text(survey),
-            read_text_columns(sample, multiline=multiline),
+    table = read_text_columns(sample, multiline=multiline)
+
+    def project(text: str) -> str:
+        return write_projection(
+            text,
+            table,
             sample.name,
             method=method,
             components=components,
             bins=bins,
             ridge=DEFAULT_RIDGE if ridge is None else ridge,
         )
-    )
+
+    _print_toml(read_survey_file(survey, project))
 
 
 @main.command("learn")
@@ -238,7 +241,10 @@ def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people:
     $ ldp-survey learn survey.toml --pilot model.json > round2.toml
     """
     _print_toml(
-        write_learned_round(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
+        read_survey_file(
+            survey,
+            lambda text: write_learned_round(text, read_model(pilot), pilot.name, components, bins, people),
+        )
     )
 
 
@@ -254,7 +260,8 @@ def narrow_(survey: Path, pilot: Path) -> None:
 
     $ ldp-survey narrow survey.toml --pilot model.json > round2.toml
     """
-    _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
+    model = read_model(pilot)
+    _print_toml(read_survey_file(survey, lambda text: write_narrowed_round(text, model, pilot.name)))
 
 
 @main.command("validate")
@@ -271,7 +278,8 @@ def validate_(survey: Path, model: Path) -> None:
 
     $ ldp-survey validate survey.toml --model model.json > validation.toml
     """
-    _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
+    read = read_model(model)
+    _print_toml(read_survey_file(survey, lambda text: write_validation_round(text, read, model.name)))
 
 
 @main.command()

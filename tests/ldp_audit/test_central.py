@@ -74,7 +74,7 @@ def test_the_command_prints_bounds(tmp_path: Path) -> None:
     found = json.loads(command(*words, "--json").stdout)
     assert [each["learner"] for each in found["learners"]] == list(AUDITED)
     assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
-    assert "central audit passed" in command(*words).stdout
+    assert "audit of trainings passed" in command(*words).stdout
 
 
 def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:

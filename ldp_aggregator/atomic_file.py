@@ -95,4 +95,8 @@ def _refuse_database(path: Path) -> None:
         if not database.is_symlink() and database.is_file():
             with database.open("rb") as file:
                 if file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC:
-                    raise OSError(errno.EEXIST, "is a SQLite database; name another file", str(path))
+                    raise OSError(
+                        errno.EEXIST,
+                        "is a SQLite database, which would be lost: give another file",
+                        str(path),
+                    )

@@ -126,8 +126,7 @@ class _Migration:
         counted = any(total.n for total in self._read_totals(self._source).values())
         if counted and not self._lacks_reports(self._target, self._source):
             raise MigrationError(
-                f"{self._survey} was imported completely already: run its collectors on the target, and "
-                "none on the source"
+                f"{self._survey} was already imported completely: run its collectors on the new store only"
             )
         totals = self._read_totals(self._target)
         reports = self._count_reports(self._target)

@@ -239,8 +239,8 @@ def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
         former = names.setdefault(content, name)
         if former != name and snapshot.total():
             raise SnapshotError(
-                f"{former} and {name} have the same counters, so one is a copy of the other, and its reports "
-                "would count twice: name one of them"
+                f"{former} and {name} have the same counters, so one is a copy of the other, and its "
+                "reports would count twice: give one of them"
             )
 
 

@@ -33,7 +33,7 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
     if bool(one.validation) != bool(other.validation):
         validation, training = (one, other) if one.validation else (other, one)
         raise SnapshotError(
-            f"{validation.id} validates a model, and its reports are not added to {training.id}: give "
+            f"{validation.id} is a validation round, whose reports cannot be added to {training.id}: give "
             "ldp-train both, as separate sources"
         )
     raise SnapshotError(

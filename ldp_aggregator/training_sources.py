@@ -101,7 +101,7 @@ def read_training_data(
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise SourceError(f"{twice[0]} is named twice, so its reports would count twice: name it once")
+            raise SourceError(f"{twice[0]} is given twice, so its reports would count twice: give it once")
     archives = [source for source in sources if _is_archive(source)]
     by_source = {}
     with show("reading sources", len(sources) - len(archives), "sources") as progress:
@@ -113,13 +113,19 @@ def read_training_data(
     snapshots: list[AnySnapshot] = [snapshot for each in by_source.values() for snapshot in each]
     if archives:
         if plan is None:
-            raise SourceError(f"{archives[0]}: raw reports need the survey or plan that they answer (--plan)")
+            raise SourceError(
+                f"{archives[0]}: is an archive of raw reports; add the survey or plan that they answer "
+                "(--plan)"
+            )
         try:
             snapshots.append(count_archives(plan, archives, warn, scheduler, show))
         except ArchiveError as error:
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:
-        raise SourceError("the sources do not answer the plan that was given; only raw reports need one")
+        raise SourceError(
+            "the sources answer another plan than that of --plan: leave --plan out, which only archives of "
+            "raw reports need"
+        )
     people = [each for each in snapshots if isinstance(each, Snapshot)]
     silos = [each for each in snapshots if isinstance(each, SiloSnapshot)]
     if not people:
@@ -134,8 +140,8 @@ def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> Tra
     validations = [each for each in snapshots if each.plan.validation]
     if not rounds:
         raise SourceError(
-            f"{validations[0].plan.id} validates a model, and cannot train one: name the rounds that the "
-            "model was made from, too"
+            f"{validations[0].plan.id} is a validation round, which cannot train a model alone: also give "
+            "the rounds that its model was trained on"
         )
     by_model: dict[str, list[Snapshot]] = {}
     for each in sorted(validations, key=lambda snapshot: snapshot.plan.id):
@@ -144,12 +150,13 @@ def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> Tra
     ids = [each[0].plan.id for each in by_model.values()]
     if len(ids) > 2:
         raise SourceError(
-            f"{', '.join(ids[:-1])} and {ids[-1]} validate {len(ids)} models: name the rounds of one of them"
+            f"{', '.join(ids[:-1])} and {ids[-1]} validate {len(ids)} models: give the rounds of one of "
+            "them only"
         )
     if len(ids) == 2 and not two_models:
         raise SourceError(
-            f"{ids[0]} and {ids[1]} validate two models: name one of them; only a training with rows without "
-            "labels (--unlabelled) compares two models"
+            f"{ids[0]} and {ids[1]} validate two models: give one of them; only a training with unlabelled "
+            "rows (--unlabelled) compares two models"
         )
     validation, second = [*(sum_snapshots(each) for each in by_model.values()), None, None][:2]
     return TrainingData(sum_snapshots(rounds), validation, second)
@@ -217,9 +224,10 @@ def _find_only_survey(store: Store) -> str:
     if len(surveys) == 1:
         return surveys[0]
     if not surveys:
-        raise SourceError("the store has no survey yet")
+        raise SourceError("the store does not contain a survey yet: run ldp-collector serve with it first")
     raise SourceError(
-        "the store has several surveys, choose one, or the rounds of one, by --survey: " + ", ".join(surveys)
+        "the store contains several surveys; choose one, or the rounds of one, with --survey: "
+        + ", ".join(surveys)
     )
 
 

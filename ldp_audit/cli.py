@@ -13,14 +13,14 @@ import click
 
 from encoders.errors import LdpError
 from encoders.progress import show_progress
-from encoders.survey import Plan, Survey
+from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL, SILO
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import Command, argument, option, version_option
 from ldp_audit.audit import audit, list_stages
 from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
 from ldp_audit.render import render_html, render_text
@@ -34,18 +34,20 @@ TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 
 
-class _AuditCommand(click.Command):
+class _AuditCommand(Command):
     """The command; its first argument "central" or "silo" runs the audit of trainings or of silos instead."""
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the other audits as commands, and then the options."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(80)) for name, each in _AUDITS.items()])
+        super().format_options(ctx, formatter)
+
     def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the command that the arguments name."""
-        command = {CENTRAL: audit_central, SILO: audit_silo_command}.get(args[0]) if args else None
+        command = _AUDITS.get(args[0]) if args else None
         if command:
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -60,15 +62,13 @@ def _shared_options(least: int, default: int, counted: str) -> Callable[[Callabl
     options = (
         click.pass_context,
         version_option,
-        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
-        click.option(
-            "--trials", type=click.IntRange(least), default=default, show_default=True, help=counted
-        ),
+        option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+        option("--trials", type=click.IntRange(least), default=default, show_default=True, help=counted),
     )
 
     def decorate(command: Callable[..., None]) -> Any:
-        for option in options:
-            command = option(command)
+        for add_option in options:
+            command = add_option(command)
         return command
 
     return decorate
@@ -98,25 +98,25 @@ def _finish(
     context.exit(0 if passed else 1)
 
 
-_survey_file = click.argument("survey", type=INPUT_FILE)
-
-
 @click.command(cls=_AuditCommand)
-@click.argument("survey")
-@_shared_options(
-    1000, 20_000, "Number of messages of each made-up person, for each question and for the whole survey."
-)
-@click.option("--html", "page", type=OutputFile(), help="Also write an HTML page to this file.")
+@argument("survey", help="A TOML file, a compiled plan, or the URL of a survey at a collector.")
+@option("--html", "page", type=OutputFile(), help="Write the result to this HTML page, too.")
+@_shared_options(1000, 20_000, "The number of reports of each made-up person, for each question and in all.")
 def main(context: click.Context, survey: str, trials: int, as_json: bool, page: Path | None) -> None:
-    """Audit SURVEY: a .toml file, a compiled plan, or a survey's URL at a collector.
+    """Audit whether a report to SURVEY reveals at most epsilon.
 
-    Proves that each question's tables keep epsilon. Makes up people with the lowest, middle and highest
-    values of the survey, makes their reports with the installed client, and checks these reports and the
-    requests of Client.report. Nothing is sent. Warns of people who cannot answer the survey. Exits with 1 if
-    a check fails, with 2 if the survey or the client cannot be audited.
+    Proves for each question that its probability tables keep epsilon. Then makes up people with the lowest,
+    middle and highest values, makes their reports with the installed client, and checks these reports and
+    the requests of Client.report. Nothing is sent. The audit also warns if some people cannot answer the
+    survey. The exit code is 1 if a check fails, and 2 if the survey or the client cannot be audited.
 
-    ldp-audit central SURVEY audits trainings by a curator instead, and ldp-audit silo SURVEY the messages of
-    organisations: see ldp-audit central --help and ldp-audit silo --help.
+    The commands central and silo audit trainings by a curator and messages of organisations instead.
+
+    $ ldp-audit survey.toml
+    $ ldp-audit survey.toml --json
+    $ ldp-audit http://localhost:8000/v1/surveys/health-2027 --html audit.html
+    $ ldp-audit central survey.toml --epsilon 2
+    $ ldp-audit silo survey.toml
     """
     require_no_input(page, [survey])
     with _exit_on_errors(context, survey):
@@ -137,59 +137,55 @@ def _audit(plan: Plan, trials: int) -> AuditResult:
         return result
 
 
-@click.command()
-@_survey_file
-@click.option(
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
+@option(
     "--epsilon",
     callback=amount_parser(Fraction(1, 100), Fraction(100)),
     metavar="NUMBER",
     default="1",
-    show_default=True,
-    help="What each training spends.",
+    help="The epsilon that each training spends.",
 )
-@_shared_options(LEAST_TRIALS, 2000, "Number of trainings of each learner on each of two data sets.")
+@_shared_options(LEAST_TRIALS, 2000, "The number of trainings of each learner on each of two data sets.")
 def audit_central(
     context: click.Context, survey: Path, epsilon: Fraction, trials: int, as_json: bool
 ) -> None:
-    """Audit trainings by a curator with the features and labels of SURVEY (a .toml file).
+    """Audit the trainings of ldp-central for SURVEY.
 
-    Trains each learner of ldp-central many times on two sets of made-up rows that differ by one row, and
-    bounds from below what the models reveal about it. No real rows are read. Exits with 1 if a bound is above
-    epsilon, with 2 if the survey cannot be audited. A bound below epsilon proves nothing:
+    Trains each learner many times on two sets of made-up rows that differ by one row, and computes a lower
+    bound on what the models reveal about that row. No real rows are read. The exit code is 1 if a bound is
+    above epsilon, and 2 if the survey cannot be audited. A bound below epsilon proves nothing: see
     docs/central-guarantee.md.
+
+    $ ldp-audit central survey.toml
+    $ ldp-audit central survey.toml --epsilon 2 --trials 5000
     """
     from ldp_audit.central import AUDITED, audit_trainings
 
     with _exit_on_errors(context, survey):
-        parsed = _read_curator_survey(survey)
+        parsed = read_survey_file(survey, read_curator_survey)
         with show_progress("auditing", trials * len(AUDITED), "trials") as progress:
             leaks = audit_trainings(parsed, epsilon, trials, advance=progress.advance)
     passed = all(leak.passed for leak in leaks)
     if as_json:
         learners = [{"learner": leak.name, "epsilon": str(leak.epsilon)} | leak.as_dict() for leak in leaks]
         _finish(context, passed, {"passed": passed, "learners": learners})
-    result = f"central audit {'passed' if passed else 'FAILED'}"
+    result = f"audit of trainings {'passed' if passed else 'FAILED'}"
     _finish(context, passed, "\n".join([*format_leaks("learner", leaks), result]))
 
 
-def _read_curator_survey(path: Path) -> Survey:
-    text = read_survey_text(path)
-    try:
-        return read_curator_survey(text)
-    except LdpError as error:
-        raise LdpError(f"{path.name}: {error}") from error
-
-
-@click.command()
-@_survey_file
-@_shared_options(LEAST_TRIALS, 2000, "Number of messages of each of two files, for each made-up person.")
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help='A TOML file or a compiled plan with kind = "silo".')
+@_shared_options(LEAST_TRIALS, 2000, "The number of messages of each of two files, for each made-up person.")
 def audit_silo_command(context: click.Context, survey: Path, trials: int, as_json: bool) -> None:
-    """Audit the messages of silos for SURVEY (a .toml file or a compiled plan with kind = "silo").
+    """Audit the messages of silos for SURVEY.
 
-    Reports many times two files of made-up rows that differ by the rows of one person, and bounds from below
-    what the messages reveal about that person. Also checks that retries send the same bytes. Nothing is sent,
-    and no real rows are read. Exits with 1 if a check fails, with 2 if the survey cannot be audited. A bound
-    below epsilon proves nothing: docs/silos-guarantee.md.
+    Reports two files of made-up rows many times. The files differ by the rows of one person, and the audit
+    computes a lower bound on what the messages reveal about that person. It also checks that retries send the
+    same bytes. Nothing is sent, and no real rows are read. The exit code is 1 if a check fails, and 2 if the
+    survey cannot be audited. A bound below epsilon proves nothing: see docs/silos-guarantee.md.
+
+    $ ldp-audit silo survey.toml
     """
     with _exit_on_errors(context, survey):
         plan = load_silo_plan_file(survey)
@@ -202,5 +198,8 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
         document = {"passed": found.passed, "messages": messages, "faults": found.faults}
         _finish(context, found.passed, document)
     faults = [f"FAILED: {fault}" for fault in found.faults]
-    result = f"silo audit {'passed' if found.passed else 'FAILED'}"
+    result = f"audit of silos {'passed' if found.passed else 'FAILED'}"
     _finish(context, found.passed, "\n".join([*format_leaks("person added", found.leaks), *faults, result]))
+
+
+_AUDITS = {CENTRAL: audit_central, SILO: audit_silo_command}

@@ -81,7 +81,11 @@ def format_leaks(heading: str, leaks: Sequence[MeasuredLeak]) -> list[str]:
         ]
         for leak in leaks
     ]
-    return format_table(rows, "<>>>><")
+    legend = (
+        "A row passes if what the trials reveal is at most epsilon. detectable is the most that this "
+        "number of trials can reveal."
+    )
+    return [*format_table(rows, "<>>>><"), "", legend, ""]
 
 
 def _choose_event(

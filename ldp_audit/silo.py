@@ -96,7 +96,7 @@ def audit_silo(
         outcomes = [[read_outcome(plan, bodies, pairs[0]) for bodies in found] for found in attempts]
         leaks.append(measure_leak(WHOLE_REPORTS, epsilon, outcomes, share))
         if any(len(set(bodies)) != 1 for found in attempts for bodies in found):
-            faults.append("a retry sends other bytes than the first attempt")
+            faults.append("a retry sends different bytes from the first attempt")
         advance()
     return SiloAudit(leaks, list(dict.fromkeys(faults)))
 
@@ -159,7 +159,7 @@ class _SentMessages:
     def find_faults(self, plan: SiloPlan, alpha: float) -> Iterator[str]:
         """Yield the faults of the messages, except for what their cells reveal."""
         if self.malformed:
-            yield "a message differs from others in more than its id and its cells"
+            yield "a message differs from other messages in more than its id and its cells"
         if len(self.ids) < len(self.outcomes):
             yield "two messages have the same id"
         if binom.sf(self.repeated - 1, len(self.outcomes) - 1, _most_frequent(plan)) < alpha:

@@ -7,11 +7,12 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
-from encoders import __version__
 from encoders.explain.preview import explain_report
 from encoders.survey.plan import Plan
 from encoders.text_table import format_table
+from ldp_client.argument_parser import ArgumentParser
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE
@@ -46,41 +47,57 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
         prog="ldp-client",
-        description="Shows which surveys were answered on this device and what it sends; withdraws reports.",
+        usage="%(prog)s [OPTIONS] COMMAND",
+        description="Show which surveys were answered on this device and what it sends; withdraw reports.",
+        examples="ldp-client status\nldp-client preview\nldp-client purge --all",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(
-        name: str, run: Callable[[Journal, argparse.Namespace], list[str]], text: str
-    ) -> argparse.ArgumentParser:
-        subparser = commands.add_parser(name, help=text, description=text)
-        location = subparser.add_mutually_exclusive_group()
-        location.add_argument(
-            "--journal",
-            help="The journal's file; by default $LDP_JOURNAL, or a file in the folder for application data.",
-        )
-        location.add_argument(
-            "--person", help="Use the journal of this person, in a folder beside the default file."
-        )
-        subparser.set_defaults(run=run)
-        return subparser
-
-    command("status", _status, "List the surveys that the person agreed to: state, and the epsilon spent.")
-    preview = command("preview", _preview, "Show and explain the bytes of the reports that wait to be sent.")
-    preview.add_argument("survey", nargs="?", help="Show only the report to this survey.")
-    purge = command("purge", _purge, "Withdraw: delete waiting reports, and make no further report.")
+    commands = parser.add_subparsers()
+    text = "List the surveys that the person agreed to: their state, and the epsilon spent."
+    _add_command(commands, "status", _status, text, "ldp-client status")
+    text = "Show and explain the bytes of the reports that wait to be sent."
+    examples = "ldp-client preview\nldp-client preview health-2027"
+    preview = _add_command(commands, "preview", _preview, text, examples)
+    preview.add_argument("survey", metavar="[SURVEY]", nargs="?", help="Show only the report to this survey.")
+    text = "Withdraw: delete the reports that wait, and make no further reports."
+    examples = "ldp-client purge health-2027\nldp-client purge --all"
+    purge = _add_command(commands, "purge", _purge, text, examples)
     target = purge.add_mutually_exclusive_group(required=True)
-    target.add_argument("survey", nargs="?", help="Withdraw from this survey.")
+    target.add_argument("survey", metavar="[SURVEY]", nargs="?", help="Withdraw from this survey.")
     target.add_argument("--all", action="store_true", help="Withdraw from every survey.")
     target.add_argument(
         "--damaged",
         action="store_true",
         help="Delete a damaged journal, which the client has renamed. This device can then answer the "
-        "surveys in it, and spend their epsilon, a second time.",
+        "surveys in it a second time, and spend their epsilon again.",
+    )
+    return parser
+
+
+def _add_command(
+    commands: Any,
+    name: str,
+    run: Callable[[Journal, argparse.Namespace], list[str]],
+    text: str,
+    examples: str,
+) -> ArgumentParser:
+    usage = f"ldp-client {name} [OPTIONS]{'' if name == 'status' else ' [SURVEY]'}"
+    parser: ArgumentParser = commands.add_parser(
+        name, usage=usage, help=text, description=text, examples=examples
+    )
+    parser.set_defaults(run=run)
+    location = parser.add_mutually_exclusive_group()
+    location.add_argument(
+        "--journal",
+        metavar="FILE",
+        help="The journal's file.  [env var: LDP_JOURNAL; default: a file among the application data]",
+    )
+    location.add_argument(
+        "--person",
+        metavar="NAME",
+        help="Use the journal of this person, in a folder beside the default file.",
     )
     return parser
 
@@ -92,13 +109,13 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
         lines.append(f"{name} is set: nothing is drawn or sent")
     lines += _describe_rehearsal()
     if not entries:
-        return [*lines, "no survey was agreed to on this device"]
+        return [*lines, "the person has not agreed to a survey on this device"]
     rows = [["survey", "epsilon spent", "where it stands", "plan's digest", "collector"]]
     rows += [[e.survey, e.epsilon, _describe(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
     lines += ["", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
     if any(entry.state is State.QUEUED for entry in entries):
-        lines.append("why a report waits: see the log `ldp_client` of the application, at level DEBUG")
+        lines.append("the application's log `ldp_client` shows at level DEBUG why a report waits")
     return lines
 
 
@@ -127,7 +144,7 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
         f"{entry.survey}: {_describe_withdrawn(journal.withdraw(entry.identity) or entry)}"
         for entry in _select_entries(journal, options.survey)
     ]
-    return lines or ["no survey was agreed to on this device"]
+    return lines or ["the person has not agreed to a survey on this device"]
 
 
 def _describe(entry: JournalEntry) -> str:
@@ -145,5 +162,7 @@ def _describe_withdrawn(entry: JournalEntry) -> str:
 def _select_entries(journal: Journal, survey: str | None) -> list[JournalEntry]:
     entries = [entry for entry in journal.entries() if survey in (None, entry.survey)]
     if survey is not None and not entries:
-        raise JournalError(f"this device knows no survey {survey!r}; `ldp-client status` lists them")
+        raise JournalError(
+            f"the survey {survey!r} is unknown to this device: `ldp-client status` lists its surveys"
+        )
     return entries

@@ -56,7 +56,10 @@ def load_any_plan(
         if public_key is not None:
             signature = load_signature_file(signature_path(path))
             if signature is None:
-                raise SignatureError(f"there is no {signature_path(path).name}, which has to sign the plan")
+                raise SignatureError(
+                    f"{signature_path(path).name}, the plan's signature, is not beside the plan: run "
+                    "`ldp-survey sign`"
+                )
             verify(plan.json, signature, public_key)
         return plan
     url, survey = check_survey_url(str(source))
@@ -121,7 +124,8 @@ def find_survey_url(
         )
     if public_key is not None and isinstance(source, CompiledPlan):
         raise PlanError(
-            "a Plan object has no signature to check: give its file, or no public_key", BAD_OPTION
+            "a Plan object does not contain a signature: give the plan's file, or leave public_key out",
+            BAD_OPTION,
         )
     if not isinstance(source, CompiledPlan) and not is_url(source):
         _require_file(source)

@@ -129,7 +129,7 @@ class Recorder:
 
     def _describe_mistake(self, survey: str) -> str:
         if not self._served:
-            return "ldp_recorder serves no survey: call ldp_recorder.serve(plan) first"
+            return "ldp_recorder does not serve a survey: call ldp_recorder.serve(plan) first"
         return f"ldp_recorder serves {', '.join(self._served)}, not {survey}"
 
     def _wait(self, timeout: float) -> None:

@@ -8,11 +8,12 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from encoders import __version__
 from encoders.errors import LdpError, Reason
 from encoders.rows_csv import MULTILINE_HELP
 from encoders.text_table import format_table
+from ldp_client.argument_parser import ArgumentParser
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON
@@ -26,41 +27,33 @@ from ldp_silo.silo_journal import SiloJournal
 FAILED, WAITS, STOPPED = 1, 3, 130
 """Exit codes besides 0; argparse exits with 2."""
 
-_DESCRIPTION = """\
-Report the rows of an organisation (a silo) to a survey, as counts with exact noise.
-
-  ldp-silo grant  URL --journal FILE             the organisation agrees to the survey at URL
-  ldp-silo report URL ROWS.csv --journal FILE    count the rows, add noise once, send one message
-
-The message is epsilon-differentially private for the rows of each person. The rows stay here.
-"""
-_JOURNAL = (
-    "The silo's ledger: which rows were reported, and the noisy messages. Keep it with the rows and as "
-    "secret as they are. Without it, or with an older copy, the same rows could be reported again with "
-    "fresh noise, which spends epsilon again."
+_URL = "https://example.org/v1/surveys/readmissions"
+_JOURNAL = "The silo's ledger: the rows that were reported, and the noisy messages."
+_JOURNAL_RULES = (
+    "Keep the journal with the rows, and as secret as they are. Without it, or with an older copy, the same "
+    "rows could be reported again with fresh noise, which spends epsilon again."
 )
 _PERSON = (
-    "The column that names the person of each row. The ledger keeps keyed hashes of the names, and refuses "
-    "the file if a person has more rows over all epochs than the survey's rows_per_person. So all epochs of "
-    "a person spend epsilon once. Required if rows_per_person is more than 1. Without it, each row counts as "
-    "a separate person."
+    "The column that identifies the person of each row. The ledger keeps keyed hashes of its values. It "
+    "refuses a file if a person has more rows in all epochs together than the survey's rows_per_person, so "
+    "all epochs of a person spend epsilon once. Required if rows_per_person is more than 1. Without this "
+    "option, each row counts as a separate person."
 )
 _NEW_ROWS = (
-    "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement if the "
-    "epochs do not all have --person, because the ledger cannot check it then."
+    "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement unless "
+    "all epochs have --person, because the ledger cannot check it otherwise."
 )
 _REPORT = """\
 Count the rows of a CSV file, write the noisy message to the journal, and send it.
 
-Every row must fit the survey: otherwise nothing is drawn, spent or sent. Nothing is sent either before the
-journal has the message on disk. The same command again sends the same bytes if the message still waits, and
-does nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent. The
-exception is `id-reused`: another silo has used the token. The same command with an unused token then sends
+Every row must fit the survey: otherwise nothing is drawn, spent or sent. A message is sent only after the \
+journal has it on disk. The same command again sends the same bytes if the message still waits, and does \
+nothing if it was counted. A message that the collector refuses is final, and its epsilon is spent. The \
+exception is id-reused: another silo has used the token. The same command with an unused token then sends \
 the same noisy counts again.
 
-Exit code: 0 the message is counted; 1 an error; 2 wrong usage; 3 the message waits in the journal; 130 the
-command was stopped by Ctrl-C, and a message may wait.
-"""
+The exit code is 0 if the message is counted, 1 after an error, 2 after wrong usage, 3 if the message waits \
+in the journal, and 130 if the command was stopped by Ctrl-C, when a message may wait."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,86 +70,94 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(STOPPED)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ldp-silo", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="ldp-silo",
+        usage="%(prog)s [OPTIONS] COMMAND",
+        description="Report the rows of an organisation (a silo) to a survey, as counts with exact noise. "
+        f"The rows stay here.\n\n{_JOURNAL_RULES}",
+        examples=f"ldp-silo grant {_URL} --journal silo.db\n"
+        f"ldp-silo report {_URL} rows.csv --journal silo.db",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers()
 
     def command(
-        name: str, run: Callable[[argparse.Namespace], int], summary: str, text: str = ""
-    ) -> argparse.ArgumentParser:
-        subparser = commands.add_parser(
-            name,
-            help=summary,
-            description=text or summary,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        name: str, run: Callable[[argparse.Namespace], int], arguments: str, summary: str, text: str = ""
+    ) -> ArgumentParser:
+        subparser = _add_command(commands, name, arguments, help=summary, description=text or summary)
         subparser.set_defaults(run=run)
         return subparser
 
-    grant = command("grant", _grant, "Agree to a survey: pin its plan, so that rows may be reported.")
-    _add_survey(grant, needs_token=True)
-    report = command("report", _report, "Count rows and send their noisy message.", _REPORT)
-    _add_survey(report, needs_token=True)
-    _add_rows(report)
-    report.add_argument("--epoch", default="1", metavar="NAME", help="Your name for these rows (default: 1).")
+    summary = "Agree to a survey: pin its plan, so that rows may be reported."
+    grant = command("grant", _grant, "URL", summary, f"{summary}\n\n{_JOURNAL_RULES}")
+    preview = command(
+        "preview", _preview, "URL ROWS", "Show the counts of a file and an example of noise; send nothing."
+    )
+    report = command("report", _report, "URL ROWS", "Count rows and send their noisy message.", _REPORT)
+    flush = command("flush", _flush, "URL", "Send the messages that wait in the journal.")
+    command("status", _status, "", "List the epochs in the journal. Needs no network.")
+    command("withdraw", _withdraw, "URL", "Delete the messages that wait, and report nothing more.")
+    report.add_argument(
+        "--epoch", default="1", metavar="NAME", help="Your name for these rows.  [default: 1]"
+    )
+    for reading in (preview, report):
+        reading.add_argument("--person", metavar="COLUMN", help=_PERSON)
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
-    preview = command("preview", _preview, "Show the counts of a file and an example of noise; send nothing.")
-    _add_survey(preview)
-    _add_rows(preview)
-    flush = command("flush", _flush, "Send the messages that wait in the journal.")
-    _add_survey(flush)
-    for waiting in (report, flush):
-        waiting.add_argument(
-            "--timeout",
-            type=float,
-            default=SEND_SECONDS,
-            metavar="SECONDS",
-            help="How long to wait for the collector's response (default: %(default)g).",
+    for invited in (grant, report):
+        token = invited.add_mutually_exclusive_group()
+        text = (
+            "A file that contains only the invitation, if the survey needs one. Each message needs another."
         )
-    withdraw = command("withdraw", _withdraw, "Delete the messages that wait, and report nothing more.")
-    _add_survey(withdraw)
-    status = command("status", _status, "List the epochs in the journal; needs no network.")
-    _add_journal(status)
+        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
+        token.add_argument("--token", help="The invitation itself. Other users of this machine can read it.")
+    for with_plan in (grant, preview, report, flush):
+        _add_advanced(with_plan, reads=with_plan in (preview, report), sends=with_plan in (report, flush))
     return parser
 
 
-def _add_journal(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--journal", required=True, metavar="FILE", help=_JOURNAL)
+def _add_command(commands: Any, name: str, arguments: str, **texts: str) -> ArgumentParser:
+    words = arguments.replace("URL", _URL).replace("ROWS", "rows.csv")
+    example = " ".join(["ldp-silo", name, *words.split(), "--journal silo.db"])
+    usage = f"ldp-silo {name} [OPTIONS] {arguments}".rstrip()
+    parser: ArgumentParser = commands.add_parser(name, usage=usage, examples=example, **texts)
+    parser.set_defaults(token=None, token_file=None, public_key=None, digest=None)
+    parser.set_defaults(max_epsilon=MAX_EPSILON, max_total_epsilon=None)
+    if "URL" in arguments:
+        parser.add_argument("url", metavar="URL", help=f"The survey at its collector, for example {_URL}")
+    if "ROWS" in arguments:
+        parser.add_argument("rows", metavar="ROWS", type=Path, help="A CSV file with a header.")
+    parser.add_argument("--journal", required=True, metavar="FILE", help=f"{_JOURNAL}  [required]")
+    return parser
 
 
-def _add_survey(command: argparse.ArgumentParser, needs_token: bool = False) -> None:
-    command.add_argument("url", metavar="URL", help="The survey at its collector: https://host/v1/surveys/ID")
-    _add_journal(command)
-    command.set_defaults(token=None, token_file=None)
-    if needs_token:
-        token = command.add_mutually_exclusive_group()
-        text = "A file that contains only the invitation, if the survey needs one; one for each message."
-        token.add_argument("--token-file", type=Path, metavar="FILE", help=text)
-        token.add_argument("--token", help="The invitation itself; other users of this machine can read it.")
-    command.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
-    command.add_argument("--digest", help="Accept only the plan with this digest.")
-    command.add_argument(
+def _add_advanced(parser: ArgumentParser, *, reads: bool, sends: bool) -> None:
+    """Add the options on which plans are accepted, how rows are read, and how long sending may take."""
+    group = parser.add_argument_group("Advanced options")
+    group.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
+    group.add_argument("--digest", help="Accept only the plan with this digest.")
+    group.add_argument(
         "--max-epsilon",
         type=float,
         default=MAX_EPSILON,
         metavar="NUMBER",
-        help="Refuse a plan with a greater epsilon (default: %(default)g).",
+        help="Refuse a plan with a greater epsilon.  [default: %(default)g]",
     )
-    command.add_argument(
+    group.add_argument(
         "--max-total-epsilon",
         type=float,
         metavar="NUMBER",
-        help="Refuse to report if the surveys of this journal would together exceed it.",
+        help="Refuse to report if the surveys of this journal together would exceed it.",
     )
-
-
-def _add_rows(command: argparse.ArgumentParser) -> None:
-    command.add_argument("rows", metavar="ROWS", type=Path, help="A CSV file with a header.")
-    command.add_argument("--person", metavar="COLUMN", help=_PERSON)
-    command.add_argument("--multiline", action="store_true", help=MULTILINE_HELP)
+    if sends:
+        group.add_argument(
+            "--timeout",
+            type=float,
+            default=SEND_SECONDS,
+            metavar="SECONDS",
+            help="How long to wait for the collector's response.  [default: %(default)g]",
+        )
+    if reads:
+        group.add_argument("--multiline", action="store_true", help=MULTILINE_HELP)
 
 
 def _make_silo(options: argparse.Namespace) -> Silo:
@@ -269,7 +270,7 @@ def _status(options: argparse.Namespace) -> int:
         agreed = "agreed" if entry.state is State.READY else "withdrawn"
         _print(f"{entry.survey}: {agreed}, plan {entry.digest}, {entry.url}")
     if not entries:
-        _print("the organisation agreed to no survey")
+        _print("the organisation has not agreed to a survey")
     if epochs:
         rows = [["survey", "epoch", "rows", "epsilon", "where it stands"]]
         rows += [[e.survey, e.name, f"{e.rows:,}", e.epsilon, _describe_epoch(e)] for e in epochs]
@@ -287,7 +288,7 @@ _STATE_TEXTS = {
     State.REJECTED: "refused by the collector",
     State.EXPIRED: "not counted: the survey was closed",
     State.WITHDRAWN: "withdrawn; the message was deleted",
-    State.NO_CONSENT: "nothing waits, because the organisation does not agree any more",
+    State.NO_CONSENT: "nothing waits, because the organisation withdrew from this survey",
 }
 _REASON_TEXTS: dict[str, str] = {
     Reason.ID_REUSED: "the collector has counted another message with this token",

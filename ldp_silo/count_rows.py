@@ -144,7 +144,7 @@ class _RowCounter:
                 raise RowError(
                     self._person_name,
                     f"row {number}: this person has more than {most} row{'s' * (most > 1)} in the file, the "
-                    "most that the survey allows (rows_per_person)",
+                    "most that the survey allows (rows_per_person): remove rows",
                 )
 
     def finish(self) -> list[int]:

@@ -227,6 +227,6 @@ def require_person_column(plan: SiloPlan, person: str | None) -> None:
     """Raise OptionError if the survey allows several rows of a person, and nobody would count them."""
     if plan.rows_per_person > 1 and person is None:
         raise OptionError(
-            f"the survey allows {plan.rows_per_person} rows of one person: name the column of the persons "
+            f"the survey allows {plan.rows_per_person} rows of one person: give the column of people's ids "
             "(--person COLUMN, or person=), so that they are counted"
         )

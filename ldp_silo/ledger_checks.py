@@ -34,8 +34,8 @@ def require_same_file(known: Epoch, file: FileDigest) -> None:
     """Raise EpochError if an epoch was reported with another file."""
     if known.file != file:
         raise EpochError(
-            f"epoch {known.name} was recorded with another file, and its message stays as it is. Give new "
-            "rows an epoch of their own. Rows that were only corrected are not new: do not report them again"
+            f"epoch {known.name} was recorded with another file, and its message is final. Report new rows "
+            "as a new epoch (--epoch). Do not report corrected rows again"
         )
 
 
@@ -48,15 +48,15 @@ def require_new_rows(earlier: Sequence[Epoch], new: NewEpoch) -> None:
         return
     if new.person_column and columns - {"", new.person_column}:
         raise EpochError(
-            f"earlier epochs named the persons in column {max(columns)!r}: name the column so in this file "
-            "too, with the same names of persons",
+            f"earlier epochs identified people by column {max(columns)!r}: use the same column name and the "
+            "same ids in this file",
             "other-person-column",
         )
     if not new.rows_are_new:
         raise EpochError(
-            "a later epoch must hold new rows only, of persons whose rows were not counted before. Name the "
-            "column of the persons in every epoch (--person, or person=), so that the ledger checks it, or "
-            "state it (--new-rows, or new_rows=True)",
+            "a later epoch may contain only rows of people who were not counted before. Give the column of "
+            "people's ids in every epoch (--person, or person=), so that the ledger can check this, or "
+            "confirm it (--new-rows, or new_rows=True)",
             "rows-not-stated-new",
         )
 
@@ -97,7 +97,8 @@ def require_one_plan(earlier: Sequence[Epoch], epoch: Epoch) -> None:
     """Raise PlanError if an earlier epoch of the survey has another plan, and so perhaps other noise."""
     if any(each.survey == epoch.survey and each.digest != epoch.digest for each in earlier):
         raise PlanError(
-            "an earlier epoch was reported with another plan of this survey, which has one for good"
+            "an earlier epoch was reported with another plan of this survey, and a survey keeps its plan: "
+            "run `ldp-silo status`, and use the plan that it shows"
         )
 
 
@@ -109,7 +110,7 @@ def require_unused_token(connection: sqlite3.Connection, message_id: bytes) -> N
         {"id": message_id},
     ).fetchone()
     if found:
-        raise TokenError(f"was used for epoch {found[0]}: each message needs a token of its own")
+        raise TokenError(f"was used for epoch {found[0]}: each message needs a separate token")
 
 
 def add_persons(

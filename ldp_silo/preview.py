@@ -38,10 +38,10 @@ class SiloPreview:
         clipped, rows = self.counted.clipped, self.counted.rows
         fit = "The only row fits" if rows == 1 else f"All {rows:,} rows fit"
         text = (
-            f"{fit} the survey. The table has exact counts: it is for those who "
-            "may see the rows. The noisy counts beside them are an example with noise of its own, and may be "
-            "negative; a message draws other noise. A number adds to three soft cells, which hold its mean "
-            "and its mean square."
+            f"{fit} the survey. The table has exact counts: it is for those "
+            "who may see the rows. The noisy counts beside them are an example, and may be negative; a "
+            "message draws other noise. A number adds to three soft cells, which hold its mean and its "
+            "mean square."
         )
         if clipped:
             text += f" Beyond the public bounds, and clipped to them, are numbers of: {', '.join(clipped)}."
@@ -50,8 +50,8 @@ class SiloPreview:
     def _describe_persons(self) -> str:
         if self.person is None:
             return (
-                "NOT CHECKED: that each person has one row only. Without --person, each row is taken for a "
-                "person of its own, and a person with k rows spends k times epsilon."
+                "NOT CHECKED: whether each person has only one row. Without --person, each row counts as a "
+                "separate person, and a person with k rows spends k times epsilon."
             )
         most = self.plan.rows_per_person
         return (

@@ -214,7 +214,8 @@ class _HashingReader(io.FileIO):
         while self._earlier and self._earlier[-1].size == self._size:
             if self._earlier.pop() == self.digest:
                 raise RepeatedRowsError(
-                    "the file begins with the rows of an earlier epoch: a later epoch must hold new rows only"
+                    "the file begins with the rows of an earlier epoch: report only the new rows in a "
+                    "later epoch"
                 )
         return count
 

@@ -106,7 +106,9 @@ class SiloJournal(Journal):
                 ledger_checks.require_same_file(known, new.file)
                 return known, False
             if tuple(each.number for each in earlier) != new.earlier:
-                raise JournalError("another process has recorded an epoch meanwhile: try again")
+                raise JournalError(
+                    "another process has recorded an epoch in the meantime: run the command again"
+                )
             epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
             return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
 

@@ -53,10 +53,16 @@ def discriminant_components(
     spread = rows.std(axis=0)
     between, within = scatters(rows / spread, labels)
     if np.trace(between) < _MIN_EIGENVALUE_RATIO * len(between):
-        raise FitError("the classes have the same mean in every input: no direction separates them")
+        raise FitError(
+            "the classes have the same mean in every input, so no direction separates them: choose "
+            'other inputs, or method "pca"'
+        )
     signals = len(np.unique(labels)) - 1
     if components > signals and not ridge:
-        raise FitError(f"without a ridge, {signals + 1} classes have at most {signals} components")
+        raise FitError(
+            f"without a ridge, {signals + 1} classes have at most {signals} components: choose fewer, or a "
+            "ridge"
+        )
     ridged = within + ridge * np.trace(within) / len(within) * np.eye(len(within))
     whitening = _whitening(ridged)
     signal = whitening.T @ between @ whitening
@@ -77,7 +83,7 @@ def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """
     classes, members, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
-        raise FitError("all rows are of one class: DCA needs at least two")
+        raise FitError('all rows are of one class: add rows of another class, or use method "pca"')
     means = np.stack([rows[members == index].mean(axis=0) for index in range(len(classes))])
     within = rows - means[members]
     between = (means - rows.mean(axis=0)) * np.sqrt(counts / len(rows))[:, None]

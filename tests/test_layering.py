@@ -43,7 +43,14 @@ LAYERS = {
         {"explain"},
     ],
     "ldp_client": [
-        {"errors", "report_maker", "retry_after", "survey_identity", "traceback_redaction"},
+        {
+            "argument_parser",
+            "errors",
+            "report_maker",
+            "retry_after",
+            "survey_identity",
+            "traceback_redaction",
+        },
         {"debug_log", "options"},
         {"opt_out", "receipt", "transport"},
         {"collector_response", "journal", "plan_reader"},

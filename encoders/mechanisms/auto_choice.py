@@ -108,5 +108,8 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
             except SurveyError:
                 continue
     if not candidates:
-        raise SurveyError("no mechanism can ask for a number with this many classes")
+        raise SurveyError(
+            "no mechanism can ask for a number with this many classes: merge classes of the label, or give "
+            "the number bins"
+        )
     return sorted(candidates, key=attrgetter("reference_variance"))

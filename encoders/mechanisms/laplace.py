@@ -69,7 +69,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         if self._steps_per_unit.bit_count() != 1 or not 0 < self._max_output < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
         if self._steps_per_unit * len(weights) > _MAX_PROOF_WORK:
-            raise SurveyError(f"{self.name} tables of this scale need fewer steps")
+            raise SurveyError(f"{self.name} tables of this scale need fewer steps: compile the survey again")
         self._weights = weights
         self._ends = laplace_cumulative(weights)
         self._slot_laws = _slot_laws(weights, self._steps_per_unit)
@@ -87,7 +87,10 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         """Return the mechanism with discrete Laplace noise of scale 2n/epsilon."""
         scale, steps = 2 * len(domain.missing) / epsilon, 1
         if scale < _MIN_SCALE:
-            raise SurveyError(f"{cls.name} has tables up to epsilon = 16 for each number; use piecewise")
+            raise SurveyError(
+                f"{cls.name} supports epsilon up to 16 per number: set mechanism.numeric = "
+                '"piecewise", or choose a smaller epsilon'
+            )
         while steps < _MAX_GRID_STEPS and scale * steps < _MIN_SCALE_STEPS:
             steps *= 2
         weights = laplace_weights(scale * steps)

@@ -67,7 +67,10 @@ class NumericMechanism(Mechanism):
         if not 2 <= domain.labels <= MAX_LABELS:
             raise SurveyError(f"{self.name} needs 2 to {MAX_LABELS} classes")
         if len(domain.missing) != 1 and not self.multivariate:
-            raise SurveyError(f"{self.name} asks for one number at a time")
+            raise SurveyError(
+                f"{self.name} asks for one number at a time, and only laplace for several: compile the "
+                "survey again"
+            )
         self.domain = domain
         self.parameters = dict(parameters)
 

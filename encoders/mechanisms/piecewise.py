@@ -64,7 +64,10 @@ class Piecewise(IndexPayload, NumericMechanism):
         self._line_points, self._window_points = 2 * self._line_end + 1, 2 * self._half_width + 1
         self.indices = domain.slots * self._line_points
         if self.indices > MAX_DOMAIN:
-            raise SurveyError(f"piecewise has at most {MAX_DOMAIN} cells; these classes need more")
+            raise SurveyError(
+                f"piecewise has at most {MAX_DOMAIN} cells, and these classes need more: merge classes of "
+                "the label"
+            )
         self.cells = 2 * domain.slots
         self._lowest_code, self._doubled = GRID * (1 + domain.low), int(domain.low == 0)
         self._near_probability = self._near / WORD
@@ -85,7 +88,9 @@ class Piecewise(IndexPayload, NumericMechanism):
             if best is None or candidate.reference_variance < best.reference_variance:
                 best = candidate
         if best is None:
-            raise SurveyError("piecewise has not enough cells for so many classes; use sign-vector")
+            raise SurveyError(
+                'piecewise has too few cells for this many classes: set mechanism.numeric = "sign-vector"'
+            )
         return best
 
     @cached_property

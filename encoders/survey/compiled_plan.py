@@ -80,16 +80,23 @@ class CompiledPlan(Generic[QuestionT]):
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
         if self.enrolment not in ENROLMENTS:
-            raise SurveyError("is open or token", "enrolment")
+            raise SurveyError('must be "open" or "token"', "enrolment")
         if self.texts_digest != "" and not is_sha256(self.texts_digest):
             raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
         if self.texts and self.texts.digest != self.texts_digest:
-            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
+            raise SurveyError(
+                "these texts belong to another plan: compile the survey again, and copy the plan and its "
+                "texts together",
+                "texts",
+            )
 
     def _set_json(self, data: bytes) -> None:
         object.__setattr__(self, "json", data)
         if len(data) > MAX_PLAN_BYTES:
-            raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts")
+            raise SurveyError(
+                f"the plan is larger than {MAX_PLAN_BYTES} bytes, which no client accepts: use fewer values "
+                "or features"
+            )
 
     @cached_property
     def digest(self) -> str:

@@ -115,7 +115,8 @@ class Compiler:
         labels = len(self.label.values)
         if labels > MAX_DOMAIN:
             raise SurveyError(
-                f"{labels:,} values are more than the {MAX_DOMAIN:,} of a question", "label.values"
+                f"{labels} values are more than the {MAX_DOMAIN} that a question may have: merge rare values",
+                "label.values",
             )
         weighted = zip(self.features, self.weights[1:], strict=True)
         discrete = [each for each, weight in weighted if weight and not isinstance(each, NumericFeature)]

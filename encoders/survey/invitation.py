@@ -69,7 +69,9 @@ def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, b
         raise TokenError("is misspelt, or an invitation to another survey: copy all 32 characters of it")
     index = int.from_bytes(token_id[:INDEX_BYTES], "big")
     if index >= len(plan.questions):
-        raise TokenError("names a question that the survey does not have")
+        raise TokenError(
+            "is an invitation to a question that the survey does not have: ask for a new invitation"
+        )
     return plan.questions[index], token_id
 
 

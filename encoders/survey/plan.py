@@ -76,9 +76,14 @@ class Plan(CompiledPlan[Question]):
         try:
             plan = cls(**parse_plan_fields(document))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-            raise SurveyError("the plan lacks an entry, or an entry has the wrong type") from error
+            raise SurveyError(
+                "the plan lacks an entry, or an entry has the wrong type: compile the survey again"
+            ) from error
         if plan.json != data:
-            raise SurveyError("the plan contradicts itself: its entries do not follow from its tables")
+            raise SurveyError(
+                "the plan contradicts itself, because its entries do not follow from its tables: compile "
+                "the survey again"
+            )
         return plan
 
     @property

@@ -57,8 +57,9 @@ def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except SurveyError as error:
-        error.file = path.name
-        error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
+        if not error.file:
+            error.file = path.name
+            error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
         raise
 
 
@@ -124,23 +125,20 @@ def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> Su
     return type(error)(error.why, error.field, line)
 
 
-def read_survey_text(path: Path) -> str:
-    """Read an authored survey as text.
+def read_survey_file(path: Path, read: Callable[[str], CompiledT]) -> CompiledT:
+    """Read an authored survey: pass its text to `read`, and return the result.
 
     Raises
     ------
     SurveyError
-        If the file cannot be read as text, or is a plan, a model or a snapshot.
+        If the file cannot be read as text, or is a plan, a model or a snapshot, and if `read` raises it. Each
+        line of the message begins with the file's name.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path.name}: cannot be read as UTF-8 text") from error
-    if text.lstrip().startswith("{"):
-        raise SurveyError(
-            f"{path.name}: is {_describe_json(text)}; give the TOML survey that it was made from"
-        )
-    return text
+    with _named_errors(path):
+        text = _read(path)
+        if text.lstrip().startswith("{"):
+            raise SurveyError(f"is {_describe_json(text)}; give the TOML survey that it was made from")
+        return read(text)
 
 
 def _describe_json(text: str) -> str:

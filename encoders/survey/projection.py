@@ -151,7 +151,7 @@ def _component_problems(component: Component, inputs: int) -> Iterator[SurveyErr
         yield SurveyError("the offset must be a finite decimal of at most 6 decimals", f"{field}.offset")
     if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
         yield SurveyError(
-            f"the absolute weights and offset add up to more than {MAX_SUM}; scale them down",
+            f"the absolute weights and offset add up to more than {MAX_SUM}: scale them down",
             f"{field}.weights",
         )
 

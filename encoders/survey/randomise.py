@@ -100,7 +100,7 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
     """
     report = unpack(data, plan.max_report_bytes)
     if report.plan_digest != plan.digest_bytes:
-        raise ReportError(Reason.WRONG_PLAN, "the report answers another plan; fetch the survey's plan again")
+        raise ReportError(Reason.WRONG_PLAN, "the report answers another plan: fetch the survey's plan again")
     if report.question >= len(plan.questions):
         raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
     question = plan.questions[report.question]

@@ -41,14 +41,20 @@ def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
     """
     raw = read_public_key(public_key)
     if len(signature) != SIGNATURE_BYTES:
-        raise SignatureError(f"a signature has {SIGNATURE_BYTES} bytes, this one {len(signature)}")
+        raise SignatureError(
+            f"the signature is damaged ({len(signature)} bytes instead of {SIGNATURE_BYTES}): sign the plan "
+            "again, or download the signature again"
+        )
     with require_cryptography():
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     try:
         Ed25519PublicKey.from_public_bytes(raw).verify(signature, signed_message(plan_json))
     except InvalidSignature as error:
-        raise SignatureError(f"the plan is not signed with the key of {public_key.strip()}") from error
+        raise SignatureError(
+            f"the plan is not signed with the key {public_key.strip()}: pin the author's key, or use the "
+            "plan that this author signed"
+        ) from error
 
 
 def read_public_key(text: str) -> bytes:

@@ -161,13 +161,18 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
         """
         document = load_plan_document(data)
         if document.get("kind") != SILO:
-            raise SurveyError("this plan is for answers of people, not for messages of silos", "kind")
+            raise SurveyError('this plan asks people, not silos: use a survey with kind = "silo"', "kind")
         try:
             plan = cls(**_parse_fields(document))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-            raise SurveyError("the plan lacks an entry, or an entry has the wrong type") from error
+            raise SurveyError(
+                "the plan lacks an entry, or an entry has the wrong type: compile the survey again"
+            ) from error
         if plan.json != data:
-            raise SurveyError("the plan contradicts itself: it is not written as its entries require")
+            raise SurveyError(
+                "the plan contradicts itself, because it is not written as its entries require: compile "
+                "the survey again"
+            )
         return plan
 
     def _as_dict(self) -> dict[str, Any]:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
 _HINTS = {
-    ("survey", "users"): "rows limits what one message of a silo counts",
-    ("", "mechanism"): "a silo survey has one mechanism, exact noise in every count",
-    ("", "projection"): "a silo counts every feature itself",
-    ("", "validation"): "a model is validated by people's answers",
-    ("label", "weight"): "a silo counts every value, so nothing has a weight",
-    ("features", "weight"): "a silo counts every value, so nothing has a weight",
-    ("features", "weights"): "a silo survey has no projection",
-    ("features", "offset"): "a silo survey has no projection",
+    ("survey", "users"): "a silo survey has rows instead, the most rows of one message",
+    ("", "mechanism"): "a silo survey has one mechanism, exact noise in every count: delete it",
+    ("", "projection"): "a silo survey cannot have a projection: delete it",
+    ("", "validation"): "only people's answers can validate a model: delete it",
+    ("label", "weight"): "a silo counts every value, so delete the weight",
+    ("features", "weight"): "a silo counts every value, so delete the weight",
+    ("features", "weights"): "a silo survey cannot have a projection: delete it",
+    ("features", "offset"): "a silo survey cannot have a projection: delete it",
 }
 _SURVEY_KEYS = {"id", "epsilon", "kind", "rows", "rows_per_person", "family", "enrolment"}
 

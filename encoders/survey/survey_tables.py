@@ -28,12 +28,12 @@ _TABLE_KEYS = {
 }
 _INPUT_KEYS = {"range", "missing"}
 _CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
-_NO_WEIGHT = "a curator counts every value, so nothing has a weight"
+_NO_WEIGHT = "a curator counts every value, so delete the weight"
 _CENTRAL_HINTS = {
-    ("survey", "epsilon"): "each training states its own: ldp-central train --epsilon",
-    ("survey", "enrolment"): "a curator holds the rows, so nobody is invited",
+    ("survey", "epsilon"): "each training has a separate epsilon: ldp-central train --epsilon",
+    ("survey", "enrolment"): "a curator holds the rows, so invitations are not needed: delete it",
     ("", "mechanism"): "a curator chooses a learner: ldp-central train --learner",
-    ("", "validation"): "a model is validated by people's answers",
+    ("", "validation"): "only people's answers can validate a model: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
 }

@@ -108,12 +108,23 @@ class SurveyTexts:
             If these are not the texts of the plan, or not in the form that this version reads.
         """
         if len(data) > MAX_TEXTS_BYTES:
-            raise SurveyError(f"the texts are larger than {MAX_TEXTS_BYTES} bytes", "texts")
+            raise SurveyError(
+                f"the texts are larger than {MAX_TEXTS_BYTES} bytes: shorten texts, or use fewer languages",
+                "texts",
+            )
         if hashlib.sha256(data).hexdigest() != digest:
-            raise SurveyError("these are not the texts of the plan: their SHA-256 differs", "texts")
+            raise SurveyError(
+                "these texts belong to another plan: compile the survey again, and copy the plan and its "
+                "texts together",
+                "texts",
+            )
         document = load_canonical_json(data, "file of texts")
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise SurveyError(f"not texts of format {FORMAT}", "texts")
+            raise SurveyError(
+                f"these are not texts of format {FORMAT}: compile the survey again with this version of "
+                "ldp-bayes",
+                "texts",
+            )
         about, tables, order = document.get("about"), document.get("texts"), document.get("languages")
         if set(document) != {"about", "format", "languages", "texts"} or not (
             isinstance(tables, dict)

@@ -100,6 +100,8 @@ def add_cover_noise(
     noise = draw_laplace_array(Fraction(math.ceil(scale)), size, source)
     placed = np.rint(np.ldexp(values, GRID_BITS))
     if not (np.abs(placed) < 1 << 52).all():
-        raise CentralError("a weight is too large for the grid; nothing is released")
+        raise CentralError(
+            "a weight is too large for the grid of the noise; nothing is released. Use the learner tree or nb"
+        )
     released: FloatArray = np.ldexp((placed.astype(np.int64) + noise).astype(np.float64), -GRID_BITS)
     return released

@@ -138,7 +138,7 @@ class Ledger:
         """
         content = json.loads(data)
         if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
-            raise ValueError("it is not a ledger, or the checksum does not match")
+            raise ValueError("it is not a ledger, or it was edited or damaged")
         if content["version"] != VERSION:
             raise LedgerError(
                 f"the ledger has version {content['version']!r}, and only {VERSION} is supported: "

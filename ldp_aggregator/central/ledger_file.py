@@ -66,7 +66,9 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
         raise LedgerError(f"{rows}: is a loop of symbolic links") from error
     name = target.name if name is None else name
     if not name or not name.isprintable() or name != Path(name).name:
-        raise LedgerError("the name of the rows must be printable, and valid as a file name")
+        raise LedgerError(
+            "the name of the rows must be printable and valid as a file name: choose another --name"
+        )
     if target.exists() and target.stat().st_nlink > 1:
         raise LedgerError(
             f"{rows}: the file has several hard links, and its ledger may be beside another one. Find them "
@@ -99,7 +101,9 @@ def train_once(
     with _lock(path) as lock:
         found = read_ledger(path)
         if found and not path.stat().st_mode & stat.S_IWUSR:
-            raise LedgerError(f"{path}: is read-only, so the training cannot be recorded")
+            raise LedgerError(
+                f"{path}: is read-only, so the training cannot be recorded; make the file writable"
+            )
         ledger = found or _make_ledger(terms, request)
         _check_terms(path, ledger, terms, request)
         finished = ledger.find_model(request)
@@ -157,13 +161,15 @@ def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: Traini
         raise LedgerError(f"{path}: is the ledger of other rows, which are called {ledger.name!r}")
     if (ledger.adjacency, ledger.rows_per_person) != (terms.adjacency, terms.rows_per_person):
         raise LedgerError(
-            f"{path}: its amounts are for adjacency {ledger.adjacency} and {ledger.rows_per_person} rows per "
-            "person; amounts for others do not add up with them, so state the same"
+            f"{path}: its amounts are for adjacency {ledger.adjacency} and {ledger.rows_per_person} rows "
+            "per person; amounts for another adjacency or number of rows cannot be added to them, so give "
+            "the same"
         )
     if not terms.rows_changed and not all(entry.request.has_rows_of(request) for entry in ledger.entries):
         raise LedgerError(
-            f"{path}: belongs to other rows than these. If the same rows were edited, --rows-changed "
-            "continues with what was spent; other people's rows need another --name"
+            f"{path}: is the ledger of other rows. If these are the same people's rows after an edit, add "
+            "--rows-changed; what was spent still counts. If they are other people's rows, give another "
+            "--name"
         )
 
 
@@ -176,8 +182,8 @@ def _refuse_same_rows(path: Path, request: TrainingRequest) -> None:
             entries = _parse(other).entries
             if any(entry.request.has_rows_of(request) for entry in entries):
                 raise LedgerError(
-                    f"{path}: the same rows have the ledger {other.name}, whose amounts count too. "
-                    "Give the file and the --name that belong to it"
+                    f"{path}: the same rows have the ledger {other.name}, whose amounts count, too. Give "
+                    "the file and the --name of that ledger"
                 )
 
 
@@ -229,23 +235,26 @@ def read_ledger(path: Path) -> Ledger | None:
     try:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):
-            raise LedgerError(f"{path}: is not a regular file, so it is no ledger")
+            raise LedgerError(f"{path}: is not a regular file, so it cannot be a ledger: give another --name")
         if mode & 0o077:
-            raise LedgerError(f"{path}: others can read this ledger, or write it; it needs mode 0600")
+            raise LedgerError(
+                f"{path}: other users can read or write this ledger: set its mode to 0600 (chmod 600)"
+            )
         return _parse(path)
     except FileNotFoundError:
         lock = _lock_path(path)
         if lock.exists() and lock.stat().st_size:
             raise LedgerError(
-                f"{path}: the ledger is lost, because {lock.name} states that there was one. "
-                "Restore it; without it, nobody knows what was spent"
+                f"{path}: the ledger is lost, because {lock.name} shows that there was one. Restore the "
+                "ledger: without it, it is unknown what was spent"
             ) from None
         return None
     except OSError as error:
         raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error
     except _DAMAGED as error:
         raise LedgerError(
-            f"{path}: the ledger is damaged: {error}. Restore it; without it, nobody knows what was spent"
+            f"{path}: the ledger is damaged: {error}. Restore the ledger: without it, it is unknown what "
+            "was spent"
         ) from error
 
 

@@ -80,8 +80,8 @@ def fit_linear(
     error = covered_error(expected_rows, epsilon)
     if bound_error(objective, weights) > error:
         raise CentralError(
-            "there are too many rows for the precision of floats, which is that of the expected number of "
-            f"rows, {expected_rows}; nothing is released. State a larger public number of `users`, or the "
+            f"there are far more rows than the {expected_rows} that were expected, too many for the "
+            "precision of floats; nothing is released. Give a larger public number of `users`, or use the "
             "learner tree or nb"
         )
     released = add_cover_noise(weights.ravel(), error, cover, source).reshape(weights.shape)

@@ -22,8 +22,8 @@ _MAX_NUMERATOR = 1 << 50
 _STEPS_OF_RHO = 1 << 20
 _MAX_SECURITY_ORDER = 1e7
 _DELTA_TOO_SMALL = (
-    "the delta is too small for Gaussian noise at this epsilon: state a larger --delta, or none, which gives "
-    "Laplace noise"
+    "the delta is too small for Gaussian noise at this epsilon: give a larger --delta, or leave it out, "
+    "which gives Laplace noise"
 )
 
 

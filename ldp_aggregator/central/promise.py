@@ -48,9 +48,12 @@ class Promise:
         if self.adjacency not in (ADD_REMOVE, REPLACE):
             raise CentralError(f'adjacency is "{ADD_REMOVE}" or "{REPLACE}"')
         if self.rows_per_person < 1:
-            raise CentralError("a person has at least one row")
+            raise CentralError("rows_per_person must be at least 1")
         if self.row_epsilon < MIN_ROW_EPSILON:
-            raise CentralError(f"epsilon is below {float(MIN_ROW_EPSILON):g} for each row: nothing is learnt")
+            raise CentralError(
+                f"epsilon is below {float(MIN_ROW_EPSILON):g} for each row: nothing would be learnt. Give a "
+                "larger epsilon, or fewer rows per person"
+            )
 
     @property
     def group(self) -> int:
@@ -75,7 +78,10 @@ class Promise:
         """An upper bound on g e^((g - 1) epsilon)."""
         exponent = float((self.group - 1) * self.row_epsilon)
         if exponent > _MAX_EXPONENT:
-            raise CentralError("epsilon is too large for a delta above 0 and several rows per person")
+            raise CentralError(
+                "epsilon is too large for a delta above 0 and several rows per person: give a smaller "
+                "epsilon, or delta 0"
+            )
         growth = math.exp(exponent)
         return self.group * Fraction(math.ceil(growth * _PARTS) + 1, _PARTS)
 

@@ -137,7 +137,9 @@ def minimise(objective: Objective) -> FloatArray:
         if left > _SLOW and (following is None or (age >= _STEPS_PER_HESSIAN and hessians < _MAX_HESSIANS)):
             curvature = _Curvature(objective.inverse_hessian(point.scores))
             age, hessians = 0, hessians + 1
-    raise CentralError("the solver of the linear model did not converge; nothing is released")
+    raise CentralError(
+        "the solver of the linear model did not converge; nothing is released. Use the learner tree or nb"
+    )
 
 
 class _Curvature:

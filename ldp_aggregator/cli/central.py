@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from encoders.errors import LdpError
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -29,8 +29,7 @@ from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSI
 from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
-from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
@@ -43,79 +42,83 @@ _REPEATED = (
     "These are the rows of an earlier training in another order or form, so its model is written again, and "
     "nothing more is spent."
 )
-_name_option = click.option(
-    "--name", help="Your name for the rows, which names the ledger; by default the file's name."
+_name_option = advanced_option(
+    "--name", show_default="the name of ROWS", help="Your name for the rows. The ledger is NAME.ledger."
 )
 
 
-@click.group()
+@click.group(cls=Group)
 @version_option
 def main() -> None:
     """Train on rows that a curator holds, and publish a model that is differentially private.
 
-    In a local survey nobody has to trust a curator: see ldp-survey. docs/central.md compares the promises.
+    People have to trust the curator with their answers. A local survey needs no such trust: see ldp-survey.
+    docs/trust-models.md compares the two.
+
+    $ ldp-central train survey.toml rows.csv --epsilon 1 -o model.json
+    $ ldp-central status rows.csv
     """
 
 
 @main.command()
-@click.argument("survey", type=INPUT_FILE)
-@click.argument("rows", type=INPUT_FILE)
-@click.option(
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file with the features and the label.")
+@argument("rows", type=INPUT_FILE, help="The rows that the curator holds, a CSV file with a header.")
+@option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
+@option(
     "--epsilon",
     callback=amount_parser(MIN_ROW_EPSILON, Fraction(MAX_EPSILON)),
     metavar="NUMBER",
     required=True,
-    help="What this training spends, for example 1.",
+    help="The epsilon that this training spends, for example 1.",
 )
-@click.option(
+@option(
+    "--learner",
+    type=click.Choice(LEARNERS),
+    default=AUTO,
+    help="The kind of model; auto chooses linear or tree from public numbers only.",
+)
+@option("--person", metavar="COLUMN", help="The column that identifies people, to check --rows-per-person.")
+@option("--rows-per-person", type=click.IntRange(1), default=1, help="The most rows that one person has.")
+@option(
+    "--csv",
+    "csv_file",
+    type=OutputFile(),
+    help="Write all estimates to this CSV file, too (only with --learner nb). This spends nothing more.",
+)
+@advanced_option(
+    "--adjacency",
+    type=click.Choice([ADD_REMOVE, REPLACE]),
+    default=ADD_REMOVE,
+    help="What epsilon hides: whether a person is in the rows (add-remove), or what the person's rows "
+    "contain (replace).",
+)
+@advanced_option(
     "--delta",
     callback=amount_parser(Fraction(0), Fraction(1, 1000)),
     metavar="NUMBER",
     default="0",
-    show_default=True,
-    help="Only with --learner nb: the probability with which epsilon may fail. The noise is then Gaussian.",
+    help="The probability with which epsilon may fail (only with --learner nb). If it is above 0, the noise "
+    "is Gaussian.",
 )
-@click.option(
-    "--learner",
-    type=click.Choice(LEARNERS),
-    default=AUTO,
-    show_default=True,
-    help="auto chooses linear or tree, from public numbers only.",
-)
-@click.option(
-    "--adjacency",
-    type=click.Choice([ADD_REMOVE, REPLACE]),
-    default=ADD_REMOVE,
-    show_default=True,
-    help="What epsilon hides: whether a person is in the rows, or what their rows contain.",
-)
-@click.option(
-    "--rows-per-person", type=click.IntRange(1), default=1, show_default=True, help="Most rows of one person."
-)
-@click.option("--person", metavar="COLUMN", help="The column that names each row's person, to check that.")
-@click.option(
+@advanced_option(
     "--cap",
     callback=amount_parser(MIN_ROW_EPSILON, Fraction(10_000)),
     metavar="TOTAL",
-    help="The total epsilon that may be spent on these rows. By default it stays; at first it is --epsilon.",
+    show_default="the ledger's cap; for a new ledger --epsilon",
+    help="The total epsilon that all trainings may spend on these rows.",
 )
-@click.option(
+@advanced_option(
     "--cap-delta",
     callback=amount_parser(Fraction(0), Fraction(1, 1000)),
     metavar="TOTAL",
-    help="The total delta that may be spent on these rows. By default it stays; at first it is --delta, and "
-    "at least 1e-9 for the tails of linear models.",
+    show_default="the ledger's cap; for a new ledger --delta, and at least 1e-9 for linear models",
+    help="The total delta that all trainings may spend on these rows.",
 )
 @_name_option
-@click.option("--rows-changed", is_flag=True, help="The rows were edited since the last training.")
-@multiline_option
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
-@click.option(
-    "--csv",
-    "csv_file",
-    type=OutputFile(),
-    help="With --learner nb: write all estimates as a table too (CSV). It spends nothing more.",
+@advanced_option(
+    "--rows-changed", is_flag=True, help="Confirm that the rows were edited since the last training."
 )
+@multiline_option
 def train(
     survey: Path,
     rows: Path,
@@ -133,14 +136,18 @@ def train(
     output: Path,
     csv_file: Path | None,
 ) -> None:
-    """Train a model on ROWS (a .csv file) of SURVEY (a .toml file), and record what it spends.
+    """Train a model on ROWS, and record in a ledger what it spends.
 
-    The ledger, ROWS.ledger or NAME.ledger beside ROWS, adds up what all trainings spend, and refuses one that
-    exceeds --cap or --cap-delta. It also keeps the finished models: the same command again writes the same
-    model, and spends nothing. Protect it like the rows. A training that fails or is killed has spent its
-    epsilon.
+    The ledger is a file beside ROWS, ROWS.ledger or NAME.ledger. It adds up what all trainings spend, and a
+    training that would exceed --cap or --cap-delta is refused. The ledger also keeps the finished models, so
+    the same command again writes the same model and spends nothing. Protect it like the rows. A training
+    that fails or is killed has spent its epsilon.
 
     Errors may describe the rows. They are for you: do not publish them, nor that a training failed.
+
+    $ ldp-central train survey.toml rows.csv --epsilon 1 -o model.json
+    $ ldp-central train survey.toml rows.csv --epsilon .5 --cap 2 --learner nb --csv estimates.csv -o nb.json
+    $ ldp-central train survey.toml visits.csv --epsilon 1 --person patient --rows-per-person 4 -o model.json
     """
     _check_outputs({"--output": output, "--csv": csv_file}, survey, rows)
     if csv_file and learner != NAIVE_BAYES:
@@ -148,7 +155,7 @@ def train(
     with print_errors():
         ledger_path, full_name = find_ledger(rows, name)
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
-        parsed = read_curator_survey(read_survey_text(survey))
+        parsed = read_survey_file(survey, read_curator_survey)
     with _print_private_errors():
         data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)
@@ -173,13 +180,15 @@ def train(
 
 
 @main.command()
-@click.argument("rows", type=click.Path(dir_okay=False, path_type=Path))
+@argument("rows", type=click.Path(dir_okay=False, path_type=Path), help="The file of rows; it is not read.")
 @_name_option
 def status(rows: Path, name: str | None) -> None:
-    """Print the amounts spent on ROWS, their totals, and the trainings that spent them.
+    """Print what was spent on ROWS, the caps, and all trainings.
 
-    Nothing is changed. What is printed is as secret as the rows. A training that is not finished still runs,
-    or has failed: its amounts are spent.
+    Nothing is changed. The output is as secret as the rows. A training that is not finished is still running
+    or has failed: in both cases its epsilon is spent.
+
+    $ ldp-central status rows.csv
     """
     with print_errors():
         path, _ = find_ledger(rows, name)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ldp_aggregator.cli.help import Command
 from ldp_aggregator.collector.errors import SettingsError
 
 _ARGUMENTS = "ldp.arguments"
@@ -17,8 +18,14 @@ _SQLITE = "sqlite:///"
 _NOT_IN_FILES = {"config", "show_settings", "help"}
 
 
-class ReloadableCommand(click.Command):
-    """A command whose settings can be reloaded while it runs."""
+class ReloadableCommand(Command):
+    """A command whose settings can be reloaded while it runs; its help shows their environment variables."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option) and parameter.name != "show_settings":
+                parameter.show_envvar = True
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

@@ -12,25 +12,27 @@ from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
-from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import Command, argument, multiline_option, option, version_option
 from ldp_aggregator.models.model_file import load_model
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("model", type=_PATH)
-@click.argument("rows", type=_PATH)
-@click.option("-o", "--output", type=OutputFile(), help="Output file; standard output by default.")
+@click.command(cls=Command)
+@argument("model", type=_PATH, help="A model file, from ldp-train or ldp-central.")
+@argument("rows", type=_PATH, help="The rows to predict, a CSV file with a header.")
+@option("-o", "--output", type=OutputFile(), show_default="standard output", help="The CSV file to write.")
 @multiline_option
 @version_option
 def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
-    """Predict the label of every row of ROWS (a .csv file) with MODEL.
+    """Predict the label of every row of ROWS with MODEL.
 
-    MODEL is from ldp-train or ldp-central. Writes CSV: the predicted label, and the probability of each
-    label. Columns of ROWS that the model does not use are ignored.
+    Writes CSV: the predicted label of each row, and the probability of each label. Columns that the model
+    does not use are ignored.
+
+    $ ldp-predict model.json rows.csv
+    $ ldp-predict model.json rows.csv -o predictions.csv
     """
     require_no_input(output, [model, rows])
     with print_errors():

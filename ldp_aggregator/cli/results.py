@@ -9,29 +9,33 @@ import click
 from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import Command, argument, option, version_option
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("file", type=_PATH)
-@click.argument("other", type=_PATH, required=False)
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
-@click.option(
+@click.command(cls=Command)
+@argument("file", type=_PATH, help="A model file, from ldp-train or ldp-central, or a snapshot.")
+@argument("other", type=_PATH, required=False, help="A second file, to compare. No person may be in both.")
+@option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
+@option(
     "--independent",
     is_flag=True,
-    help="Compare two files of one survey or of its rounds: no report is in both.",
+    help="Confirm that no report is in both files. Needed to compare two files of one survey, or two of its "
+    "rounds.",
 )
 @version_option
 def main(file: Path, other: Path | None, output: Path, independent: bool) -> None:
-    """Write the results in FILE as one HTML page, which needs no other file, no script and no network.
+    """Write the results in FILE as one HTML page.
 
-    FILE is a model file (from ldp-train or ldp-central) or a snapshot. With OTHER, the page also lists the
-    estimates that differ between the two surveys by more than their noise. This assumes that nobody's report
-    is in both. Models of ldp-central cannot be compared.
+    The page works alone: it loads no other file, no script, and nothing from the network. If OTHER is given,
+    the page also lists the estimates that differ between the two surveys by more than their noise. Models of
+    ldp-central cannot be compared.
+
+    $ ldp-results model.json -o results.html
+    $ ldp-results model-2026.json model-2027.json -o comparison.html
     """
     require_no_input(output, [file, other])
     try:

@@ -23,9 +23,9 @@ from ldp_aggregator.cli.config import (
     setting_origins,
 )
 from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.help import Group, advanced_option, argument, option, version_option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.tokens import tokens
-from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE, read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
@@ -53,103 +53,113 @@ def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.P
     return callback
 
 
-@click.group(context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
+@click.group(cls=Group, context_settings={"auto_envvar_prefix": "LDP_COLLECTOR"})
 @version_option
 def main() -> None:
-    """Collect randomised reports, and count each report exactly once."""
+    """Collect randomised reports, and count each report exactly once.
+
+    $ ldp-collector serve survey.toml
+    $ ldp-collector status
+    $ ldp-collector close health-2027 --grace 7
+    $ ldp-collector export health-2027 -o snapshot.json
+    """
 
 
-@main.command(cls=ReloadableCommand, short_help="Serve SURVEYS until stopped.")
-@click.argument(
+@main.command(cls=ReloadableCommand)
+@argument(
     "surveys",
     nargs=-1,
     required=True,
     envvar="LDP_COLLECTOR_SERVE_SURVEYS",
     type=INPUT_FILE,
+    help="TOML files or compiled plans.  [env var: LDP_COLLECTOR_SERVE_SURVEYS]",
 )
-@click.option(
+@option(
+    "--store",
+    envvar=["LDP_COLLECTOR_SERVE_STORE", STORE_VARIABLE],
+    default="sqlite:///ldp.db",
+    metavar="URL",
+    help="Where reports are counted: sqlite:///FILE, redis://HOST:PORT/DB, rediss:// (Redis over TLS), "
+    "redis+cluster://HOST:PORT or unix:///SOCKET.",
+)
+@option(
+    "--bind",
+    default="127.0.0.1:8000",
+    metavar="HOST:PORT",
+    callback=_checked_by(check_address),
+    help="The address to listen on. Port 0 chooses a free port.",
+)
+@option(
+    "--operator-token-file",
+    envvar=f"{TOKEN_VARIABLE}_FILE",
+    type=click.Path(path_type=Path),  # opened later: if it is a token by mistake, it must not be printed
+    help=f"The file with the operator's token. It overrides {TOKEN_VARIABLE}, which contains the token.",
+)
+@option(
     "--config",
     is_eager=True,  # before the options that it sets defaults of
     callback=read_config,
     type=INPUT_FILE,
     help="A TOML file with settings named like these options: store, bind, workers, ... and surveys.",
 )
-@click.option(
-    "--store",
-    envvar=["LDP_COLLECTOR_SERVE_STORE", STORE_VARIABLE],
-    default="sqlite:///ldp.db",
-    show_default=True,
-    help="sqlite:///FILE, redis://HOST:PORT/DB, rediss:// (the same over TLS), redis+cluster://HOST:PORT or "
-    f"unix:///SOCKET; also from {STORE_VARIABLE}, which all commands read.",
-)
-@click.option(
-    "--bind",
-    default="127.0.0.1:8000",
-    show_default=True,
-    callback=_checked_by(check_address),
-    help="HOST:PORT; port 0 chooses a free port.",
-)
-@click.option(
+@option("--show-settings", is_flag=True, help="Print each setting and its source, and exit.")
+@advanced_option(
     "--operator-bind",
+    metavar="HOST:PORT",
     callback=_checked_by(check_address),
-    help="HOST:PORT that serves the operator's pages instead of --bind; by default --bind serves them.",
+    show_default="the address of --bind",
+    help="The address that serves the operator's pages.",
 )
-@click.option(
-    "--workers",
-    default=2,
-    show_default=True,
-    type=click.IntRange(1, MAX_PROCESSES),
-    help="Number of processes.",
+@advanced_option(
+    "--workers", default=2, type=click.IntRange(1, MAX_PROCESSES), help="The number of processes."
 )
-@click.option(
+@advanced_option(
     "--threads",
     default=16,
-    show_default=True,
     type=click.IntRange(1, MAX_THREADS),
-    help="Number of threads of each process.",
+    help="The number of threads of each process.",
 )
 @durability_option
-@click.option(
-    "--allow-open-redis", is_flag=True, help="Allow a Redis on the network that requires no password."
+@advanced_option(
+    "--allow-open-redis", is_flag=True, help="Allow a Redis on the network that does not require a password."
 )
-@click.option(
+@advanced_option(
     "--rate",
     default=0,
-    show_default=True,
     type=click.IntRange(0, MAX_REQUESTS_PER_MINUTE),
-    help="Limit per worker on single-report requests from one address per minute; 0: no limit.",
+    help="The limit on single reports from one address, per minute and worker. 0 means no limit.",
 )
-@click.option(
+@advanced_option(
     "--trusted-proxy",
     multiple=True,
     callback=_checked_by(parse_networks),
     metavar="ADDRESS",
-    help="A proxy whose X-Forwarded-For is trusted; may be repeated. Needed for --rate behind a proxy.",
+    help="A proxy whose X-Forwarded-For is trusted. Needed for --rate behind a proxy. May be repeated.",
 )
-@click.option(
-    "--operator-token-file",
-    envvar=f"{TOKEN_VARIABLE}_FILE",
-    type=click.Path(path_type=Path),  # opened later: if it is a token by mistake, it must not be printed
-    help=f"File with the operator's token; overrides {TOKEN_VARIABLE}.",
-)
-@click.option(
+@advanced_option(
     "--gateway-token-file",
     envvar=f"{GATEWAY_TOKEN_VARIABLE}_FILE",
     type=click.Path(path_type=Path),
-    help=f"File with the gateways' token, which is exempt from --rate; overrides {GATEWAY_TOKEN_VARIABLE}.",
+    help="The file with the token of gateways, which are exempt from --rate. It overrides "
+    f"{GATEWAY_TOKEN_VARIABLE}, which contains the token.",
 )
-@click.option("--show-settings", is_flag=True, help="Print each setting and its source, and exit.")
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:
-    """Serve SURVEYS (TOML files or compiled plans) until stopped; SIGHUP reloads them and the settings.
+    """Serve SURVEYS until stopped.
 
-    An author's signature beside a survey (survey.toml.sig, see ldp-survey sign) is served with it. It is not
-    checked, because the collector has no author's key.
+    SIGHUP reloads the surveys and the settings. Options override environment variables, and these override
+    the file of --config.
 
-    The operator's page at / and /snapshot and /estimates of each survey require the token in the
-    environment variable LDP_OPERATOR_TOKEN, or in a file. Tokens have at least 16 characters.
+    An author's signature beside a survey (survey.toml.sig, see ldp-survey sign) is served with it. The
+    collector does not check it, because it does not have the author's key.
 
-    Options override environment variables (LDP_COLLECTOR_SERVE_STORE, ...), and these the --config file.
+    The operator's page at / and the pages /snapshot and /estimates of each survey require the operator's
+    token. Tokens have at least 16 characters.
+
+    $ ldp-collector serve survey.toml
+    $ ldp-collector serve survey.toml --operator-token-file token.txt
+    $ ldp-collector serve survey.toml --store redis://127.0.0.1:6379/0 --bind 0.0.0.0:8000 --workers 4
+    $ ldp-collector serve --config collector.toml --show-settings
     """
     if options["show_settings"]:
         _print_settings(context)
@@ -189,7 +199,10 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if plan.id in published.signatures:
-            click.echo("  with a signature, which is not checked here: this needs the author's key")
+            click.echo(
+                "  with a signature, which the collector does not check, because it does not have "
+                "the author's key"
+            )
     page = addresses[1] if addresses[1:] else "this address"
     click.echo(f"the operator's page is / of {page}")
     click.echo(f"counting into {_without_password(published.settings.store)}")
@@ -231,7 +244,7 @@ def _setting_text(value: object) -> str:
     return str(value.absolute() if isinstance(value, Path) else value)
 
 
-for _command in (*surveys.COMMANDS, *transfer.COMMANDS, tokens):
+for _command in (*surveys.COMMANDS, tokens, *transfer.COMMANDS):
     main.add_command(_command)
 
 

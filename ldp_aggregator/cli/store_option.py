@@ -8,28 +8,28 @@ from contextlib import contextmanager
 import click
 
 from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.help import advanced_option, option
 from ldp_aggregator.stores import Store
 from ldp_aggregator.training_sources import open_existing_store
 
 STORE_VARIABLE = "LDP_STORE"
 """The environment variable that all commands read: a password in it is not on the command line."""
 
-store_option = click.option(
+store_option = option(
     "--store",
     "url",
     envvar=STORE_VARIABLE,
     default="sqlite:///ldp.db",
-    show_default=True,
+    metavar="URL",
     show_envvar=True,
-    help="URL of the store.",
+    help="The store: sqlite:///FILE, redis://HOST:PORT/DB, rediss://, redis+cluster:// or unix:///SOCKET.",
 )
-durability_option = click.option(
+durability_option = advanced_option(
     "--durability",
     type=click.Choice(["always", "everysec", "unchecked"]),
     default="always",
-    show_default=True,
-    help="Required durability of Redis: on disk before a write is acknowledged; on disk within a second; not "
-    "checked.",
+    help="When Redis must write a report to disk: before it acknowledges the report (always), or within a "
+    "second (everysec); unchecked accepts any configuration of Redis.",
 )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from encoders.text_table import format_table
+from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.stores import Store
@@ -29,25 +30,35 @@ def _read_time(_context: click.Context, _parameter: click.Parameter, text: str |
     if text is None:
         return None
     if not re.fullmatch(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d)?", text, re.ASCII):
-        raise click.BadParameter(f"{text!r} is not YYYY-MM-DD or YYYY-MM-DDTHH:MM, as 2027-02-15T18:00")
+        raise click.BadParameter(
+            f"{text!r} is not YYYY-MM-DD or YYYY-MM-DDTHH:MM, for example 2027-02-15T18:00"
+        )
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: this date or time does not exist") from error
 
 
-_at_option = click.option(
+_at_option = option(
     "--at",
     callback=_read_time,
     metavar="TIME",
-    help="YYYY-MM-DD or YYYY-MM-DDTHH:MM in UTC; now by default.",
+    show_default="now",
+    help="The time in UTC: YYYY-MM-DD or YYYY-MM-DDTHH:MM.",
 )
+survey_argument = argument("survey", help="The id of a survey in the store.")
 
 
-@click.command(short_help="List the surveys of a store, with their reports.")
+@click.command(cls=Command)
 @store_option
 def status(url: str) -> None:
-    """List the surveys of a store: phase, times (UTC), reports, rejected reports, tokens."""
+    """List the surveys of a store and their reports.
+
+    Prints each survey's phase, its times in UTC, and its numbers of reports, rejected reports and tokens.
+
+    $ ldp-collector status
+    $ ldp-collector status --store redis://127.0.0.1:6379/0
+    """
     with open_for_command(url) as store:
         schedules = read_all_schedules(store)
         rows = [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]]
@@ -63,15 +74,25 @@ def status(url: str) -> None:
             tokens = f"{token_count:,}" if (token_count := count_tokens(store, survey)) else "-"
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
-    click.echo("\n".join(format_table(rows, "<<<<>>>>")) if len(rows) > 1 else "the store has no survey yet")
+    click.echo(
+        "\n".join(format_table(rows, "<<<<>>>>"))
+        if len(rows) > 1
+        else "the store does not contain a survey yet"
+    )
 
 
-@click.command("open")
-@click.argument("survey")
+@click.command("open", cls=Command)
+@survey_argument
 @store_option
 @_at_option
 def open_(survey: str, url: str, at: datetime | None) -> None:
-    """Open SURVEY now or at a time, until it is closed. Its plan is not served before."""
+    """Open SURVEY now or at a time.
+
+    The survey stays open until it is closed. Its plan is not served before it opens.
+
+    $ ldp-collector open health-2027
+    $ ldp-collector open health-2027 --at 2027-02-15T18:00
+    """
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
@@ -81,32 +102,40 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
             kept = (
                 f"; its {reports:,} {'report is' if reports == 1 else 'reports are'} kept" if reports else ""
             )
-            click.echo(f"it was open: devices are refused until then{kept}")
+            click.echo(f"the survey was open: until it opens again, reports are refused{kept}")
         if former.closes is not None:
-            click.echo(f"its closing time, {_format_time(former.closes)}, is cancelled: close it again")
+            click.echo(
+                f"its closing time, {_format_time(former.closes)}, is cancelled: run ldp-collector close to "
+                "set another"
+            )
 
 
-@click.command()
-@click.argument("survey")
+@click.command(cls=Command)
+@survey_argument
 @store_option
 @_at_option
-@click.option(
+@option(
     "--grace",
     type=click.IntRange(0, 3650),
+    metavar="DAYS",
     default=0,
-    show_default=True,
-    help="Number of days after closing for which reports are still accepted.",
+    help="The number of days after closing for which reports are still accepted.",
 )
 def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
-    """Close SURVEY now or at a time. Its plan is then not served; reports are refused after the grace period.
+    """Close SURVEY now or at a time.
 
-    Devices that were offline can report within the grace period. Later reports are refused, and devices
-    delete them.
+    From then on the plan is not served. Devices that made a report while they were offline can send it
+    within the grace period. Later reports are refused, and devices delete them.
+
+    $ ldp-collector close health-2027
+    $ ldp-collector close health-2027 --at 2027-03-01 --grace 7
     """
     with open_for_command(url) as store:
         schedule, closes = read_schedule(store, survey), _seconds(at)
         if at and schedule.opens is not None and closes <= schedule.opens:
-            raise click.ClickException(f"{survey} opens {_format_time(schedule.opens)}, which is later")
+            raise click.ClickException(
+                f"{survey} opens {_format_time(schedule.opens)}, which is after this time: give a later --at"
+            )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
         _set_schedule(store, survey, Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS))
 

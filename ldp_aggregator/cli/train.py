@@ -15,10 +15,16 @@ from encoders.survey.any_survey import load_any_plan_file
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
-from ldp_aggregator.cli.multiline_option import multiline_option
+from ldp_aggregator.cli.help import (
+    Command,
+    advanced_option,
+    argument,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.cli.training_summary import format_rejection_counts, format_summary
 from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
-from ldp_aggregator.cli.version_option import version_option
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.usefulness import find_useless
@@ -34,45 +40,61 @@ if TYPE_CHECKING:
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
-@click.option("--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX too (extra [onnx]).")
-@click.option("--csv", "csv_file", type=OutputFile(), help="Write all estimates as a table too (CSV).")
-@click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
-@click.option(
-    "--plan", "plan_file", type=_PATH, help="The survey or compiled plan that the raw reports belong to."
+@click.command(cls=Command)
+@argument(
+    "sources",
+    metavar="SOURCE...",
+    nargs=-1,
+    required=True,
+    help="The URL of a survey at a collector (with the operator's token in LDP_OPERATOR_TOKEN), the URL of a "
+    "store, a snapshot file, or, with --plan, an archive of raw reports.",
 )
-@click.option(
+@option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
+@option("--csv", "csv_file", type=OutputFile(), help="Write all estimates to this CSV file, too.")
+@option(
     "--audit",
     "audit_file",
     type=_PATH,
-    help="Audit of the survey (from ldp-audit --json), to add to the model file.",
+    help="Add this audit of the survey, from ldp-audit --json, to the model file.",
 )
-@click.option(
+@option("--plan", "plan_file", type=_PATH, help="The survey or compiled plan of an archive of raw reports.")
+@option(
+    "--survey",
+    "surveys",
+    metavar="ID",
+    multiple=True,
+    help="The survey to read from a store with several. Repeat the option for each round of the survey.",
+)
+@advanced_option(
+    "--estimator",
+    type=click.Choice(list(ESTIMATORS)),
+    default="default",
+    help="How shares are estimated from reports.",
+)
+@advanced_option(
     "--unlabelled",
     "unlabelled_file",
     type=_PATH,
-    help="Fit the classifier to the rows without labels of this CSV file too, where the reports support it. "
+    help="Also fit the classifier to the unlabelled rows in this CSV file, where the reports support it. "
     "Epsilon does NOT cover these rows.",
 )
-@click.option(
-    "--unlabelled-public", "public", is_flag=True, help="State in the model that these rows are public."
+@advanced_option(
+    "--unlabelled-public",
+    "public",
+    is_flag=True,
+    help="State in the model that the unlabelled rows are public.",
 )
-@multiline_option
-@click.option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
-@click.option(
-    "--survey",
-    "surveys",
-    multiple=True,
-    help="Id of the survey to read from a store with several; repeat for each of its rounds.",
+@advanced_option(
+    "--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX, too. Needs the extra [onnx]."
 )
-@click.option(
+@advanced_option(
     "--dask",
     "scheduler",
     metavar="ADDRESS|local",
-    help="Address of a Dask cluster that reads the archives, or local for this machine's processors.",
+    help="Read archives on the Dask cluster at this address, or on all processors of this machine (local).",
 )
+@advanced_option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
+@multiline_option
 @version_option
 def main(
     sources: tuple[str, ...],
@@ -91,23 +113,27 @@ def main(
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey.
 
-    A SOURCE is a collector's URL (http://host:8000/v1/surveys/ID, with the operator's token in
-    LDP_OPERATOR_TOKEN), a store's URL (sqlite:///ldp.db, redis://...), a snapshot file, or an archive of
-    raw reports (with --plan): concatenated, possibly compressed with gzip, of any size. Several sources of
-    one plan, or of the rounds of one survey, are added up. A validation round (ldp-survey validate) selects
-    the features that the model keeps. Each report counts once across all archives. Duplicates between
-    other sources are not detected, so name each report in one of them only.
+    The reports of several sources are added up if the sources have one plan, or are rounds of one survey. A
+    validation round (ldp-survey validate) selects the features that the model keeps. Each report
+    counts once across all archives. Duplicates between other sources are not detected, so give each report
+    in one source only.
 
-    A survey of silos trains a model too. If the sources contain one of people with the same label and
-    features as well, the estimates of both are pooled, weighted by their precision.
+    A survey of silos trains a model, too. If the sources also contain a survey of people with the same label
+    and features, the estimates of both are pooled, weighted by their precision.
 
-    With --unlabelled, the classifier also learns from rows without labels how the features depend on each
-    other (docs/unlabelled-rows.md). Estimates and intervals remain those of the reports. Two validation
-    rounds, of it and of Naive Bayes, choose between the two.
+    With --unlabelled, the classifier also learns from unlabelled rows how the features depend on each other.
+    Estimates and intervals remain those of the reports. Two validation rounds, one for this classifier and
+    one for Naive Bayes, choose between them: see docs/unlabelled-rows.md.
 
-    Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as the
-    unpacked archives. With --dask, workers must see the archives under the same paths, and each needs
-    memory for one archive.
+    An archive of raw reports is a file of concatenated reports, of any size, which may be compressed with
+    gzip. Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as
+    the unpacked archives. With --dask, workers must see the archives under the same paths, and each worker
+    needs memory for one archive.
+
+    $ ldp-train http://localhost:8000/v1/surveys/health-2027 -o model.json
+    $ ldp-train sqlite:///ldp.db --survey health-2027 -o model.json --csv estimates.csv
+    $ ldp-train snapshot.json --audit audit.json -o model.json
+    $ ldp-train reports.bin --plan survey.toml -o model.json
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
     require_distinct(outputs)
@@ -191,7 +217,7 @@ def _require_reports(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> None:
     )
     if Reason.WRONG_PLAN in snapshot.rejections:
         plan = snapshot.plan
-        why += f"; {Reason.WRONG_PLAN}: they do not answer {plan.id} with digest {plan.digest}"
+        why += f"; {Reason.WRONG_PLAN}: these reports do not answer {plan.id} with digest {plan.digest}"
         why += ", so give the survey or plan that they answer"
     sent = "message" if isinstance(snapshot, SiloSnapshot) else "report"
     raise click.ClickException(

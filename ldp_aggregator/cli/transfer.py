@@ -12,7 +12,9 @@ from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
+from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
+from ldp_aggregator.cli.surveys import survey_argument
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
     AnySnapshot,
@@ -29,12 +31,17 @@ from ldp_aggregator.training_sources import open_existing_store
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Write a snapshot of SURVEY to a file.")
-@click.argument("survey")
+@click.command(cls=Command)
+@survey_argument
+@option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 @store_option
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def export(survey: str, url: str, output: Path) -> None:
-    """Write a snapshot of SURVEY to a file; ldp-train needs no other file."""
+    """Write a snapshot of SURVEY to a file.
+
+    The snapshot is all that ldp-train and ldp-results need.
+
+    $ ldp-collector export health-2027 -o snapshot.json
+    """
     require_no_input(output, [url])
     with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
@@ -42,18 +49,24 @@ def export(survey: str, url: str, output: Path) -> None:
     click.echo(f"{Counted(snapshot.total(), 'report')} of {survey} in {output}")
 
 
-@click.command(short_help="Add SNAPSHOTS of one plan, or of several rounds.")
-@click.argument("snapshots", nargs=-1, required=True, type=_FILE)
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
+@click.command(cls=Command)
+@argument(
+    "snapshots", nargs=-1, required=True, type=_FILE, help="Snapshots of one plan, or of one survey's rounds."
+)
+@option("-o", "--output", type=OutputFile(), required=True, help="The snapshot to write.")
 def merge(snapshots: tuple[Path, ...], output: Path) -> None:
-    """Add SNAPSHOTS of one plan, or of a survey's rounds, to one; no report may be in two of them.
+    """Add up SNAPSHOTS.
 
-    Snapshots with equal counters are refused, because they are copies.
+    No report may be in two snapshots. Snapshots with equal counters are refused, because they are copies.
+
+    $ ldp-collector merge north.json south.json -o snapshot.json
     """
     require_no_input(output, snapshots)
     with print_errors():
         if len({path.resolve() for path in snapshots}) < len(snapshots):
-            raise click.ClickException("a snapshot is named twice: its reports would count twice")
+            raise click.ClickException(
+                "a snapshot is given twice, so its reports would count twice: give it once"
+            )
         read = [_read_snapshot(path) for path in snapshots]
         require_different(dict(zip(map(str, snapshots), read, strict=True)))
         pooled = sum_snapshots(read)
@@ -61,25 +74,38 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     click.echo(f"{Counted(pooled.total(), 'report')} of {pooled.plan.id} in {output}")
 
 
-@click.command("import", short_help="Copy SURVEY to another store.")
-@click.argument("survey")
-@click.option(
+@click.command("import", cls=Command)
+@survey_argument
+@option(
     "--from",
     "source",
     envvar="LDP_OLD_STORE",
+    metavar="URL",
     show_envvar=True,
     required=True,
-    help="The old store; it is only read.",
+    help="The old store. It is only read.",
 )
-@click.option("--store", "url", envvar=STORE_VARIABLE, show_envvar=True, required=True, help="The new store.")
+@option(
+    "--store",
+    "url",
+    envvar=STORE_VARIABLE,
+    metavar="URL",
+    show_envvar=True,
+    required=True,
+    help="The new store.",
+)
 @durability_option
 def import_(survey: str, source: str, url: str, durability: str) -> None:
-    """Copy SURVEY to another store: its plan, texts, times, tokens, counters, and the ids of all its reports.
+    """Copy SURVEY to another store.
 
-    Stop the collectors of the old store first. This command cannot check that they are stopped, only that the
-    totals did not change. Until everything is copied, collectors on the new store refuse reports, and
-    devices send them again later. If the import was interrupted, or reported that the old store changed
-    meanwhile, run the same command again. After a finished import it does nothing.
+    Copies the survey's plan, texts, times, tokens and counters, and the ids of all its reports.
+
+    Stop the collectors of the old store first. This command checks only that the totals do not change; it
+    cannot check that the collectors are stopped. Until everything is copied, collectors on the new store
+    refuse reports, and devices send them again later. If the import is interrupted, or reports that the old
+    store changed, run the same command again. After a finished import it does nothing.
+
+    $ ldp-collector import health-2027 --from sqlite:///ldp.db --store redis://127.0.0.1:6379/0
     """
     if source == url:
         raise click.ClickException("--from and --store are the same store: nothing to copy")
@@ -98,7 +124,7 @@ COMMANDS = (export, merge, import_)
 
 def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
     if isinstance(new, MemoryStore):
-        raise StoreError("memory:// keeps nothing after a restart: import into sqlite:///FILE or a Redis")
+        raise StoreError("memory:// loses everything on a restart: import into sqlite:///FILE or Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
     with show_progress("importing", length, "reports") as progress:

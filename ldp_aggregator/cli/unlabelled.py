@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def check_unlabelled_options(path: Path | None, public: bool, estimator: str) -> None:
     """Raise UsageError if the options on rows without labels do not fit each other."""
     if public and not path:
-        raise click.UsageError(
-            "--unlabelled-public declares the rows of --unlabelled public, and needs that option too"
-        )
+        raise click.UsageError("--unlabelled-public needs --unlabelled: it declares those rows public")
     if path and estimator != "default":
         raise click.UsageError("--unlabelled needs the default estimator")
 
@@ -43,8 +41,8 @@ def fit_to_file(
 
     if estimates.silos or not isinstance(snapshot, Snapshot):
         raise EstimationError(
-            "rows without labels are fitted to reports of people, and these sources contain messages of "
-            "silos: leave --unlabelled out"
+            "--unlabelled needs reports of people, and these sources contain messages of silos: leave "
+            "--unlabelled out"
         )
     plan = snapshot.plan
     columns = read_typed_columns(path, plan.entries, multiline=multiline)

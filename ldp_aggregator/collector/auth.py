@@ -27,7 +27,7 @@ def require_operator(service: Service) -> None:
     require_operator_listener(service)
     if not service.settings.operator_token:
         raise Problem(
-            Reason.NOT_AUTHORISED, "this page is closed: the operator has set no LDP_OPERATOR_TOKEN"
+            Reason.NOT_AUTHORISED, "this page is closed: it opens when the operator sets LDP_OPERATOR_TOKEN"
         )
     _require_token(service, service.settings.operator_token, "operator")
     after_this_request(_forbid_shared_caching)

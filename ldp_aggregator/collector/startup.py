@@ -157,6 +157,6 @@ def _require_texts(store: Store, plans: list[Plan | SiloPlan]) -> None:
     for plan in plans:
         if plan.texts_digest and not plan.texts and plan.id not in stored:
             raise SettingsError(
-                f"the file of the texts of {plan.id} is not beside its plan: "
-                "`ldp-survey compile SURVEY.toml -o PLAN.json` writes both"
+                f"the texts of {plan.id} are not beside its plan: `ldp-survey compile SURVEY.toml -o "
+                "PLAN.json` writes both files"
             )

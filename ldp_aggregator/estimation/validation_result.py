@@ -196,11 +196,17 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
     """
     plan, other = snapshot.plan, validation.plan
     if isinstance(plan, SiloPlan):
-        raise EstimationError(f"{other.id} validates a model of people's answers, and {plan.id} asks silos")
+        raise EstimationError(
+            f"a validation round ({other.id}) cannot be combined with a survey of silos ({plan.id}): leave "
+            f"{other.id} out"
+        )
     model = other.validation
     survey = (plan.family, plan.label, plan.features, plan.projection)
     if not model or survey != (other.family, model.label, model.features, model.projection):
-        raise EstimationError(f"{other.id} does not validate a model of {plan.id}, but of another survey")
+        raise EstimationError(
+            f"{other.id} does not validate a model of {plan.id}, but of another survey: leave it out, or "
+            "give the survey that it validates"
+        )
     if other.epsilon != plan.epsilon:
         raise EstimationError(
             f"{other.id} has epsilon {other.epsilon}, and {plan.id} has {plan.epsilon}: "

@@ -84,13 +84,13 @@ def read_curator_rows(
     columns = parse_typed_columns(texts, survey.entries)
     label = plan.label.name
     if label not in columns:
-        raise RowError(label, "the table has no such column, which is the label")
+        raise RowError(label, "the table has no such column, and it is the label: add it")
     if not len(columns[label]):
         raise CentralError(f"{path}: there are no rows, so nothing is trained")
     if person is not None:
         person = to_nfc(person)
         if person not in texts:
-            raise CentralError(f"{path}: there is no column {person!r}, which --person names")
+            raise CentralError(f"{path}: there is no column {person!r}, the column of --person")
         _require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])
@@ -122,14 +122,14 @@ class CuratorTraining:
         """Check what would fail after the amount was committed, or would promise nothing."""
         if self.learner in (AUTO, LINEAR) and self._bound_delta() > MAX_TAIL_DELTA:
             raise CentralError(
-                "epsilon is too large for a linear model with these neighbours: its delta "
-                "would not be negligible. State a smaller epsilon, or the learner tree or nb"
+                "epsilon is too large for a linear model with this adjacency, because its delta would not "
+                "be negligible. Give a smaller epsilon, or use the learner tree or nb"
             )
         if not self.promise.delta:
             return
         if self.learner != NAIVE_BAYES:
             raise CentralError(
-                f"--delta is only for --learner nb: {self.learner} would not use it, so state no delta"
+                f"--delta is only for --learner nb: {self.learner} does not use it, so leave it out"
             )
         share = (1 - COUNT_SHARE) * (1 - SELECTION_SHARE)
         find_rho(share * self.promise.row_epsilon, self.promise.row_delta)
@@ -171,11 +171,16 @@ class CuratorTraining:
         try:
             training = train(self.data.rows, self.promise, users=users, learner=self.learner, source=source)
         except (ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
-            why = f"the training failed ({type(error).__name__}); nothing is released, its epsilon is spent"
+            why = (
+                f"the training failed ({type(error).__name__}); nothing is released, and its epsilon is spent"
+            )
             raise CentralError(why) from error
         spent = sum(each.epsilon for each in training.spendings)
         if spent > self.promise.epsilon or training.delta > self._bound_delta():
-            raise CentralError("the training spent more than was committed; nothing is released")
+            raise CentralError(
+                "internal error: the training spent more than was committed; nothing is released. Please "
+                "report this"
+            )
         return dump_central_model(self.data.plan, training, users is not None)
 
 
@@ -193,10 +198,13 @@ def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> N
     seen: Counter[str] = Counter()
     for number, person in enumerate(map(normalise_person, people), 1):
         if not person:
-            raise CentralError(f"{column}: row {number}: the cell is empty, so the row belongs to nobody")
+            raise CentralError(
+                f"{column}: row {number}: the cell is empty, so it is unknown whose row this is: fill in "
+                "the cell"
+            )
         seen[person] += 1
         if seen[person] > most:
             raise CentralError(
                 f"{column}: row {number}: its person has more than {Counted(most, 'row')}: "
-                "remove rows, or state more with --rows-per-person"
+                "remove rows, or allow more with --rows-per-person"
             )

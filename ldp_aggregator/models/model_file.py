@@ -109,7 +109,7 @@ def dump_model(
         "estimates": estimates.as_dict(),
     }
     if classifier:
-        require(silos is None, "rows without labels do not fit estimates from silos")
+        require(silos is None, "a classifier of unlabelled rows cannot be saved with estimates from silos")
         content["unlabelled"] = classifier.summary.as_dict()
         if classifier.kept:
             content["kind"] = ModelKind.UNLABELLED

@@ -94,8 +94,8 @@ def fit_to_rows(
     moments = estimate_label_moments(snapshot).select(features)
     if not moments.without_label_question().features:
         raise UnlabelledRowsError(
-            "the rows without labels have no feature with categories or bins that has reports and that "
-            "the model uses; numbers without bins alone cannot be fitted"
+            "the unlabelled rows need a feature with categories or bins that has reports and that the "
+            "model uses; numbers without bins alone cannot be fitted"
         )
     fit = fit_classifier(prior, conditionals, moments, rows.codes, features)
     p_values = compute_marginal_p_values(moments, rows.codes)
@@ -103,11 +103,11 @@ def fit_to_rows(
     weights = fit.raked.weights
     if contradicting and len(weights) * float(weights @ weights) > MAX_DESIGN_EFFECT:
         raise UnlabelledRowsError(
-            "the rows without labels contradict the reports too much "
+            "the unlabelled rows contradict the reports too much "
             f"({name_features(snapshot.plan, contradicting)}): weights that make them agree would leave the "
-            f"information of fewer than one in {MAX_DESIGN_EFFECT:g} rows. Check that their values mean what "
-            "those of the survey mean, leave out columns where they do not, or use rows of a more similar "
-            "population"
+            f"information of fewer than one in {MAX_DESIGN_EFFECT:g} rows. Check that their values mean "
+            "what those of the survey mean, leave out columns where they do not, or use rows of a more "
+            "similar population"
         )
     return RowFit(
         prior=fit.prior,

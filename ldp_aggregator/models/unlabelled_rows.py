@@ -72,12 +72,13 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
         present = [index for index, feature in enumerate(features) if feature.name in columns]
         if not present:
             raise UnlabelledRowsError(
-                f"the rows without labels have no column of a feature of the survey: {', '.join(names)}"
+                "none of the columns of the unlabelled rows is a feature of the survey. The features are: "
+                f"{', '.join(names)}"
             )
         coded = encode_columns([features[index] for index in present], columns)
     if len(coded) < MIN_ROWS:
         raise UnlabelledRowsError(
-            f"{len(coded)} rows without labels are too few: at least {MIN_ROWS} are needed, better 500"
+            f"{len(coded)} unlabelled rows are too few: give at least {MIN_ROWS}, or better 500"
         )
     codes = np.zeros((len(coded), len(features)), dtype=np.int64)
     codes[:, present] = coded
@@ -95,7 +96,7 @@ def _select_present(rows: Any, names: list[str]) -> dict[str, Any]:
     table = to_array(rows)
     if getattr(table, "ndim", 0) != 2 or table.shape[1] != len(names):
         raise UnlabelledRowsError(
-            "rows without labels must be a DataFrame, dicts, a dict of columns, or an array of "
-            f"{len(names)} columns, in the order of the survey"
+            f"unlabelled rows must be a DataFrame, dicts, a dict of columns, or an array of {len(names)} "
+            "columns, in the order of the survey"
         )
     return name_columns(table, names)

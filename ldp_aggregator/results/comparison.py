@@ -94,7 +94,10 @@ def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent:
     """
     for each in (first, second):
         if each.plan.validation:
-            raise ComparisonError(f"{each.plan.id} is a validation round, which has no estimates to compare")
+            raise ComparisonError(
+                f"{each.plan.id} is a validation round, which does not have estimates to compare: give the "
+                "survey's model"
+            )
     if first.plan.family == second.plan.family and not independent:
         raise ComparisonError(
             f"{first.plan.id} and {second.plan.id} are results of one survey or of its rounds, so they may "

@@ -102,7 +102,9 @@ def create_private(path: str) -> None:
     """
     folder = Path(path).parent
     if not folder.is_dir():
-        raise StoreError(f"the folder {folder} does not exist", StoreFailure.FILE_MISSING)
+        raise StoreError(
+            f"the folder {folder} does not exist: create it, or give another path", StoreFailure.FILE_MISSING
+        )
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -167,8 +169,8 @@ def is_store(connection: sqlite3.Connection) -> bool:
         return False
     if version != _VERSION or not has_counters:
         raise StoreError(
-            f"this SQLite file is no store of version {_VERSION}, but another program's, or a store of "
-            f"version {version}: use the release that wrote it, or give another file"
+            f"this SQLite file is not a store of version {_VERSION}: it belongs to another program, or is a "
+            f"store of version {version}: use the release that wrote it, or give another file"
         )
     return True
 

@@ -87,7 +87,9 @@ def _private(pem: bytes) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError as error:  # raised by the library if a password is needed
-        raise SignatureError("the private key is protected by a password; give it without") from error
+        raise SignatureError(
+            "the private key is protected by a password; give a key without a password"
+        ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise SignatureError("not a private key in PEM form; ldp-survey keygen makes one") from error
     if not isinstance(key, Ed25519PrivateKey):

@@ -23,8 +23,8 @@ DEFAULT_MAX_EPSILON = Decimal(2)
 LARGE_DOMAIN = 100
 
 _LEGEND = (
-    "lost: the share of epsilon that the integer probabilities of the devices leave unused. asked: the "
-    "probability of the question."
+    "unused is the share of epsilon that the integer probabilities of the devices leave unused. asked is "
+    "the probability of the question."
 )
 
 
@@ -39,7 +39,7 @@ class SurveyWarning:
 
 def format_overview(plan: Plan) -> str:
     """Return the table of questions, the warnings and the digest."""
-    head = ["question", "asks for", "mechanism", "realised epsilon", "lost", "asked", "report"]
+    head = ["question", "asks for", "mechanism", "realised epsilon", "unused", "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {decimal_text(plan.epsilon)}, {count_questions(plan)}", ""]
     lines += format_table([head, *rows], "<>>>>>>")

@@ -45,7 +45,10 @@ def write_key(path: Path) -> str:
         with os.fdopen(descriptor, "wb") as file:
             file.write(keys.private_pem)
     except FileExistsError as error:
-        raise SignatureError(f"{path.name}: exists already, and a lost key cannot be restored") from error
+        raise SignatureError(
+            f"{path.name}: already exists and is not replaced, because a lost key cannot be restored: give "
+            "another KEYFILE"
+        ) from error
     except OSError as error:
         raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
     return keys.public_key

@@ -208,7 +208,7 @@ def _find_header(text: str, lines: list[str], path: tuple[str, ...]) -> int:
     line = find_line(text, path)
     if line is None or not _is_header(lines[line - 1]):
         name = ".".join((*path[:-1], "NAME")) if len(path) > 1 else path[0]
-        raise LayoutError(f"{'.'.join(path)}: needs its own table with a header [{name}]")
+        raise LayoutError(f"{'.'.join(path)}: needs a separate table with the header [{name}]")
     return line - 1
 
 

@@ -13,6 +13,7 @@ from encoders.explain.text import Counted
 from encoders.survey import Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.cli.help import Command, argument, option
 from ldp_design.authoring.central_overview import format_central_overview
 from ldp_design.authoring.check_result import describe_any_plan, describe_mistakes, describe_unreadable
 from ldp_design.authoring.overview import format_overview
@@ -35,19 +36,23 @@ class _CheckedFile(click.Path):
             raise click.exceptions.Exit(error.exit_code) from error
 
 
-@click.command(short_help="Print the mistakes in SURVEY, or an overview of it.")
-@click.argument("survey", type=_CheckedFile())
-@click.option(
+@click.command(cls=Command)
+@argument("survey", type=_CheckedFile(), help="A survey, as a TOML file or a compiled plan.")
+@option(
     "--json",
     "as_json",
     is_flag=True,
     is_eager=True,  # known when SURVEY is read
-    help="Print JSON instead, also of mistakes.",
+    help="Print the overview or the mistakes as JSON.",
 )
 def check(survey: Path, as_json: bool) -> None:
-    """Print every mistake in SURVEY by line and field, or an overview of what it asks for and of its noise.
+    """Print the mistakes in SURVEY, or an overview of it.
 
-    Exits with 1 if there is a mistake, with 2 if the file cannot be opened.
+    Each mistake is printed with its line and field. The overview shows what the survey asks for, and how much
+    noise protects the answers. The exit code is 1 if there is a mistake, and 2 if the file cannot be opened.
+
+    $ ldp-survey check survey.toml
+    $ ldp-survey check survey.toml --json
     """
     try:
         plan = load_checked_file(survey)

@@ -15,14 +15,20 @@ from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_checks import LOCAL
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
-from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import (
+    Command,
+    advanced_option,
+    argument,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.rows.csv_rows import read_typed_columns
@@ -36,49 +42,47 @@ from ldp_design.comparison.result import TrustComparison
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
 
 
-@click.command()
-@click.argument("survey", type=INPUT_FILE)
-@click.argument("rows", type=INPUT_FILE)
-@click.option(
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
+@argument("rows", type=INPUT_FILE, help="Labelled rows, a CSV file with a header.")
+@option(
     "--epsilon",
     "epsilons",
     callback=parse_epsilons,
     default=".1,.5,1,2,5",
-    show_default=True,
-    metavar="NUMBERS",
-    help="What each person spends under every trust model; it protects the content of a row.",
+    metavar="NUMBER,...",
+    help="The epsilon that each person spends, the same under every trust model. It protects the content of "
+    "a row.",
 )
-@click.option(
+@option(
     "--trust",
     "trusts",
     callback=list_parser(parse_trust),
     default=EXAMPLE,
-    show_default=True,
-    metavar="NAMES",
-    help="Without this option, local is left out if people do not answer the survey. "
-    "none: no protection. central: a curator; central:nb, central:linear and central:tree choose the "
-    "learner. labels: only the label is protected. silo:N: N organisations, each of which adds noise. "
-    "local: the survey as it is written.",
+    metavar="MODEL,...",
+    help="The trust models. none: no protection. central: a curator, who uses the learner that is named, as "
+    "in central:nb, central:linear and central:tree. labels: only the label is protected. silo:N: N "
+    "organisations, each of which adds noise. local: the survey as it is written; it is left out by default "
+    "if people do not answer the survey.",
 )
-@click.option(
+@option(
     "--accuracy",
     "target",
     type=Share(),
-    help="The wanted accuracy, for example 0.9; by default 5 points less than without protection. Prints the "
-    "weakest trust model that reaches it.",
+    show_default="5 points less than without protection",
+    help="The wanted accuracy, for example 0.9. The command prints the weakest trust model that reaches it.",
 )
-@click.option(
+@option("-o", "--output", type=OutputFile(), help="Write the comparison as an HTML page with a plot.")
+@option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
+@advanced_option(
     "--splits",
     type=click.IntRange(min=MIN_SPLITS),
     default=10,
-    show_default=True,
-    help="How often the rows are split.",
+    help="How often the rows are split into training and test rows.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seeds the splits and the noise."
+@advanced_option(
+    "--seed", type=click.IntRange(min=0), default=0, help="The seed of the splits and the noise."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the comparison and a picture as an HTML page.")
 @multiline_option
 @version_option
 def main(
@@ -93,17 +97,22 @@ def main(
     output: Path | None,
     multiline: bool,
 ) -> None:
-    """Compare trust models on the labelled ROWS (a .csv file) of SURVEY (a .toml file).
+    """Compare what protection by different trust models costs in accuracy.
 
     For each trust model and epsilon, models are trained on 80% of the rows and predict the rest, in several
-    splits. The command recommends a trust model and an epsilon, and shows what it costs to trust nobody.
+    splits. The command recommends a trust model and an epsilon, and shows what it costs if people need not
+    trust anyone. docs/trust-models.md explains the trust models.
 
     Use public or made-up rows, or keep the output to yourself: no epsilon covers accuracies that are measured
-    on rows. docs/trust-models.md compares the promises.
+    on rows.
+
+    $ ldp-compare survey.toml rows.csv
+    $ ldp-compare survey.toml rows.csv --epsilon 1,2 --accuracy 0.9 -o comparison.html
+    $ ldp-compare survey.toml rows.csv --trust none,central,silo:10,local
     """
     require_no_input(output, [survey, rows])
     with print_errors():
-        parsed = read_any_survey(read_survey_text(survey))
+        parsed = read_survey_file(survey, read_any_survey)
         entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
         columns = read_typed_columns(rows, entries, multiline=multiline)
         is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.help import Command, argument, option
 from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
@@ -23,16 +24,16 @@ def _announce_simulation(users: int) -> None:
     click.echo(f"simulating {count_people(users)}", err=True)
 
 
-@click.command()
-@click.argument("survey", type=INPUT_FILE)
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
-@click.option("--audit", type=INPUT_FILE, help="An audit of SURVEY, from ldp-audit --json.")
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
+@option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
+@option("--audit", type=INPUT_FILE, help="An audit of SURVEY, from ldp-audit --json.")
 @count_options
-@click.option(
+@option(
     "--label-shares",
     metavar="LABEL=SHARE,...",
-    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default equal shares and, if people "
-    "answer, a share of 10% are compared.",
+    show_default="equal shares and, if people answer, also a share of 10%",
+    help="The expected shares of the labels, for example yes=0.1,no=0.9.",
 )
 def dossier(
     survey: Path,
@@ -43,16 +44,19 @@ def dossier(
     silos: int | None,
     label_shares: str | None,
 ) -> None:
-    """Write the document about SURVEY for a review board.
+    """Write a document about SURVEY for a review board.
 
-    SURVEY is a TOML file. The document is one HTML page, for a review board or a data-protection officer. It
-    contains what is asked, who sees what, how much a report can reveal, whether the survey can reach its
-    aim, what the board must check, the audit, a draft of a consent text, and a technical annex. Each
-    statement is marked as computed, assumed, or declared by the author in [about]. The page needs no other
-    file, no script and no network.
+    The document also serves a data-protection officer. It is one HTML page, which loads no other file, no
+    script, and nothing from the network. It contains what is asked, who sees what, how much a report can
+    reveal, whether the survey can reach its aim, what the board must check, the audit, a draft of a consent
+    text, and a technical annex. Each statement is marked as computed, assumed, or declared by the author in
+    [about].
+
+    $ ldp-survey dossier survey.toml -o dossier.html
+    $ ldp-survey dossier survey.toml --users 2000 --audit audit.json -o dossier.html
     """
     require_no_input(output, [survey, audit])
-    written = read_any_survey(read_survey_text(survey))
+    written = read_survey_file(survey, read_any_survey)
     is_silo = isinstance(written, SiloSurvey)
     if is_silo and (users or audit):
         raise click.UsageError(

@@ -9,37 +9,33 @@ import click
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
-from ldp_aggregator.cli.multiline_option import multiline_option
+from ldp_aggregator.cli.help import Command, multiline_option, option
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 
 
-@click.command(short_help="Write a new survey file: an example, or a draft from a sample.")
-@click.option(
-    "--from",
-    "sample",
-    type=INPUT_FILE,
-    help="Infer the survey from this PUBLIC sample, a CSV file.",
-)
-@click.option("--label", help="The sample's column to predict.")
+@click.command(cls=Command)
+@option("-o", "--output", type=OutputFile(), show_default="standard output", help="The new file to write.")
+@option("--from", "sample", type=INPUT_FILE, help="Draft the survey from this PUBLIC sample, a CSV file.")
+@option("--label", metavar="COLUMN", help="The column of the sample to predict.")
 @multiline_option
-@click.option(
-    "-o", "--output", type=OutputFile(), help="The new file; by default, print it on standard output."
-)
 def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
-    """Write a new survey file: a commented example, or a draft from a sample.
+    """Write a new survey file: an example, or a draft from a sample.
 
-    A draft contains the values of every column, and the range of columns of numbers. A survey file is
-    public: never make a draft from private rows.
+    The example has comments. A draft contains the values of every column of text, and the range of every
+    column of numbers. A survey file is public, so never make a draft from private rows.
+
+    $ ldp-survey init -o survey.toml
+    $ ldp-survey init --from sample.csv --label ill -o survey.toml
     """
     if (sample is None) != (label is None):
         raise click.UsageError(
             "--from and --label must be given together: a sample, and its column to predict"
         )
     if output and output.exists():  # it may contain an author's edits
-        raise click.UsageError(f"--output: {output} exists and is not replaced; name a new file")
+        raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
     if sample is None or label is None:
         text = _EXAMPLE.read_text("utf-8")
     else:

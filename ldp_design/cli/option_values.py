@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders.errors import LdpError, SurveyError
+from ldp_aggregator.cli.help import option
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.sizing.sample_size import MAX_USERS
 
@@ -51,12 +52,14 @@ class Share(click.FloatRange):
 
 
 def count_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that state how many people answer, or how many rows and messages silos send."""
+    """Add the options on how many people answer, or how many rows and messages silos send."""
     options = {
-        "--silos": "For a survey of silos: number of messages, one for each silo and epoch.",
-        "--rows": "For a survey of silos: number of rows in all.",
-        "--users": "Number of people who will answer; by default users in [survey].",
+        "--silos": "The number of messages, one for each silo and epoch (survey of silos).",
+        "--rows": "The number of rows of all silos together (survey of silos).",
+        "--users": "The number of people who will answer.",
     }
     for name, text in options.items():  # the help lists the last decorator first
-        command = click.option(name, type=click.IntRange(1, MAX_USERS), help=text)(command)
+        source = "users in [survey]" if name == "--users" else None
+        add_option = option(name, type=click.IntRange(1, MAX_USERS), show_default=source, help=text)
+        command = add_option(command)
     return command

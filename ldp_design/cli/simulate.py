@@ -16,12 +16,19 @@ from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
+from encoders.survey.plan_files import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
-from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import (
+    Command,
+    advanced_option,
+    argument,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
@@ -44,83 +51,99 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     return count or 0
 
 
-@click.command()
-@click.argument("survey", type=INPUT_FILE)
-@click.argument("rows", type=INPUT_FILE)
-@click.option(
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
+@argument(
+    "rows",
+    type=INPUT_FILE,
+    help="Labelled rows, a CSV file with a header. An empty cell is a missing answer.",
+)
+@option(
     "--epsilon",
     "epsilons",
+    metavar="NUMBER,...",
     callback=parse_epsilons,
-    help="Values, for example 0.5,1,2; by default the survey's epsilon.",
+    show_default="epsilon in [survey]",
+    help="The values of epsilon to compare, for example 0.5,1,2.",
 )
-@click.option(
+@option(
+    "--users",
+    type=click.IntRange(min=1),
+    callback=_default_to_zero,
+    show_default="one for each training row",
+    help="The number of people, drawn with replacement from the training rows.",
+)
+@option("--repeats", type=click.IntRange(min=1), default=10, help="How often the survey is simulated.")
+@option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
+@advanced_option(
     "--mechanism",
     "mechanisms",
+    metavar="NAME,...",
     callback=list_parser(check_name),
     default="auto",
-    help="Frequency oracles, for example auto,DE,OUE.",
+    help="The frequency oracles to compare, for example auto,DE,OUE.",
 )
-@click.option(
+@advanced_option(
     "--numeric",
+    metavar="NAME,...",
     callback=list_parser(check_numeric),
     default=AS_AUTHORED,
-    help="How numbers are asked, for example survey,auto,sign,bins:4; by default as the survey is written.",
+    help="How numbers are asked, for example survey,auto,sign,bins:4. The value survey means: as the survey "
+    "is written.",
 )
-@click.option(
+@advanced_option(
     "--project",
     "projections",
+    metavar="NAME,...",
     callback=list_parser(check_projection_name),
     default=NO_PROJECTION,
-    help="Projections, for example none,dca:1,pca:6,learned:1. DCA and PCA are fitted on the rows that "
-    "report, which epsilon does NOT cover, unless --public-share gives them public rows. A learned "
-    "projection uses randomised reports of a first round, which asks 70% of the people about numbers in 2 "
-    "bins.",
+    help="Projections of the numbers, for example none,dca:1,pca:6,learned:1. DCA and PCA are fitted to the "
+    "rows that report, which epsilon does NOT cover, unless --public-share gives them public rows. A learned "
+    "projection uses randomised reports of a first round, in which 70% of the people are asked about numbers "
+    "in 2 bins.",
 )
-@click.option(
+@advanced_option(
     "--rounds",
+    metavar="NUMBER,...",
     callback=list_parser(click.INT),
     default="1",
     help="Numbers of rounds, for example 1,3. Half of the people answer the first round; later rounds leave "
     "out uninformative features.",
 )
-@click.option(
+@advanced_option(
     "--validate",
     is_flag=True,
-    help="A fifth of the people validate the first round's model; it keeps the features with which it is "
-    "most accurate.",
+    help="Let a fifth of the people validate the first round's model, which then keeps the features with "
+    "which it is most accurate.",
 )
-@click.option(
+@advanced_option(
     "--public-share",
     type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
     default=0.0,
-    help="Share of the training rows that are public: projections are fitted on them; they do not report.",
+    help="The share of the training rows that are public. Projections are fitted to these rows, which do not "
+    "report.",
 )
-@click.option(
+@advanced_option(
     "--unlabelled-rows",
     "unlabelled",
     type=click.IntRange(min=MIN_ROWS),
     callback=_default_to_zero,
-    help="Number of training rows that play rows without labels and do not report; each variant is also "
+    help="Use this number of training rows as unlabelled rows, which do not report. Each variant is also "
     "trained with them, on the same reports.",
 )
-@click.option(
-    "--users",
-    type=click.IntRange(min=1),
-    callback=_default_to_zero,
-    help="Number of people, drawn with replacement from the training rows; by default one per row.",
+@advanced_option(
+    "--estimator", type=click.Choice(list(ESTIMATORS)), default="default", help="How shares are estimated."
 )
-@click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="default", show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
-@click.option(
+@advanced_option("--seed", type=click.IntRange(min=0), default=0, help="The seed of the simulation.")
+@advanced_option(
     "--reports",
     "reports_file",
     type=OutputFile(),
-    help="Write one randomised report of each row to this file too, under the survey as written, for "
-    "ldp-train. The operating system's generator draws them; --seed does not apply. Only for rows that are "
-    "made up or public: the report of a private row spends epsilon of its person.",
+    help="Also write one randomised report of each row to this file, for ldp-train. The reports answer the "
+    "survey as it is written. The operating system's generator draws them, so --seed does not apply. Use "
+    "this only for made-up or public rows: the report of a private row spends its person's epsilon.",
 )
 @multiline_option
 @version_option
@@ -139,13 +162,16 @@ def main(
     multiline: bool,
     **options: Any,
 ) -> None:
-    """Simulate SURVEY (a .toml file) on the labelled ROWS (a .csv file).
+    """Simulate SURVEY on labelled ROWS, and print the accuracy to expect.
 
-    Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. The accuracies of
-    the same model without privacy and of always guessing the most frequent label are printed too. With
-    --json, each row also has the log loss and the expected calibration error of the predicted probabilities.
+    Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. For comparison, the
+    command also prints the accuracy of the same model without privacy, and the accuracy of always predicting
+    the most frequent label. With --json, it adds the log loss and the expected calibration error of the
+    predicted probabilities.
 
-    The header of ROWS names the features and the label. An empty cell is a missing answer.
+    $ ldp-simulate survey.toml rows.csv
+    $ ldp-simulate survey.toml rows.csv --epsilon 0.5,1,2 --users 2000 --plot accuracy.png
+    $ ldp-simulate survey.toml rows.csv --mechanism DE,OUE --json
     """
     outputs = {"--plot": plot, "--reports": reports_file}
     require_distinct(outputs)
@@ -154,7 +180,7 @@ def main(
     with print_errors():
         if plot:
             require_plot(plot)
-        parsed = read_survey(survey.read_text("utf-8"))
+        parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
@@ -187,10 +213,11 @@ def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[
 def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
-        f"wrote {path}: {Counted(count, 'report')}, one of each row; train on them:\n"
+        f"wrote {path}: {Counted(count, 'report')}, one for each row. "
+        "To train on them:\n"
         f"  {train}\n"
-        "ldp-train marks the model as simulated. But a single report is like that of a person: delete the\n"
-        "file before the survey starts."
+        "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"
+        "reports in it look like those of people."
     )
 
 
@@ -214,16 +241,17 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
 }
 _ROWS_COLUMNS = {"unlabelled", "gain +- s.e.", "fitted", "log loss", "calibration"}
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
-_BALANCED = "balanced: the accuracy within each class, averaged over classes."
+_BALANCED = "balanced is the accuracy within each class, averaged over classes."
 _LEGEND = (
-    f"s.e.: standard error of the accuracy. {_BALANCED} non-private: the accuracy of the same model without "
-    "privacy."
+    f"s.e. is the standard error of the accuracy. {_BALANCED} non-private is the accuracy of the same model "
+    "without privacy."
 )
 _ROWS_LEGEND = (
-    "unlabelled: the number of rows without labels that the model got; 0 is Naive Bayes of the same reports. "
-    "s.e.: standard error. gain: the difference of the accuracies. fitted: the share of the repeats in which "
-    "the reports supported a fit to the rows; in the others the model is Naive Bayes. calibration: the "
-    f"expected calibration error. {_BALANCED} non-private: the accuracy of Naive Bayes without privacy."
+    "unlabelled is the number of unlabelled rows that the model was given; with 0, it is Naive Bayes "
+    "trained on the same reports. s.e. is the standard error. gain is the difference of the two "
+    "accuracies. fitted is the share of repeats in which the reports supported a fit to the rows; in the "
+    f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
+    "non-private is the accuracy of Naive Bayes without privacy."
 )
 
 
@@ -249,8 +277,8 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
     lines += ["", *wrap_text(_ROWS_LEGEND if with_rows else _LEGEND)]
     if "" in columns:
         lines += wrap_text(
-            f"{_MARK} not better than always predicting {result.majority_class!r}: the accuracy is not more "
-            "than two standard errors above that of the majority class."
+            f"{_MARK} marks models that are not better than always predicting {result.majority_class!r}: "
+            "their accuracy is at most two standard errors above that of the majority class."
         )
     if result.uncovered:
         lines += ["", UNCOVERED_WARNING]

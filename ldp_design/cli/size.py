@@ -13,9 +13,10 @@ import click
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
@@ -35,38 +36,39 @@ from ldp_design.sizing.summary import format_comparison, format_epsilons, format
 from ldp_design.sizing.values import count_people
 
 
-@click.command(short_help="Print the expected precision of the estimates of SURVEY.")
-@click.argument("survey", type=INPUT_FILE)
+@click.command(cls=Command)
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
 @count_options
-@click.option(
+@option(
     "--margin",
     type=Share(),
-    help="Find how many people or rows are needed for margins of at most this, for example 0.05.",
+    help="Compute how many people or rows are needed for margins of at most this, for example 0.05.",
 )
-@click.option(
+@option(
     "--accuracy",
     type=Share(),
-    help="Find how many people are needed for a model of this accuracy, for example 0.8.",
+    help="Compute how many people are needed for a model of this accuracy, for example 0.8. Needs --pilot.",
 )
-@click.option(
+@option("--pilot", type=INPUT_FILE, help="The model, from ldp-train, or a snapshot of an earlier survey.")
+@option(
     "--epsilon",
     "epsilons",
+    metavar="NUMBER,...",
     callback=parse_epsilons,
-    help="Values of epsilon to compare, for example 0.5,1,2; by default epsilon in [survey].",
+    show_default="epsilon in [survey]",
+    help="The values of epsilon to compare, for example 0.5,1,2.",
 )
-@click.option(
+@option(
     "--label-shares",
     "shares_text",
     metavar="LABEL=SHARE,...",
-    help="Expected shares of the labels, for example yes=0.1,no=0.9; by default they are equal.",
+    show_default="equal shares",
+    help="The expected shares of the labels, for example yes=0.1,no=0.9.",
 )
-@click.option("--pilot", type=INPUT_FILE, help="The model (from ldp-train) or snapshot of an earlier survey.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulations."
-)
-@click.option(
+@option(
     "--json", "as_json", is_flag=True, help="Print a JSON list with one object for each number of people."
 )
+@advanced_option("--seed", type=click.IntRange(min=0), default=0, help="The seed of the simulations.")
 def size(
     survey: Path,
     users: int | None,
@@ -80,19 +82,25 @@ def size(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Print the expected margins of SURVEY's estimates and the expected accuracy of a model.
+    """Print the expected precision of the estimates of SURVEY.
 
-    Margins are computed in closed form from public numbers, accuracies from simulated surveys. A feature is
-    noise if its margin (half of a 95% interval) is more than 60% of the typical estimate, or, of a share,
-    more than 25%; changes that prevent this are printed. Without --users, --margin, --accuracy and users in
-    [survey], a small table compares several numbers of people. With several values of --epsilon, a table
-    compares them, without accuracies unless --accuracy is given.
+    Margins are computed in closed form from public numbers, the accuracy of a model from simulated surveys. A
+    margin is half of a 95% interval. A feature is noise if its margin is more than 60% of the typical
+    estimate or, if it is a share, more than 25%; changes that prevent this are printed.
 
-    For a survey of silos, margins follow from the noise, with --rows and --silos instead of --users.
+    If neither --users, --margin, --accuracy nor users in [survey] is given, a table compares several numbers
+    of people. If --epsilon has several values, a table compares them, without accuracies unless --accuracy is
+    given. For a survey of silos, give --rows and --silos instead of --users; their margins follow from the
+    noise.
+
+    $ ldp-survey size survey.toml
+    $ ldp-survey size survey.toml --users 2000
+    $ ldp-survey size survey.toml --margin 0.05 --epsilon 1,2
+    $ ldp-survey size survey.toml --accuracy 0.8 --pilot model.json
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
-    written = read_any_survey(read_survey_text(survey))
+    written = read_survey_file(survey, read_any_survey)
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
@@ -100,7 +108,7 @@ def size(
         return
     if rows or silos:
         raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
-    parsed = read_survey(read_survey_text(survey))
+    parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     shares = _parse_shares(shares_text, parsed.label.values, pilot)

@@ -12,11 +12,10 @@ from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.plan_files import load_plan_file, read_survey_text
+from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.cli.file_options import INPUT_FILE
-from ldp_aggregator.cli.multiline_option import multiline_option
-from ldp_aggregator.cli.version_option import version_option
+from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.project import write_projection
@@ -41,7 +40,7 @@ from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
 
-class _SurveyGroup(click.Group):
+class _SurveyGroup(Group):
     """A group of commands whose errors are printed without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -56,28 +55,47 @@ class _SurveyGroup(click.Group):
 def main() -> None:
     """Write, check, size, preview and sign surveys.
 
-    SURVEY is a TOML file or a compiled plan.
+    $ ldp-survey init -o survey.toml
+    $ ldp-survey check survey.toml
+    $ ldp-survey size survey.toml --users 2000
+    $ ldp-survey preview survey.toml
+    $ ldp-survey compile survey.toml -o plan.json
     """
+
+
+_survey = argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
+_survey_or_plan = argument("survey", type=INPUT_FILE, help="A survey, as a TOML file or a compiled plan.")
+_bins = option(
+    "--bins",
+    type=click.IntRange(2, 1000),
+    help="Sort each component into this number of bins.",
+    show_default="numbers, without bins",
+)
+_components = option("--components", type=click.IntRange(min=1), default=1, help="The number of components.")
+_model_of_rounds = "The model that ldp-train wrote for all rounds so far."
 
 
 def _print_toml(text: str) -> None:
     click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
 
 
-@main.command("compile", short_help="Write the plan of SURVEY as canonical JSON.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
+@main.command("compile")
+@_survey_or_plan
+@option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     default="-",
-    help="Standard output by default, without the texts.",
+    show_default="standard output",
+    help="The plan to write.",
 )
 def compile_(survey: Path, output: Path) -> None:
-    """Write the plan of SURVEY: canonical JSON, whose digest every report contains.
+    """Write the plan of SURVEY as canonical JSON.
 
-    If the survey has texts, they are written beside the plan: plan.texts.json beside plan.json. The plan
-    contains their SHA-256.
+    Every report contains the digest of this plan. The texts of the survey are written beside the
+    plan, plan.texts.json beside plan.json, but not to standard output. The plan contains their SHA-256.
+
+    $ ldp-survey compile survey.toml -o plan.json
     """
     plan = load_any_plan_file(survey)
     if str(output) != "-":
@@ -92,28 +110,23 @@ def compile_(survey: Path, output: Path) -> None:
         return
     click.echo(plan.json, nl=False)
     if plan.texts_digest:
-        click.echo("the survey has texts: -o PLAN.json writes them too, beside the plan", err=True)
+        click.echo("the survey has texts: give -o PLAN.json to write them beside the plan", err=True)
 
 
-@main.command("preview", short_help="Show for one row what is asked, sent and revealed.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--row",
-    "row_file",
-    type=INPUT_FILE,
-    help="JSON file with one object that has each feature and the label by name.",
-)
-@click.option("--csv", "table", type=INPUT_FILE, help="A CSV file of rows.")
-@click.option(
-    "--row-number", type=click.IntRange(min=1), default=1, help="Row of the CSV file; 1 by default."
-)
-@multiline_option
-@click.option("--label", help="The label; overrides the label of the row.")
-@click.option(
+@main.command("preview")
+@_survey_or_plan
+@option("--row", "row_file", type=INPUT_FILE, help="A JSON file with one object: features and label by name.")
+@option("--csv", "table", type=INPUT_FILE, help="A CSV file of rows.")
+@option("--row-number", type=click.IntRange(min=1), default=1, help="The row of the CSV file.")
+@option("--label", metavar="VALUE", help="The label of the row; it replaces the label in the file.")
+@option(
     "--question",
-    help="Name of the question or feature to show, instead of a drawn one; of a number, both questions.",
+    metavar="NAME",
+    show_default="a random question",
+    help="The question or feature to show. A numeric feature has two questions, and both are shown.",
 )
-@click.option("--language", default="", help="Language of the survey's texts, for example de.")
+@option("--language", metavar="CODE", default="", help="The language of the survey's texts, for example de.")
+@multiline_option
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -124,9 +137,14 @@ def preview_(
     question: str | None,
     language: str,
 ) -> None:
-    """Show for one row which question is asked, what would be sent, and which answers could have led to it.
+    """Show for one row what is asked, sent and revealed.
 
-    Without --row and --csv, a random row is made up. Nothing is sent or stored.
+    Prints the question, the report, and which answers could have led to this report. The row is made up if
+    neither --row nor --csv is given. Nothing is sent or stored.
+
+    $ ldp-survey preview survey.toml
+    $ ldp-survey preview survey.toml --csv rows.csv --row-number 3
+    $ ldp-survey preview survey.toml --question age --language de
     """
     if row_file and table:
         raise click.UsageError("give --row or --csv, not both")
@@ -147,20 +165,25 @@ def preview_(
             click.echo(f"\n{comparison}")
 
 
-@main.command("project", short_help="Print SURVEY with its numbers projected to a few components.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--from", "sample", type=INPUT_FILE, required=True, help="Fit on these PUBLIC rows, a CSV file."
+@main.command("project")
+@_survey
+@option("--from", "sample", type=INPUT_FILE, required=True, help="The PUBLIC rows to fit to, a CSV file.")
+@option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="dca",
+    help="What is projected to: the directions that separate the classes (dca), or the directions of the "
+    "largest variance (pca).",
 )
-@multiline_option
-@click.option("--method", type=click.Choice(METHODS), default="dca", show_default=True)
-@click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
-@click.option(
+@_components
+@_bins
+@advanced_option(
     "--ridge",
     type=click.FloatRange(min=0),
-    help=f"Ridge of DCA, in units of the mean within-class variance of an input; {DEFAULT_RIDGE} by default.",
+    show_default=str(DEFAULT_RIDGE),
+    help="The ridge of DCA, in units of the mean within-class variance of an input.",
 )
+@multiline_option
 def project_(
     survey: Path,
     sample: Path,
@@ -170,112 +193,131 @@ def project_(
     bins: int | None,
     ridge: float | None,
 ) -> None:
-    """Project the numbers of SURVEY to a few components, and print the new survey.
+    """Print SURVEY with its numbers projected to a few components.
 
-    DCA finds the directions that separate the classes, PCA those of the largest variance. Weights and
-    ranges are fitted on the rows of --from and are public from then on. Epsilon does NOT cover the fit:
-    never fit on private rows.
+    The weights and ranges of the projection are fitted to the rows of --from, and are public from then on.
+    Epsilon does NOT cover the fit: never fit to private rows.
+
+    $ ldp-survey project survey.toml --from public.csv > projected.toml
+    $ ldp-survey project survey.toml --from public.csv --method pca --components 3 > projected.toml
     """
     if method != "dca" and ridge is not None:
         raise click.UsageError("--ridge is an option of --method dca only")
-    _print_toml(
-        write_projection(
-            read_survey_text(survey),
-            read_text_columns(sample, multiline=multiline),
+    table = read_text_columns(sample, multiline=multiline)
+
+    def project(text: str) -> str:
+        return write_projection(
+            text,
+            table,
             sample.name,
             method=method,
             components=components,
             bins=bins,
             ridge=DEFAULT_RIDGE if ridge is None else ridge,
         )
-    )
+
+    _print_toml(read_survey_file(survey, project))
 
 
-@main.command("learn", short_help="Learn a projection, and print the survey of the next round.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for the first round."
-)
-@click.option("--components", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--bins", type=click.IntRange(2, 1000), help="Bins of each component; numbers by default.")
-@click.option(
+@main.command("learn")
+@_survey
+@option("--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for the first round.")
+@_components
+@_bins
+@option(
     "--people",
     type=click.IntRange(min=1),
-    help="Number of people who will answer both rounds; by default the first round's reports / 0.7.",
+    show_default="the first round's reports / 0.7",
+    help="The number of people who will answer the first or the second round.",
 )
 def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people: int | None) -> None:
-    """Learn a projection from a first round, and print the survey of the second round.
+    """Print the survey of the second round, with a learned projection.
 
-    SURVEY is the survey of the first round, best answered by 70% of the people and with bins = 2 for every
-    number. The class means, estimated from its randomised reports, give the weights of the projection. A
-    person who answered one round answers no other round of the family, so two rounds cost nobody more
-    epsilon. The comments of the new survey state whether two rounds are recommended.
+    SURVEY is the survey of the first round. It works best if 70% of the people answer that round, and if
+    every number has bins = 2 in it. The weights of the projection are computed from the class means that the
+    randomised reports estimate. A person who answered one round answers no other round of the family, so
+    nobody spends more epsilon. Comments in the new survey state whether two rounds are recommended.
+
+    $ ldp-survey learn survey.toml --pilot model.json > round2.toml
     """
     _print_toml(
-        write_learned_round(read_survey_text(survey), read_model(pilot), pilot.name, components, bins, people)
+        read_survey_file(
+            survey,
+            lambda text: write_learned_round(text, read_model(pilot), pilot.name, components, bins, people),
+        )
     )
 
 
-@main.command("narrow", short_help="Leave out uninformative features, for the next round.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
-)
+@main.command("narrow")
+@_survey
+@option("--pilot", type=INPUT_FILE, required=True, help=_model_of_rounds)
 def narrow_(survey: Path, pilot: Path) -> None:
-    """Leave out uninformative features, and print the survey of the next round.
+    """Print the next round's survey, without uninformative features.
 
     SURVEY is the survey of the latest round. A person who answered one round answers no other round of the
-    family, so further rounds cost nobody more epsilon. The comments of the new survey state how much of the
-    label each feature explains. Train on all rounds in one command: ldp-train URL URL-round2 -o model.json.
+    family, so nobody spends more epsilon. Comments in the new survey state how much of the label each feature
+    explains. Train on all rounds in one command: ldp-train URL URL-round2 -o model.json.
+
+    $ ldp-survey narrow survey.toml --pilot model.json > round2.toml
     """
-    _print_toml(write_narrowed_round(read_survey_text(survey), read_model(pilot), pilot.name))
+    model = read_model(pilot)
+    _print_toml(read_survey_file(survey, lambda text: write_narrowed_round(text, model, pilot.name)))
 
 
-@main.command("validate", short_help="Print the survey in which devices validate a model.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option(
-    "--model", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for all rounds so far."
-)
+@main.command("validate")
+@_survey
+@option("--model", type=INPUT_FILE, required=True, help=_model_of_rounds)
 def validate_(survey: Path, model: Path) -> None:
-    """Print the survey of a validation round, in which devices report whether a model predicts right.
+    """Print the survey of a round in which devices validate a model.
 
-    SURVEY is a survey that people answered (to find mistakes in a survey, use ldp-survey check). A person who
-    answered one round answers no other round of the family, so a further round costs nobody more epsilon.
-    Devices validate the model with all of its features, and with its most relevant features only. Train on
-    all rounds in one command: ldp-train URL URL-validation -o model.json. The model keeps the features with
-    which it is most accurate, and ldp-train prints its accuracy.
+    SURVEY is a survey that people answered. (To find mistakes in a survey, use ldp-survey check.) Devices
+    report whether the model predicts their label, once with all of its features, and with its most relevant
+    features only. A person who answered one round answers no other round of the family, so nobody spends
+    more epsilon. Train on all rounds in one command: ldp-train URL URL-validation -o model.json. The new
+    model keeps the features with which it is most accurate, and ldp-train prints its accuracy.
+
+    $ ldp-survey validate survey.toml --model model.json > validation.toml
     """
-    _print_toml(write_validation_round(read_survey_text(survey), read_model(model), model.name))
+    read = read_model(model)
+    _print_toml(read_survey_file(survey, lambda text: write_validation_round(text, read, model.name)))
 
 
-@main.command(short_help="Make a key pair for signing.")
-@click.argument("keyfile", type=click.Path(path_type=Path))
+@main.command()
+@argument("keyfile", type=click.Path(path_type=Path), help="The new file for the private key.")
 def keygen(keyfile: Path) -> None:
-    """Make a key pair for signing: write the private key to KEYFILE, and print the public key.
+    """Make a key pair for signing, and print the public key.
 
     Apps pin the public key. Keep KEYFILE secret, above all from collectors, and keep a copy: without it you
     can no longer sign surveys for these apps.
+
+    $ ldp-survey keygen author.key
     """
     click.echo(write_key(keyfile))
 
 
-@main.command("sign", short_help="Sign the plan of SURVEY.")
-@click.argument("survey", type=INPUT_FILE)
-@click.option("--key", type=INPUT_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
-@click.option(
+@main.command("sign")
+@_survey_or_plan
+@option("--key", type=INPUT_FILE, required=True, help="The private key that ldp-survey keygen wrote.")
+@option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Signature file; by default SURVEY with .sig added to its name, where a collector finds it.",
+    show_default="SURVEY.sig, where a collector finds it",
+    help="The signature to write.",
 )
 def sign_(survey: Path, key: Path, output: Path | None) -> None:
-    """Sign the plan of SURVEY, so that apps that pin your public key accept it.
+    """Sign the plan of SURVEY.
 
-    Sign only one plan per survey id: a collector can serve any plan that you signed.
+    Apps that pin your public key accept the signed plan. Sign only one plan per survey id: a collector can
+    serve any plan that you signed.
+
+    $ ldp-survey sign survey.toml --key author.key
     """
     signed = sign_file(survey, key, output)
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-for _command in (init, check, size, dossier):
+_OTHERS = (preview_, dossier, compile_, keygen, sign_, project_, narrow_, learn_, validate_)
+main.commands.clear()  # the help lists commands in the order of work
+for _command in (init, check, size, *_OTHERS):
     main.add_command(_command)

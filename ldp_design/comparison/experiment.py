@@ -177,7 +177,8 @@ def _require_possible(
     for trust in trusts:
         if trust.silos > people:
             raise TrustComparisonError(
-                f"{trust.text}: there are only {people} training rows, so silos would be empty"
+                f"{trust.text}: there are only {people} training rows, so some silos would be empty: use at "
+                f"most {SILO}:{people}, or more rows"
             )
         for epsilon in epsilons:
             if trust.kind == LOCAL:
@@ -198,8 +199,8 @@ def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int
     """
     if epsilon / 2 < MIN_EPSILON:
         raise TrustComparisonError(
-            f"{SILO}: epsilon {epsilon} is too small: silos spend half of it for a row that is added or "
-            f"removed, and the least is {MIN_EPSILON}"
+            f"{SILO}: epsilon {epsilon} is too small: silos spend half of it on a row that is added or "
+            f"removed, and that half must be at least {MIN_EPSILON}"
         )
     return SiloPlan(
         id=survey.id,

@@ -12,7 +12,7 @@ from pathlib import Path
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from encoders.survey.plan_files import read_survey_text
+from encoders.survey.plan_files import read_survey_file
 from ldp_aggregator.findings.privacy import update_belief
 from ldp_aggregator.findings.values import ShareAtMost
 from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
@@ -144,7 +144,7 @@ def read_source(
     SurveyError, AuditError, LabelSharesError
         If the survey cannot be compiled, the audit is of another plan, or the shares do not fit the labels.
     """
-    survey = read_survey(read_survey_text(path))
+    survey = read_survey_file(path, read_survey)
     plan = survey.compile()
     summary = read_audit_summary(audit, plan) if audit else None  # before the simulations, which take time
     shares = parse_label_shares(label_shares, survey.label.values) if label_shares is not None else None

@@ -89,7 +89,8 @@ def write_learned_round(
     reports = model.reports
     if people is not None and people <= reports:
         raise ProjectionError(
-            f"people must count both rounds, and the first alone had {reports:,}: nobody is left"
+            "--people must be the number of people of both rounds, and the first round alone had "
+            f"{reports:,} reports: give a larger number"
         )
     fit = learn_projection(survey, model.prior, model.conditionals, components)
     family = survey.family or survey.id

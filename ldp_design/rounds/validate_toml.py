@@ -90,7 +90,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     """
     text, survey = read_editable_survey(text)
     if not is_trained_on(model, survey):
-        why = "was not trained on this survey: give the unchanged survey that its reports answer"
+        why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.people_plan, *model.classifier))
     suffix = _FITTED_SUFFIX if model.unlabelled and model.unlabelled.is_fitted else _SUFFIX

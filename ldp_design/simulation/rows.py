@@ -91,7 +91,9 @@ def split_rows(
     training = min(max(round(TRAINING_SHARE * count), 1), count - 1)
     public = max(round(public_share * training), 1) if public_share else 0
     if public == training:
-        raise SimulationError("the public share of the training rows leaves nobody to report")
+        raise SimulationError(
+            "the public share of the training rows leaves no row that reports: give a smaller share"
+        )
     first = public + unlabelled
     if first >= training:
         raise SimulationError(

@@ -34,15 +34,17 @@ def parse_label_shares(text: str, labels: Sequence[str]) -> tuple[float, ...]:
         )
         if name is None:
             unknown = rest.partition("=")[0]
-            raise LabelSharesError(f"{quote(unknown)} is no label: the labels are {_join(labels)}")
+            raise LabelSharesError(f"{quote(unknown)} is not a label: choose among {_join(labels)}")
         value, _, rest = rest[len(name) + 1 :].partition(",")
         if name in shares:
-            raise LabelSharesError(f"{quote(name)} is named twice: give each label once")
+            raise LabelSharesError(f"{quote(name)} occurs twice: give each label once")
         shares[name] = _parse_share(name, value.strip())
         rest = rest.lstrip()
     missing = [label for label in labels if label not in shares]
     if missing:
-        raise LabelSharesError(f"no share of {_join(missing)}: give each label a share, as in yes=0.1,no=0.9")
+        raise LabelSharesError(
+            f"there is no share of {_join(missing)}: give each label a share, as in yes=0.1,no=0.9"
+        )
     total = math.fsum(shares.values())
     if abs(total - 1) > _MAX_SUM_ERROR:
         raise LabelSharesError(f"the shares add up to {total:.4g}: change them so that they add up to 1")

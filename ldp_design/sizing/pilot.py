@@ -111,9 +111,9 @@ def read_pilot(path: Path) -> Pilot:
         keys = [question.key for question in plan.questions]
         reports = sum(snapshot.totals[key].n for key in keys if key in snapshot.totals)
     else:
-        raise PilotError(f"{path.name}: neither a model of ldp-train nor a snapshot, or damaged")
+        raise PilotError(f"{path.name}: is neither a model of ldp-train nor a snapshot, or it is damaged")
     if not reports:
-        raise PilotError(f"{path.name}: it has no reports, because nobody has answered; leave --pilot out")
+        raise PilotError(f"{path.name}: it does not contain a report yet: leave --pilot out")
     return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
 
 

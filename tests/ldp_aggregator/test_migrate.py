@@ -246,7 +246,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         (busy, f"the target has {len(OTHER)} reports? of trial of its own"),
         (timed, "the target has opening times for trial"),
         (copy, held),
-        (source, "was imported completely already"),
+        (source, "was already imported completely"),
     ):
         before = store.schedules()
         with pytest.raises(MigrationError, match=why):
@@ -371,7 +371,7 @@ def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent
         migrate_survey(source, CallDuring(target, "record", 3, other, behind=False), PLAN.id)  # type: ignore[arg-type]
     assert read_schedule(target, PLAN.id) == WINDOW
     assert count_reports(target.totals(PLAN.id)) == 3001
-    with pytest.raises(MigrationError, match="was imported completely already"):
+    with pytest.raises(MigrationError, match="was already imported completely"):
         migrate_survey(source, target, PLAN.id)
 
 
@@ -467,10 +467,10 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
     assert (code, "copied 3,000 reports of trial to the new store" in output) == (0, True)
     require_equal(open_sqlite(tmp_path / "target.db").totals(PLAN.id), sent.totals)
     for source, url, expected in (
-        (source_url, target, "was imported completely already"),
+        (source_url, target, "was already imported completely"),
         (target, target, "are the same store"),
         ("sqlite:///nowhere.db", target, "no such file"),
-        (source_url, "memory://", "keeps nothing after a restart"),
+        (source_url, "memory://", "loses everything on a restart"),
     ):
         code, output = run(source, url)
         assert (code, expected in output) == (1, True), output

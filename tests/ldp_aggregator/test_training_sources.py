@@ -1,4 +1,4 @@
-"""All sources of training give the same totals, and a source named twice is refused."""
+"""All sources of training give the same totals, and a source given twice is refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_truncated_archive_adds_up_with_others(plan: Plan, tmp_path: Path) -> 
 
 def test_reports_need_their_plan(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(make_reports(plan, 1)[0])
-    with pytest.raises(SourceError, match=r"raw reports need the survey or plan .*--plan"):
+    with pytest.raises(SourceError, match=r"raw reports; add the survey or plan .*--plan"):
         read_training_data([str(tmp_path / "a")])
 
 
@@ -113,12 +113,12 @@ def test_sources_of_two_plans_do_not_add_up(plan: Plan, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(take_snapshot(store, other.id).to_json())
     with pytest.raises(SnapshotError, match="one and two cannot be added: they answer different plans"):
         read_training_data([str(tmp_path / "one"), str(tmp_path / "two")])
-    with pytest.raises(SourceError, match="do not answer the plan"):
+    with pytest.raises(SourceError, match="answer another plan"):
         read_training_data([str(tmp_path / "two")], plan=plan)
 
 
 def test_a_source_named_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="named twice"):
+    with pytest.raises(SourceError, match="given twice"):
         read_training_data([str(tmp_path), str(tmp_path)])
 
 
@@ -127,11 +127,11 @@ def test_an_archive_named_by_two_paths_is_refused(
 ) -> None:
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SourceError, match="named twice"):
+    with pytest.raises(SourceError, match="given twice"):
         read_training_data(["a", "./a"], plan=plan)
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     open_store(url).publish(plan.id, plan.json)
-    with pytest.raises(SourceError, match="one is named twice"):
+    with pytest.raises(SourceError, match="one is given twice"):
         read_training_data([url], surveys=["one", "two", "one"])
 
 
@@ -147,7 +147,7 @@ def test_a_store_is_read_by_its_url(plan: Plan, tmp_path: Path) -> None:
     store.publish(other.id, other.json)
     store.close()
     with pytest.raises(
-        SourceError, match="several surveys, choose one, or the rounds of one, by --survey: one, two"
+        SourceError, match="several surveys; choose one, or the rounds of one, with --survey: one, two"
     ):
         read_training_data([url])
     assert read_training_data([url], surveys=["two"]).snapshot.plan == other
@@ -178,9 +178,9 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan: Plan
     again = read_training_data([str(tmp_path / "validation.json"), url], surveys=[plan.id])
     assert again.validation.to_json() == found.validation.to_json()
     assert read_training_data([url], surveys=[plan.id]).validation is None
-    with pytest.raises(SourceError, match="one-0 validates a model, and cannot train one"):
+    with pytest.raises(SourceError, match="one-0 is a validation round, which cannot train a model alone"):
         read_training_data([url], surveys=[validation.id])
-    with pytest.raises(SourceError, match="one-0 and one-5 validate two models: name one of them"):
+    with pytest.raises(SourceError, match="one-0 and one-5 validate two models: give one of them"):
         read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
@@ -215,7 +215,7 @@ def test_a_misspelt_store_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         read_training_data(["ftp://host/ldp"])
     open_store(f"sqlite:///{tmp_path / 'empty.db'}").close()
-    with pytest.raises(SourceError, match="no survey yet"):
+    with pytest.raises(SourceError, match="does not contain a survey yet"):
         read_training_data([f"sqlite:///{tmp_path / 'empty.db'}"])
 
 

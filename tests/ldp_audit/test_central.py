@@ -93,7 +93,7 @@ def test_the_command_prints_bounds(tmp_path: Path) -> None:
     found = json.loads(command(*words, "--json").stdout)
     assert [each["learner"] for each in found["learners"]] == list(AUDITED)
     assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
-    assert "central audit passed" in command(*words).stdout
+    assert "audit of trainings passed" in command(*words).stdout
 
 
 def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
 
 def test_the_audit_of_devices_is_still_the_default() -> None:
     result = command("ldp-audit", "--help")
-    assert "Audit SURVEY: a .toml file" in result.stdout
+    assert "Usage: ldp-audit [OPTIONS] SURVEY" in result.stdout
     for target in ("central", "silo"):
         assert f"ldp-audit {target}" in result.stdout
         assert "made-up rows" in command("ldp-audit", target, "--help").stdout

@@ -81,7 +81,7 @@ def test_the_command_prints_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found["passed"]
     assert found["faults"] == []
     assert len(found["messages"]) == 5
-    assert command(*words).stdout.endswith("silo audit passed\n")
+    assert command(*words).stdout.endswith("audit of silos passed\n")
 
 
 def test_the_command_refuses_a_survey_of_people(tmp_path: Path) -> None:

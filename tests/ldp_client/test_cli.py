@@ -24,7 +24,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str
 
 
 def test_status_shows_the_state_of_each_survey(run, client, plan, monkeypatch):
-    assert "no survey was agreed to" in run("status")
+    assert "the person has not agreed to a survey" in run("status")
     transport = FakeTransport(DOWN)
     one = client(transport)
     assert "agreed to, not answered yet" in run("status")
@@ -79,7 +79,7 @@ def test_a_damaged_journal_is_explained_and_can_be_forgotten(run, tmp_path, clie
     receipt = client(FakeTransport(RECORDED), granted=False).grant()
     assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-damaged")
     run("purge", "--damaged")
-    assert "no survey was agreed to" in run("status")
+    assert "the person has not agreed to a survey" in run("status")
 
 
 @pytest.mark.parametrize("arguments", [["purge", "diet"], ["preview", "diet"]])
@@ -94,4 +94,4 @@ def test_a_wrong_command_lists_the_commands(run, arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         run(*arguments)
     assert caught.value.code == 2
-    assert "usage: ldp-client" in capsys.readouterr().err
+    assert "Usage: ldp-client" in capsys.readouterr().err

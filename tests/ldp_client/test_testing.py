@@ -57,7 +57,7 @@ def test_a_survey_that_the_recorder_does_not_serve_is_named(ldp_recorder, plan):
     with Client("https://collector.example/v1/surveys/sleep-2027") as client:
         receipt = client.grant()
         assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "unknown-survey")
-        assert receipt.why == "ldp_recorder serves no survey: call ldp_recorder.serve(plan) first"
+        assert receipt.why == "ldp_recorder does not serve a survey: call ldp_recorder.serve(plan) first"
         ldp_recorder.serve(plan)
         assert client.grant().why == "ldp_recorder serves sleep, not sleep-2027"
 

@@ -137,7 +137,7 @@ def test_status_of_a_journal_that_does_not_exist_is_an_error(run, tmp_path):
 
 def test_status_of_a_journal_without_consent_lists_no_survey(run, tmp_path):
     SiloJournal(tmp_path / "ward.journal").read_key()  # creates the file
-    assert "the organisation agreed to no survey" in run("status")[1]
+    assert "the organisation has not agreed to a survey" in run("status")[1]
 
 
 @pytest.mark.parametrize("command", ["flush", "withdraw"])
@@ -245,7 +245,7 @@ def test_a_reused_token_is_explained(run, collector, write_rows):
 
 
 def test_a_preview_states_whether_persons_were_counted(run, write_rows):
-    assert "NOT CHECKED: that each person has one row only." in run("preview", URL, write_rows(50))[1]
+    assert "NOT CHECKED: whether each person has only one row." in run("preview", URL, write_rows(50))[1]
     out = run("preview", URL, write_rows(50), "--person", "weight")[1]
     assert "NOT CHECKED" not in out
     assert "weight names 50 persons, each with at most 1 row in this file." in out

@@ -102,7 +102,7 @@ def test_inputs_that_depend_on_each_other_share_the_weight_by_the_ridge():
 
 
 def test_one_class_only_is_refused():
-    with pytest.raises(FitError, match="one class: DCA needs at least two"):
+    with pytest.raises(FitError, match="one class: add rows of another class"):
         discriminant_components(np.eye(3), np.zeros(3, dtype=np.int64), 1)
 
 

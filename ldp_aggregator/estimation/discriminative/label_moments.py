@@ -133,7 +133,7 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
         (largest, MAX_QUESTION_MOMENTS, f"one question asks about {largest} {combinations}"),
     ):
         if count > limit:
-            raise DiscriminativeError(f"{what}; a fit to rows without labels supports at most {limit}")
+            raise DiscriminativeError(f"{what}; a fit to unlabelled rows supports at most {limit}")
     parts = []
     for question in questions:
         frequencies = estimate_frequencies(question, total_of(snapshot, question))
@@ -141,8 +141,8 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
             parts.append((question.feature_indices or (ALL_ROWS,), *_sum_cells(frequencies, k)))
     if not parts:
         raise DiscriminativeError(
-            "a fit to rows without labels needs reports on a feature with categories or bins; numbers "
-            "without bins alone cannot be fitted"
+            "a fit to unlabelled rows needs reports on a feature with categories or bins; numbers without "
+            "bins alone cannot be fitted"
         )
     return _combine(parts, k)
 

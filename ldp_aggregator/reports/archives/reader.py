@@ -123,7 +123,7 @@ def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
 def _require_reports(summary: ParseSummary, path: str) -> None:
     """Raise ArchiveError for a file without any report so far: it is not an archive."""
     if not summary.has_reports:
-        raise ArchiveError(f"{path}: neither a snapshot nor a file of reports")
+        raise ArchiveError(f"{path}: is neither a snapshot nor an archive of reports")
 
 
 def _describe_damage(path: str, summary: ParseSummary, gzip_complete: bool) -> Iterator[str]:

@@ -37,7 +37,10 @@ from ldp_aggregator.results.sections import (
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 
-_NO_COMPARISON = "a model of a curator has no estimates with intervals, so it cannot be compared"
+_NO_COMPARISON = (
+    "a model of a curator does not have estimates with intervals, so it cannot be compared: give models of "
+    "ldp-train"
+)
 
 
 def render_page(

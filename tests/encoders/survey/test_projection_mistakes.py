@@ -204,7 +204,7 @@ COMPILED_MISTAKES = {
         8,
         "0 leaves no question that estimates the label's prior",
     ),
-    "noise too small": ("epsilon = 1.5", "epsilon = 17", "features.hours", 19, "up to epsilon = 16"),
+    "noise too small": ("epsilon = 1.5", "epsilon = 17", "features.hours", 19, "epsilon up to 16 per number"),
 }
 
 

@@ -238,13 +238,13 @@ def test_error_about_a_side_file_contains_no_control_characters():
 
 def test_plan_refuses_an_object_of_other_texts():
     other = read_survey(WITH_TEXTS.replace("How old are you?", "How old?")).compile()
-    with pytest.raises(SurveyError, match="not the texts of the plan"):
+    with pytest.raises(SurveyError, match="these texts belong to another plan"):
         replace(compiled(), texts=other.texts)
 
 
 def test_side_file_of_other_bytes_is_refused():
     plan = Plan.from_json(compiled().json)
-    with pytest.raises(SurveyError, match="not the texts of the plan"):
+    with pytest.raises(SurveyError, match="these texts belong to another plan"):
         plan.with_texts(document_of(about={}))
     with pytest.raises(SurveyError, match="larger than"):
         plan.with_texts(bytes(MAX_TEXTS_BYTES + 1))
@@ -261,7 +261,9 @@ def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path):
     texts_path(path).write_bytes(plan.texts.json + b"\n")
     assert load_plan_file(path).texts == plan.texts
     texts_path(path).write_bytes(document_of(about={}))
-    with pytest.raises(SurveyError, match=r"^sleep\.plan\.texts\.json: texts: these are not the texts"):
+    with pytest.raises(
+        SurveyError, match=r"^sleep\.plan\.texts\.json: texts: these texts belong to another plan"
+    ):
         load_plan_file(path)
 
 

@@ -197,7 +197,7 @@ def test_an_invalid_delta_is_refused(run, folder, delta):
 def test_a_delta_that_is_too_small_is_refused_with_the_option_and_the_fix(run, folder, delta, epsilon):
     refused = run("--learner", "nb", "--delta", delta, epsilon=epsilon)
     assert refused.exit_code == 1
-    assert "state a larger --delta, or none, which gives Laplace noise" in refused.stderr
+    assert "give a larger --delta, or leave it out, which gives Laplace noise" in refused.stderr
     assert_nothing_spent(folder)
 
 
@@ -297,7 +297,7 @@ def test_other_rows_under_the_same_name_are_refused(run, folder):
     (folder / "rows.csv").write_text(make_csv(seed=2))
     result = run("--cap", 9, output="second.json")
     assert result.exit_code == 1
-    assert "belongs to other rows" in result.stderr
+    assert "is the ledger of other rows" in result.stderr
     assert run("--cap", 9, "--rows-changed").exit_code == 0
     assert read_ledger(folder).spent == 2
 

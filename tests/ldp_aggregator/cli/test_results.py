@@ -66,7 +66,7 @@ def test_a_validation_round_is_shown_but_not_compared(model, tmp_path):
     (tmp_path / "round.json").write_bytes(validated(2000).to_json())
     assert run(tmp_path / "round.json", "-o", tmp_path / "results.html").exit_code == 0
     found = run(model, tmp_path / "round.json", "-o", tmp_path / "results.html")
-    assert "is a validation round, which has no estimates to compare" in found.stderr
+    assert "is a validation round, which does not have estimates to compare" in found.stderr
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_reports_of_another_plan_alone_train_no_model(run, survey, tmp_path):
     result = run(reports, "--plan", survey)
     assert (result.exit_code, result.stdout, (tmp_path / "model.json").exists()) == (1, "", False)
     assert "no report was counted, 21 refused (21 wrong-plan)" in result.stderr
-    assert f"they do not answer tea with digest {asked.digest}" in result.stderr
+    assert f"these reports do not answer tea with digest {asked.digest}" in result.stderr
     assert run(reports, "--plan", survey, "--allow-empty").exit_code == 0
     assert (tmp_path / "model.json").exists()
 
@@ -246,7 +246,7 @@ def test_mistakes_are_explained(run, survey, tmp_path):
     reports = write_reports(tmp_path / "reports", plan, 5)
     for arguments, why in [
         ([], "Missing argument"),
-        ([reports], "raw reports need the survey or plan"),
+        ([reports], "is an archive of raw reports; add the survey or plan"),
         ([reports, "--plan", tmp_path / "bad.toml"], "line 8: label.weight"),
         ([reports, "--plan", tmp_path / "absent.toml"], "absent.toml"),
         ([reports, "--plan", tmp_path / "unasked.toml", "--estimator", "paper"], "label question"),

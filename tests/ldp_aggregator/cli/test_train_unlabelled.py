@@ -106,8 +106,11 @@ def test_missing_columns_and_contradictions_are_stated(run, tmp_path):
     ("change", "why"),
     [
         (lambda text: text.replace("high", "middle", 1), "copy"),
-        (lambda text: "\n".join(text.splitlines()[:51]), "50 rows without labels are too few: at least 100"),
-        (lambda text: "name\n" + "x\n" * 200, "no column of a feature of the survey"),
+        (lambda text: "\n".join(text.splitlines()[:51]), "50 unlabelled rows are too few: give at least 100"),
+        (
+            lambda text: "name\n" + "x\n" * 200,
+            "none of the columns of the unlabelled rows is a feature of the survey",
+        ),
         (lambda text: text.replace(",", ";"), "separated by ';'"),
         (lambda text: "", "the first line must name the columns"),
         (lambda text: text + "low\n", "row 513 has 1 cells"),
@@ -219,7 +222,7 @@ def test_two_validation_rounds_choose_and_the_summary_states_both_accuracies(run
 def test_two_validation_rounds_without_unlabelled_rows_are_refused(run, rounds, tmp_path):
     refused = run(*rounds)
     assert refused.exit_code == 1
-    assert "validate two models: name one of them" in refused.stderr
+    assert "validate two models: give one of them" in refused.stderr
     assert "--unlabelled" in refused.stderr
     assert not (tmp_path / "model.json").exists()
 

@@ -184,7 +184,7 @@ def test_an_open_survey_has_no_invitations(url: str) -> None:
     store.close()
     result = command("ldp-collector", "tokens", "create", plan.id, "--count", 3, "--store", url, check=False)
     assert result.exit_code == 1
-    assert 'make a new survey with enrolment = "token"' in result.output
+    assert 'write a new survey with enrolment = "token"' in result.output
 
 
 def test_a_body_with_a_noncanonical_report_gets_the_same_outcomes(plan: Plan, store: MemoryStore) -> None:

@@ -150,7 +150,7 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_the_commands_open_and_close_a_survey(url: str) -> None:
     assert run("open", "sleep", "--store", url, "--at", "2999-01-01") == (
         0,
-        "sleep: opens 2999-01-01 00:00\nit was open: devices are refused until then\n",
+        "sleep: opens 2999-01-01 00:00\nthe survey was open: until it opens again, reports are refused\n",
     )
     assert "waiting" in run("status", "--store", url)[1]
     assert run("open", "sleep", "--store", url) == (0, "sleep: open\n")
@@ -164,7 +164,7 @@ def test_the_commands_open_and_close_a_survey(url: str) -> None:
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")
     assert "is cancelled" in run("open", "sleep", "--store", url, "--at", "2999-01-01")[1]
     code, output = run("close", "sleep", "--store", url, "--at", "2998-01-01")
-    assert (code, "opens 2999-01-01 00:00, which is later" in output) == (1, True)
+    assert (code, "opens 2999-01-01 00:00, which is after this time" in output) == (1, True)
     assert run("close", "sleep", "--store", url) == (0, "sleep: closed\n")  # although it has not opened
     code, output = run("close", "diet", "--store", url)
     assert (code, "no survey 'diet'" in output) == (1, True)
@@ -195,13 +195,13 @@ def test_a_time_is_accepted_as_status_prints_it(url: str) -> None:
 
 def test_opening_a_running_survey_later_reports_what_that_means(url: str, plan: Plan) -> None:
     command = ("open", "sleep", "--store", url, "--at", "2999-01-01")
-    assert run(*command)[1].endswith("it was open: devices are refused until then\n")
+    assert run(*command)[1].endswith("the survey was open: until it opens again, reports are refused\n")
     assert run(*command)[1] == "sleep: opens 2999-01-01 00:00\n"
     run("open", "sleep", "--store", url)
     store = open_store(url)
     Intake(plan, store).record_body(some_reports(plan, 3))
     store.close()
-    assert run(*command)[1].endswith("devices are refused until then; its 3 reports are kept\n")
+    assert run(*command)[1].endswith("until it opens again, reports are refused; its 3 reports are kept\n")
 
 
 def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path) ->
     code, output = run("merge", one, tmp_path / "copy.json", "-o", both)
     assert (code, "have the same counters" in output) == (1, True)
     code, output = run("merge", one, one, "-o", both)
-    assert (code, "named twice" in output) == (1, True)
+    assert (code, "given twice" in output) == (1, True)
     code, output = run("merge", one, tmp_path / "two.json", "-o", one)
     assert (code, "is an input of this command" in output) == (2, True)
     (tmp_path / "bad.json").write_bytes(b"{}")

@@ -92,8 +92,11 @@ def test_other_columns_and_labels_are_ignored_and_missing_columns_are_not_presen
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda columns: {name: column[:99] for name, column in columns.items()}, "99 rows .* at least 100"),
-        (lambda columns: {"other": columns["hours"]}, "no column of a feature .*: copy0, copy1"),
+        (
+            lambda columns: {name: column[:99] for name, column in columns.items()},
+            "99 unlabelled rows .* at least 100",
+        ),
+        (lambda columns: {"other": columns["hours"]}, "none of the columns .*: copy0, copy1"),
         (lambda columns: np.zeros((120, 2)), "array of 6 columns"),
     ],
 )

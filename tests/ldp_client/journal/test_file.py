@@ -96,10 +96,10 @@ def test_command_shows_and_withdraws_the_consent_of_one_person(device, plan, cap
         main(arguments)
         return capsys.readouterr().out
 
-    assert "no survey was agreed to" in run("status")
+    assert "the person has not agreed to a survey" in run("status")
     assert "agreed to, not answered yet" in run("status", "--person", "Ann")
     assert "nothing waits" in run("preview", "--person", "Ann")
-    assert "no survey was agreed to" in run("purge", "--all", "--person", "ann")
+    assert "the person has not agreed to a survey" in run("purge", "--all", "--person", "ann")
     assert run("purge", "--all", "--person", "Ann").startswith("sleep: not agreed to")
     with pytest.raises(SystemExit, match="person must be"):
         run("status", "--person", "../ann")

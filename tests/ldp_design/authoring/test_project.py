@@ -306,7 +306,7 @@ def test_a_survey_without_numbers_is_refused() -> None:
 )
 def test_a_number_without_a_table_of_its_own_is_refused(old: str, new: str) -> None:
     assert old in SURVEY
-    with pytest.raises(LayoutError, match=r"features\.hours: needs its own table"):
+    with pytest.raises(LayoutError, match=r"features\.hours: needs a separate table"):
         write_projection(SURVEY.replace(old, new), TABLE, "rows.csv")
 
 

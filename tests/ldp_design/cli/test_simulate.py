@@ -149,7 +149,7 @@ def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path: Path)
     result = CliRunner().invoke(main, [str(survey), str(rows), "--epsilon", "0.5,1", "--repeats", "4"])
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
-    assert "* not better than always predicting 'no'" in text
+    assert "* marks models that are not better than always predicting 'no'" in text
     assert "majority class 0.8" in text or "majority class 0.9" in text
     assert len([line for line in result.stdout.splitlines() if " * " in line]) == 2
     document = json.loads(
@@ -165,7 +165,7 @@ def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path: Path)
 def test_a_useful_model_is_not_marked(run: Callable[..., Result]) -> None:
     result = run("--epsilon", "8", "--repeats", 3, "--seed", 3)
     assert "not better" not in result.stdout
-    assert "balanced: the accuracy within each class" in result.stdout
+    assert "balanced is the accuracy within each class" in result.stdout
 
 
 def test_epsilon_is_that_of_the_survey_by_default(run: Callable[..., Result]) -> None:
@@ -181,7 +181,7 @@ def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result]
     result = run("--repeats", 1, "--json", "--reports", archive)
     assert result.exit_code == 0
     json.loads(result.stdout)  # what --reports prints is not part of the result
-    assert f"wrote {archive}: 120 reports, one of each row" in result.stderr
+    assert f"wrote {archive}: 120 reports, one for each row" in result.stderr
     (command,) = [line for line in result.stderr.splitlines() if line.startswith("  ldp-train ")]
     arguments = split(command)[1:]
     assert arguments[:3] == [str(archive), "--plan", str(tmp_path / "survey.toml")]
@@ -274,8 +274,8 @@ def test_both_models_are_printed_side_by_side(tmp_path: Path) -> None:
         r"4 +auto +300 +0\.\d+ +0\.\d+ +\+0\.\d+ \+- 0\.\d+ +100%( +0\.\d+){4}", fitted.strip()
     )
     assert head.split()[-2:] == ["balanced", "non-private"]
-    assert "gain: the difference of the accuracies" in " ".join(result.stdout.split())
-    assert "balanced: the accuracy within each class" in " ".join(result.stdout.split())
+    assert "gain is the difference of the two accuracies" in " ".join(result.stdout.split())
+    assert "balanced is the accuracy within each class" in " ".join(result.stdout.split())
     rows = json.loads(CliRunner().invoke(main, [*files, *options, "--json"]).stdout)["rows"]
     assert [row["unlabelled"] for row in rows] == [0, 300]
     balanced = [line.split()[-2] for line in (plain, fitted)]

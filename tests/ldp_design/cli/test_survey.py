@@ -362,7 +362,7 @@ def test_compile_writes_the_texts_beside_the_plan(files: Callable[..., Path], tm
 def test_compile_without_output_prints_the_plan_and_mentions_the_texts(files: Callable[..., Path]) -> None:
     result = run("compile", files("survey.toml", SURVEY + TEXTS))
     assert result.stdout_bytes == read_survey(SURVEY + TEXTS).compile().json
-    assert "-o PLAN.json writes them too" in result.stderr
+    assert "give -o PLAN.json to write them" in result.stderr
     assert not run("compile", files("survey.toml", SURVEY)).stderr
 
 

@@ -143,7 +143,7 @@ def test_objections_to_two_rounds_are_in_the_text(folder: Path) -> None:
 def test_people_counts_those_of_the_first_round_too(folder: Path) -> None:
     result = run("learn", "--pilot", folder / "pilot.json", "--people", 30_000, folder / "tea.toml")
     assert result.exit_code == 1
-    assert "the first alone had 30,000: nobody is left" in result.stderr
+    assert "the first round alone had 30,000 reports: give a larger number" in result.stderr
 
 
 def test_an_id_that_leaves_no_room_for_a_new_one_is_refused(tmp_path: Path) -> None:

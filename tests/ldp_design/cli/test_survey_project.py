@@ -87,7 +87,7 @@ def test_the_ridge_is_the_authors_and_dcas(paths: tuple[Path, Path]) -> None:
 
 def test_the_help_states_that_epsilon_does_not_cover_the_fit() -> None:
     help_text = " ".join(run("project", "--help").stdout.split())
-    assert "Epsilon does NOT cover the fit: never fit on private rows." in help_text
+    assert "Epsilon does NOT cover the fit: never fit to private rows." in help_text
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_keygen_never_overwrites(key: Path) -> None:
     before = key.read_bytes()
     result = run("keygen", key)
     assert (result.exit_code, key.read_bytes()) == (1, before)
-    assert "author.pem: exists already" in result.stderr
+    assert "author.pem: already exists" in result.stderr
 
 
 def test_keygen_names_the_file_that_it_cannot_write(tmp_path: Path) -> None:

@@ -133,19 +133,22 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -
         (("--margin", "5%"), "'5%' is not a valid share: write it as in 0.05"),
         (("--margin", 1e-8), "margins of at most 1e-08: not even 1,000,000,000,000 people are enough, for '"),
         (("--users", 5, "--pilot", "nowhere.json"), "does not exist"),
-        (("--users", 5, "--pilot", "toml.json"), "toml.json: neither a model of ldp-train nor a snapshot"),
-        (("--users", 5, "--pilot", "empty.json"), "empty.json: neither a model of ldp-train nor a snapshot"),
+        (("--users", 5, "--pilot", "toml.json"), "toml.json: is neither a model of ldp-train nor a snapshot"),
+        (
+            ("--users", 5, "--pilot", "empty.json"),
+            "empty.json: is neither a model of ldp-train nor a snapshot",
+        ),
         (
             ("--users", 5, "--pilot", "binary.json"),
-            "binary.json: neither a model of ldp-train nor a snapshot",
+            "binary.json: is neither a model of ldp-train nor a snapshot",
         ),
         (
             ("--users", 5, "--pilot", "empty-snapshot.json"),
-            "empty-snapshot.json: it has no reports, because nobody has answered",
+            "empty-snapshot.json: it does not contain a report yet",
         ),
         (
             ("--users", 5, "--pilot", "empty-model.json"),
-            "empty-model.json: it has no reports, because nobody has answered",
+            "empty-model.json: it does not contain a report yet",
         ),
     ],
 )
@@ -204,7 +207,7 @@ def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_need
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--label-shares", "yes=0.1"), '--label-shares: no share of "no"'),
+        (("--label-shares", "yes=0.1"), '--label-shares: there is no share of "no"'),
         (("--label-shares", "yes=0.1,no=0.9", "--pilot", "pilot.json"), "give --label-shares or --pilot"),
         (("--epsilon", "1,much"), "'--epsilon': needs a number above 0 and at most 32; separate several by"),
         (("--epsilon", "0"), "'--epsilon': needs a number above 0"),

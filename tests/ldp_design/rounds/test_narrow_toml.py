@@ -194,7 +194,7 @@ def test_the_model_of_another_survey_is_refused(model: Model, old: str, new: str
 )
 def test_a_layout_that_cannot_be_kept_is_refused(freely: str) -> None:
     model = make_model(make_snapshot(freely, 6000))
-    with pytest.raises(LayoutError, match=r"needs its own table|cannot be edited"):
+    with pytest.raises(LayoutError, match=r"needs a separate table|cannot be edited"):
         write_narrowed_round(freely, model, "pilot.json")
 
 

@@ -209,7 +209,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
 def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> None:
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
-        SnapshotError, match="tea-validation validates a model, and its reports are not added to tea"
+        SnapshotError, match="tea-validation is a validation round, whose reports cannot be added to tea"
     ):
         make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
 

@@ -309,7 +309,7 @@ def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) ->
     assert public.accuracy > 0.75
     with pytest.raises(SimulationError, match="public share"):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=1)
-    with pytest.raises(SimulationError, match="leaves nobody to report"):
+    with pytest.raises(SimulationError, match="leaves no row that reports"):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.9999)
     with pytest.raises(FitError, match="at least 2 rows"):  # and not fitted on the rows that report
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)

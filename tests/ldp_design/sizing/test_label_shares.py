@@ -26,13 +26,13 @@ def test_names_may_contain_commas_and_equals_signs() -> None:
     [
         ("yes=0.5", 'no share of "no": give each label a share'),
         ("", 'no share of "yes", "no"'),
-        ("yes=0.5,maybe=0.5", '"maybe" is no label: the labels are "yes", "no"'),
-        ("yes=0.5,yes=0.5", '"yes" is named twice'),
+        ("yes=0.5,maybe=0.5", '"maybe" is not a label: choose among "yes", "no"'),
+        ("yes=0.5,yes=0.5", '"yes" occurs twice'),
         ("yes=0.5,no=0.4", "the shares add up to 0.9: change them so that they add up to 1"),
         ("yes=50%,no=0.5", "has the share '50%': write a number as in 0.05"),
         ("yes=nan,no=0.5", "has the share 'nan'"),
         ("yes=0,no=1", "has the share '0'"),
-        ("yes", '"yes" is no label'),
+        ("yes", '"yes" is not a label'),
     ],
 )
 def test_mistakes_are_named_with_the_fix(text: str, why: str) -> None:

@@ -69,7 +69,7 @@ def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_pa
             verify(sent[0], read_signature(sent[1]), keys.public_key)
         assert ask(f"{base}/v1/surveys/unsigned/signature")[0] == 404
         process.send_signal(signal.SIGTERM)
-        assert (process.stdout.read() if process.stdout else "").count("not checked here") == 1
+        assert (process.stdout.read() if process.stdout else "").count("does not check") == 1
 
 
 UNREAD_BYTES = 60_000

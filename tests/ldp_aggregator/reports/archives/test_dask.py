@@ -40,7 +40,7 @@ def test_the_totals_are_those_of_one_process(plan: Plan, read: ReadArchives, sch
 @pytest.mark.slow
 def test_an_error_of_a_worker_names_the_file(plan: Plan, read: ReadArchives, scheduler: str | None) -> None:
     good = b"".join(make_reports(plan, 9))
-    with pytest.raises(ArchiveError, match="archive-1: neither a snapshot nor a file of reports"):
+    with pytest.raises(ArchiveError, match="archive-1: is neither a snapshot nor an archive of reports"):
         read(plan, good, b"no reports", good, scheduler=scheduler)
 
 

@@ -11,7 +11,8 @@
 # make endurance  test the guarantees with long runs. Of the client: network failures, kill -9, exits, many processes
 #                 on one journal; in web pages, kills of page, tab and browser; of silos and their collector, kill -9.
 #                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
-#                 headers, a search of its data for senders, ten minutes at full speed
+#                 headers, a search of its data for senders, ten minutes at full speed. Of all readers: ten minutes
+#                 of coverage-guided fuzzing
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -52,7 +53,7 @@ lint: $(VENV)/.dev
 audit: $(VENV)/.dev
 	$(VENV)/bin/python -m benchmarks.audit
 
-endurance: $(VENV)/.dev redis nginx chromium
+endurance: $(VENV)/.fuzz redis nginx chromium
 	$(VENV)/bin/python -m tools.endurance
 
 bench: $(BENCH)/.bench redis
@@ -69,6 +70,10 @@ $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) --editable '.[dev]'
+	touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev
+	$(VENV)/bin/python $(PIP) --editable '.[fuzz]'
 	touch $@
 
 $(BENCH)/.bench: pyproject.toml encoders/__init__.py | $(BENCH)/bin/python

@@ -63,7 +63,8 @@ def test_changes_that_are_never_enough_are_named() -> None:
     assert "more people" in text
     (insufficient,) = re.findall(r"Not enough by themselves: ([^.]*)\.", " ".join(text.split()))
     assert insufficient == (
-        "an epsilon up to 2 (the maximum that clients accept by default), fewer features, fewer values or bins"
+        "an epsilon up to 2 (the maximum that clients accept by default), fewer features, fewer values or "
+        "bins"
     )
 
 

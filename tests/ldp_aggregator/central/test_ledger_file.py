@@ -53,7 +53,8 @@ def read(path: Path) -> Ledger:
 
 def test_an_equal_request_gets_the_same_bytes_and_spends_nothing(ledger: Path) -> None:
     before = ledger.read_bytes()
-    model, found = train_once(ledger, TERMS, REQUEST, fail)
+    model, found, is_repetition = train_once(ledger, TERMS, REQUEST, fail)
+    assert is_repetition
     assert (model, found.spent, ledger.read_bytes()) == (b"model\n", 1, before)
 
 
@@ -167,7 +168,7 @@ def test_edited_rows_continue_with_what_was_spent(ledger: Path) -> None:
     changed = request_of("command", rows="edited")
     with pytest.raises(LedgerError, match="epsilon 1 of 1"):
         train_once(ledger, terms(rows_changed=True), changed, fail)
-    model, found = train_once(ledger, terms("2", rows_changed=True), changed, lambda: b"second")
+    model, found, _ = train_once(ledger, terms("2", rows_changed=True), changed, lambda: b"second")
     assert (model, found.spent) == (b"second", 2)
 
 
@@ -176,7 +177,7 @@ REORDERED = request_of("command", rows="reordered", content="sorted rows")
 
 def test_rows_in_another_order_are_the_same_training(ledger: Path) -> None:
     before = ledger.read_bytes()
-    model, found = train_once(ledger, TERMS, REORDERED, fail)
+    model, found, _ = train_once(ledger, TERMS, REORDERED, fail)
     assert (model, found.spent, ledger.read_bytes()) == (b"model\n", 1, before)
 
 
@@ -185,7 +186,7 @@ def test_another_training_on_rows_in_another_order_adds_up(ledger: Path) -> None
     with pytest.raises(LedgerError, match="epsilon 1 of 1 is spent"):
         train_once(ledger, TERMS, other, fail)
     assert train_once(ledger, terms("2"), other, lambda: b"second")[1].spent == 2
-    model, found = train_once(ledger, TERMS, request_of("second"), fail)
+    model, found, _ = train_once(ledger, TERMS, request_of("second"), fail)
     assert (model, found.spent) == (b"second", 2)
 
 

@@ -218,6 +218,7 @@ def fewer_cells(counts: dict[str, Any]) -> None:
         edit("variance", -1.0),
         edit("variance", 1),
         edit("variance", 1e99),
+        edit("variance", 1e-320),
         edit("cells", [[0.5, 1]] * 4),
         edit("cells", [[True, 1]] * 4),
         edit("cells", [[1 << 62, 1]] * 4),

@@ -166,12 +166,17 @@ def train(
             content = read_central_content(parse_content(model, str(output)), str(output))
             write_atomically(csv_file, dump_table(build_central_table(content)).encode())
     if is_repetition:
-        is_other_form = all(entry.request != training.request for entry in ledger.entries)
-        are_caps_ignored = cap not in (None, ledger.cap) or cap_delta not in (None, ledger.delta_cap)
-        notes = [_REPEATED, *[_OTHER_FORM] * is_other_form, *[_CAPS_IGNORED] * are_caps_ignored]
-        click.echo(" ".join(notes), err=True)
+        click.echo(" ".join(_explain_repetition(training, terms, ledger)), err=True)
     written = f"{output} and {csv_file}" if csv_file else output
     click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
+
+
+def _explain_repetition(training: CuratorTraining, terms: LedgerTerms, ledger: Ledger) -> Iterator[str]:
+    yield _REPEATED
+    if all(entry.request != training.request for entry in ledger.entries):
+        yield _OTHER_FORM
+    if terms.cap not in (None, ledger.cap) or terms.delta_cap not in (None, ledger.delta_cap):
+        yield _CAPS_IGNORED
 
 
 @main.command()

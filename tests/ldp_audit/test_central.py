@@ -1,15 +1,12 @@
 """The audit of trainings by a curator: it passes correct trainings, and detects each buggy one."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from benchmarks.buggy_curators import MUTANTS, BuggyCurator
+from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -25,7 +22,7 @@ SURVEY = survey_toml(
 )
 
 
-def test_the_neighbours_differ_by_the_last_row() -> None:
+def test_the_neighbours_differ_by_the_last_row():
     rows, more = make_neighbours(read_survey(survey_text()))
     assert len(more) == len(rows) + 1
     assert (more.codes[:-1] == rows.codes).all()
@@ -34,7 +31,7 @@ def test_the_neighbours_differ_by_the_last_row() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", AUDITED)
-def test_a_correct_training_passes(learner: str) -> None:
+def test_a_correct_training_passes(learner):
     [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), 500, [learner])
     assert leak.passed
     assert leak.epsilon_lower_bound <= 1 < leak.max_detectable_epsilon
@@ -42,13 +39,13 @@ def test_a_correct_training_passes(learner: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
-def test_every_buggy_training_is_detected(mutant: BuggyCurator) -> None:
+def test_every_buggy_training_is_detected(mutant):
     trials = 1500 if mutant.is_subtle else 400
     [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), trials, [mutant.learner], mutant.train)
     assert not leak.passed, leak
 
 
-def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
+def test_the_bound_of_known_distributions_is_below_their_epsilon():
     source = FastStream(1)
 
     def draw(share: float, count: int = 20_000) -> list[int]:
@@ -62,13 +59,13 @@ def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
     assert leak.passed
 
 
-def test_too_few_trials_are_refused() -> None:
+def test_too_few_trials_are_refused():
     with pytest.raises(LdpError, match="at least 200 trials"):
         audit_trainings(read_survey(SURVEY), Fraction(1), 199)
 
 
 @pytest.mark.slow
-def test_the_command_prints_bounds(tmp_path: Path) -> None:
+def test_the_command_prints_bounds(tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--trials", 200, "--epsilon", 2)
     found = json.loads(command(*words, "--json").stdout)
@@ -77,7 +74,7 @@ def test_the_command_prints_bounds(tmp_path: Path) -> None:
     assert "central audit passed" in command(*words).stdout
 
 
-def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
+def test_an_epsilon_out_of_range_is_refused(tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--epsilon", "0.001")
     result = command(*words, check=False)
@@ -85,7 +82,7 @@ def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
     assert "'0.001' is not a number from 0.01 to 100" in result.stderr
 
 
-def test_the_audit_of_devices_is_still_the_default() -> None:
+def test_the_audit_of_devices_is_still_the_default():
     result = command("ldp-audit", "--help")
     assert "Audit SURVEY: a .toml file" in result.stdout
     for target in ("central", "silo"):

@@ -1,7 +1,5 @@
 """ldp-compare on the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +34,7 @@ def unused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "compare", lambda *_: pytest.fail("the comparison was run"))
 
 
-def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
+def test_the_output_is_that_of_the_rows(run):
     result = run("--trust", "none,central,local")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -46,7 +44,7 @@ def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
     assert [line.split()[0] for line in lines[start + 1 : start + 6]] == ["none"] * 3 + ["central", "local"]
 
 
-def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -> None:
+def test_json_is_the_only_thing_on_standard_output(run):
     result = run("--json", "--trust", "none,central,labels,silo:4,local")
     document = json.loads(result.stdout)
     assert set(document) == {"rows", "majority", "non_private"}
@@ -58,7 +56,7 @@ def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -
 
 
 @pytest.mark.slow
-def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
+def test_a_page_is_written(run, folder):
     result = run("--trust", "central,local", "-o", folder / "compare.html")
     assert result.stdout.splitlines()[-1] == f"wrote {folder}/compare.html: the same with a picture"
     page = parse_page((folder / "compare.html").read_bytes())
@@ -82,9 +80,7 @@ def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
         (["-o", "no/such/folder/compare.html"], {}, 2, "--output: there is no folder"),
     ],
 )
-def test_invalid_options_are_refused_before_anything_runs(
-    run: Callable[..., Result], arguments: list[str], options: dict[str, object], code: int, why: str
-) -> None:
+def test_invalid_options_are_refused_before_anything_runs(run, arguments, options, code, why):
     result = run(*arguments, **options)
     assert result.exit_code == code
     assert why in " ".join(result.stderr.split())
@@ -107,9 +103,7 @@ def test_invalid_options_are_refused_before_anything_runs(
         (lambda text: text.replace(",", ";"), "separated by"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused_before_anything_runs(
-    run: Callable[..., Result], folder: Path, change: Callable[[str], str], why: str
-) -> None:
+def test_rows_that_do_not_fit_are_refused_before_anything_runs(run, folder, change, why):
     (folder / "rows.csv").write_text(change(make_csv(400)))
     result = run()
     assert result.exit_code == 1, result.output
@@ -118,7 +112,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_runs(
 
 
 @pytest.mark.usefixtures("unused")
-def test_the_rows_are_never_overwritten(run: Callable[..., Result], folder: Path) -> None:
+def test_the_rows_are_never_overwritten(run, folder):
     result = run("-o", folder / "rows.csv")
     assert result.exit_code == 2
     assert "is an input of this command too" in result.stderr

@@ -1,10 +1,10 @@
 """The device's side: randomises one answer, writes the report to a journal, and sends it once.
 
 >>> import ldp_client
->>> client = ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")  # doctest: +SKIP
->>> client.grant()   # once the person has agreed                                     # doctest: +SKIP
+>>> client = ldp_client.configure("https://collector.example/v1/surveys/sleep-2026")
+>>> client.grant()  # once the person has agreed
 Receipt(state=<State.READY: 'ready'>, survey='sleep-2026')
->>> ldp_client.report({"age": "young", "income": 21_000}, "no")                       # doctest: +SKIP
+>>> ldp_client.report({"age": "young", "income": 21_000}, "no")
 Receipt(state=<State.QUEUED: 'queued'>, survey='sleep-2026', epsilon=1.0)
 
 The raw row never leaves this process and is never written anywhere. Nothing here imports more than
@@ -128,6 +128,12 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
         If there is no URL of a survey, or an option cannot be used: mistakes of the application.
     TypeError
         If there is no such option.
+
+    Examples
+    --------
+    >>> client = configure("https://collector.example/v1/surveys/sleep-2026", max_epsilon=1)
+    >>> client.status()
+    Receipt(state=<State.NO_CONSENT: 'no_consent'>, survey='sleep-2026', reason='no-consent')
     """
     from ldp_client.client import Client
     from ldp_client.errors import TransportError
@@ -153,6 +159,15 @@ def report(row: Mapping[str, object], label: object) -> Receipt:
 
     If `configure` was not called, the survey's URL is in ``LDP_SURVEY_URL``. If that is not set either, no
     error is raised: the receipt gives the reason.
+
+    Examples
+    --------
+    >>> client = configure("https://collector.example/v1/surveys/sleep-2026")
+    >>> client.grant()  # once the person has agreed
+    Receipt(state=<State.READY: 'ready'>, survey='sleep-2026')
+    >>> receipt = report({"age": "young", "income": 21_000}, "no")
+    >>> receipt.state, receipt.epsilon
+    (<State.QUEUED: 'queued'>, 1.0)
     """
     from ldp_client.errors import TransportError
 

@@ -73,6 +73,16 @@ class Silo:
         The survey's id.
     identity : SurveyIdentity
     journal : SiloJournal
+
+    Examples
+    --------
+    >>> silo = Silo("https://collector.example/v1/surveys/wards-2026", journal="ward-7.journal")
+    >>> silo.grant()  # once the organisation has agreed
+    Receipt(state=<State.READY: 'ready'>, survey='wards-2026')
+    >>> silo.report("ward-7.csv")
+    Receipt(state=<State.SENT: 'sent'>, survey='wards-2026', epsilon=1.0)
+    >>> [epoch.rows for epoch in silo.epochs()]
+    [2]
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import SurveyError
-from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.any_survey import OF_PEOPLE, load_any_plan_file
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError
@@ -19,9 +19,9 @@ OFF_VARIABLE = "LDP_CLIENT_OFF"
 
 def load_silo_plan_file(path: Path) -> SiloPlan:
     """Load a plan of silos from an authored survey or a compiled plan."""
-    plan = load_any_plan_file(path)
+    plan = load_any_plan_file(path, of_silos=True)
     if not isinstance(plan, SiloPlan):
-        raise SurveyError('this survey is answered by people: a survey of silos has kind = "silo"', "kind")
+        raise SurveyError(OF_PEOPLE, "kind")
     return plan
 
 

@@ -76,9 +76,11 @@ def parse_survey_file(text: str) -> dict[str, Any]:
 
 
 def check_tables(read: tuple[SurveyT, Sequence[Mistake]], text: str) -> SurveyT:
-    """Return a survey; raise one SurveyError for all mistakes in its tables, in the order of the file."""
+    """Return a survey; raise one SurveyError for all mistakes, in the order of the file."""
     survey, mistakes = read
     text = text.removeprefix("\ufeff")
+    # the kind decides which other entries are mistakes
+    mistakes = [each for each in mistakes if each[0] == ("survey", "kind")] or mistakes
     errors = [SurveyError(why, ".".join(path), find_line(text, path, value)) for path, why, value in mistakes]
     if errors:
         raise combine_errors(sorted(errors, key=lambda error: error.line or 0))

@@ -102,6 +102,13 @@ class Ledger:
         """The sum of the deltas."""
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
+    @property
+    def edited(self) -> tuple[bool, ...]:
+        """Whether the rows of each training differ from those of the training before it."""
+        requests = [entry.request for entry in self.entries]
+        pairs = zip(requests, requests[:1] + requests, strict=False)
+        return tuple(not request.has_rows_of(before) for request, before in pairs)
+
     def find_model(self, request: TrainingRequest) -> bytes | None:
         """Return the finished model of a training, or None if it has not finished."""
         models = (entry.model for entry in self.entries if entry.request.is_repetition_of(request))

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
@@ -48,6 +49,15 @@ class LedgerTerms:
     training, and at least LEAST_DELTA_CAP."""
     rows_changed: bool = False
     """Whether the rows may differ from those of the earlier trainings. Their amounts still count."""
+
+
+class Trained(NamedTuple):
+    """What a training released."""
+
+    model: bytes
+    ledger: Ledger
+    is_repetition: bool
+    """Whether an earlier training made the model, so that nothing more was spent."""
 
 
 def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
@@ -79,8 +89,8 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
 
 def train_once(
     path: Path, terms: LedgerTerms, request: TrainingRequest, make_model: Callable[[], bytes]
-) -> tuple[bytes, Ledger]:
-    """Return the model of a request and the ledger; train it only if the ledger has no such model.
+) -> Trained:
+    """Return the model of a request; train it only if the ledger has no such model.
 
     Parameters
     ----------
@@ -108,7 +118,7 @@ def train_once(
         _check_terms(path, ledger, terms, request)
         finished = ledger.find_model(request)
         if finished is not None:
-            return finished, ledger
+            return Trained(finished, ledger, is_repetition=True)
         _refuse_same_rows(path, request)
         ledger = _state_caps(ledger, terms).add(Entry(request, datetime.now(UTC).date().isoformat()))
         _check_caps(path, ledger, request)
@@ -118,7 +128,7 @@ def train_once(
         model = make_model()  # 2.
         ledger = ledger.finish(model)
         _write(path, ledger)  # 3. the model, before it is released
-        return model, ledger  # 4.
+        return Trained(model, ledger, is_repetition=False)  # 4.
 
 
 def _make_ledger(terms: LedgerTerms, request: TrainingRequest) -> Ledger:

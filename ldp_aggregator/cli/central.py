@@ -38,10 +38,9 @@ from ldp_aggregator.models.model_document import parse_content
 from ldp_aggregator.results.table import dump_table
 
 _PRIVATE = "This error may depend on the rows: do not publish it, nor that the training failed."
-_REPEATED = (
-    "These are the rows of an earlier training in another order or form, so its model is written again, and "
-    "nothing more is spent."
-)
+_REPEATED = "This training was finished before, so its model is written again, and nothing more is spent."
+_OTHER_FORM = "The rows are the same, in another order or form."
+_CAPS_IGNORED = "--cap and --cap-delta are ignored, because a repetition does not change the totals."
 _name_option = advanced_option(
     "--name", show_default="the name of ROWS", help="Your name for the rows. The ledger is NAME.ledger."
 )
@@ -167,16 +166,24 @@ def train(
             delta_cap=cap_delta,
             rows_changed=rows_changed,
         )
-        model, ledger = train_once(ledger_path, terms, training.request, training.run)
+        model, ledger, is_repetition = train_once(ledger_path, terms, training.request, training.run)
     with print_errors():
         write_atomically(output, model)
         if csv_file:
             content = read_central_content(parse_content(model, str(output)), str(output))
             write_atomically(csv_file, dump_table(build_central_table(content)).encode())
-    if all(entry.request != training.request for entry in ledger.entries):
-        click.echo(_REPEATED, err=True)
+    if is_repetition:
+        click.echo(" ".join(_explain_repetition(training, terms, ledger)), err=True)
     written = f"{output} and {csv_file}" if csv_file else output
     click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
+
+
+def _explain_repetition(training: CuratorTraining, terms: LedgerTerms, ledger: Ledger) -> Iterator[str]:
+    yield _REPEATED
+    if all(entry.request != training.request for entry in ledger.entries):
+        yield _OTHER_FORM
+    if terms.cap not in (None, ledger.cap) or terms.delta_cap not in (None, ledger.delta_cap):
+        yield _CAPS_IGNORED
 
 
 @main.command()
@@ -194,16 +201,19 @@ def status(rows: Path, name: str | None) -> None:
         path, _ = find_ledger(rows, name)
         ledger = read_ledger(path)
     if ledger is None:
-        others = ", ".join(sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))) or "none"
+        others = sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))
         found = "" if rows.exists() else f"there is no file {rows}, and "
-        raise click.ClickException(f"{found}there is no ledger {path}. Ledgers in this folder: {others}")
-    table = [["date (UTC)", "learner", "epsilon", "delta", "finished"]]
-    for entry in ledger.entries:
+        names = f"{', '.join(others)}; --name NAME chooses NAME{SUFFIX}" if others else "none"
+        raise click.ClickException(f"{found}there is no ledger {path}. Ledgers in this folder: {names}")
+    table = [["date (UTC)", "learner", "epsilon", "delta", "finished", "rows edited before"]]
+    for entry, is_edited in zip(ledger.entries, ledger.edited, strict=True):
         learner = json.loads(entry.model)["learner"] if entry.model else "unknown"
         amounts = map(format_amount, (entry.request.epsilon, entry.request.delta))
-        table.append([entry.date, learner, *amounts, "yes" if entry.model else "no"])
+        table.append(
+            [entry.date, learner, *amounts, *("yes" if each else "no" for each in (entry.model, is_edited))]
+        )
     click.echo(f"{path}: adjacency {ledger.adjacency}, rows per person at most {ledger.rows_per_person}")
-    click.echo("\n".join([_format_spent(ledger), "", *format_table(table, "<<>><")]))
+    click.echo("\n".join([_format_spent(ledger), "", *format_table(table, "<<>><<")]))
 
 
 def _check_outputs(outputs: dict[str, Path | None], survey: Path, rows: Path) -> None:

@@ -42,6 +42,8 @@ from ldp_aggregator.models.model_document import (
 from ldp_aggregator.snapshot_plans import dump_plan_entry
 
 _MAX_CELL = 1 << 62
+_MIN_VARIANCE = 1e-30
+"""Less than the variance of any noise that is drawn."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ def _read_counts(entry: Mapping[str, Any], feature: Feature, k: int) -> NoisyTab
         raise ValueError(f"a count of {feature.name} is no whole number")
     if [len(row) for row in cells] != [k] * size or unit != (SOFT_UNIT if is_number else 1):
         raise ValueError(f"the counts of {feature.name} need the shape {(size, k)}, in units of the feature")
-    if type(variance) is not float or not 0 < variance < _MAX_CELL**2:
+    if type(variance) is not float or not _MIN_VARIANCE < variance < _MAX_CELL**2:
         raise ValueError(f"the variance of the counts of {feature.name} is invalid")
     return NoisyTable(np.array(cells, dtype=np.int64), unit, variance)
 

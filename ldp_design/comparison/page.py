@@ -11,16 +11,7 @@ from ldp_design.comparison.result import TrustComparison
 
 
 def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> bytes:
-    """Return the page in UTF-8; the same arguments give the same bytes.
-
-    Parameters
-    ----------
-    comparison : TrustComparison
-    levels : NoiseLevels, optional
-        For the number of people that a local survey needs.
-    target : float, optional
-        The wanted accuracy.
-    """
+    """Return the page in UTF-8; the same arguments, those of :func:`state_findings`, give the same bytes."""
     plan = comparison.plan
     page = load_template("ldp_design.comparison", "compare.html", "compare.css")
     return page.render(

@@ -197,6 +197,19 @@ def simulate(
     ------
     SurveyError, RowError, FitError, SimulationError
         If the survey cannot be compiled or projected, or a row does not fit it.
+
+    Examples
+    --------
+    >>> from encoders.survey import read_survey
+    >>> survey = read_survey('''
+    ... survey = {id = "tea", epsilon = 2}
+    ... label = {name = "smoker", values = ["yes", "no"]}
+    ... features.tea.values = ["never", "daily"]
+    ... ''')
+    >>> rows = [{"tea": "daily", "smoker": "yes"}, {"tea": "never", "smoker": "no"}] * 1000
+    >>> [result] = simulate(survey, rows, SimulationGrid(epsilons=[2.0]), repeats=2).rows
+    >>> result.accuracy, result.non_private
+    (1.0, 1.0)
     """
     # Read the labelled rows, and list the variants to try.
     table = read_labelled_table(survey, rows)

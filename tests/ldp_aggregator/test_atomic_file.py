@@ -1,7 +1,5 @@
 """Result files are written atomically, are private, and are never written through a symbolic link."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator
@@ -29,7 +27,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_new_file_is_private_and_a_replaced_one_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_new_file_is_private_and_a_replaced_one_keeps_its_mode(tmp_path):
     path = tmp_path / "model.json"
     write_atomically(path, b"first")
     assert mode_of(path) == 0o600
@@ -40,7 +38,7 @@ def test_a_new_file_is_private_and_a_replaced_one_keeps_its_mode(tmp_path: Path)
 
 
 @pytest.mark.parametrize("target", ["precious", "nothing"])
-def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: str) -> None:
+def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path, target):
     (tmp_path / "precious").write_bytes(b"precious")
     link = tmp_path / "model.json"
     link.symlink_to(tmp_path / target)
@@ -50,7 +48,7 @@ def test_a_symbolic_link_is_refused_wherever_it_points(tmp_path: Path, target: s
     assert {path.name for path in tmp_path.iterdir()} == {"precious", "model.json"}
 
 
-def test_a_file_to_publish_follows_the_umask(tmp_path: Path) -> None:
+def test_a_file_to_publish_follows_the_umask(tmp_path):
     former = os.umask(0o027)
     try:
         write_atomically(tmp_path / "page.html", b"", public=True)
@@ -59,16 +57,14 @@ def test_a_file_to_publish_follows_the_umask(tmp_path: Path) -> None:
     assert mode_of(tmp_path / "page.html") == 0o640
 
 
-def test_an_output_that_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+def test_an_output_that_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(OSError, match="not a regular file"):
             write_atomically(path, b"results")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "model.json"
     path.write_bytes(b"old")
 
@@ -97,7 +93,7 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, url: str) -> None:
+def test_every_command_writes_private_files_and_refuses_links(tmp_path, url):
     made = {name: tmp_path / name for name in ("one.json", "all.json", "model.json", "model.onnx", "out.csv")}
     rows, precious = tmp_path / "rows.csv", tmp_path / "precious"
     rows.write_text("age,hours\nold,7\n")
@@ -128,7 +124,7 @@ def test_every_command_writes_private_files_and_refuses_links(tmp_path: Path, ur
     assert mode_of(tmp_path / "store.db") == 0o600
 
 
-def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url: str) -> None:
+def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path, url):
     store, snapshot, model = (tmp_path / name for name in ("store.db", "snap.json", "model.json"))
     rows, linked = tmp_path / "rows.csv", tmp_path / "linked.json"
     rows.write_text("age,hours\nold,7\n")
@@ -158,7 +154,7 @@ def test_an_output_that_is_an_input_or_a_database_is_refused(tmp_path: Path, url
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_store_is_not_created_through_a_broken_link(tmp_path: Path) -> None:
+def test_a_store_is_not_created_through_a_broken_link(tmp_path):
     (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
     assert run("ldp-collector", "status", "--store", f"sqlite:///{tmp_path}/store.db")[0] == 1
     with pytest.raises(Exception, match="does not exist"):

@@ -1,16 +1,12 @@
 """Background tasks: one run for many requests, and another for later ones."""
 
-from __future__ import annotations
-
 import threading
-
-import pytest
 
 from ldp_aggregator.background_task import BackgroundTask
 from tests.support.servers import wait_for
 
 
-def test_many_requests_are_one_run_and_a_later_request_is_another() -> None:
+def test_many_requests_are_one_run_and_a_later_request_is_another():
     runs: list[int] = []
     task = BackgroundTask(lambda: runs.append(1))
     for _ in range(100):
@@ -20,7 +16,7 @@ def test_many_requests_are_one_run_and_a_later_request_is_another() -> None:
     wait_for(lambda: runs == [1, 1])
 
 
-def test_request_during_a_run_starts_another_run() -> None:
+def test_request_during_a_run_starts_another_run():
     begun, go_on, runs = threading.Event(), threading.Event(), []
 
     def run() -> None:
@@ -36,7 +32,7 @@ def test_request_during_a_run_starts_another_run() -> None:
     wait_for(lambda: runs == [1, 1])
 
 
-def test_a_thread_that_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_cannot_be_started_is_tried_again(monkeypatch):
     runs: list[int] = []
     task = BackgroundTask(lambda: runs.append(1))
 

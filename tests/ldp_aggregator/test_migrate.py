@@ -1,10 +1,8 @@
 """Copying a survey to another store: no report is lost or counts twice, wherever the copy is interrupted."""
 
-from __future__ import annotations
-
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +25,7 @@ from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import make_client, rejected
 from tests.support.batches import batch, record
 from tests.support.commands import command
-from tests.support.servers import ClusterNode, redis_server
+from tests.support.servers import redis_server
 from tools.endurance.collector.reports import (
     SURVEY,
     Sent,
@@ -89,9 +87,7 @@ def whole(store: Store) -> object:
 
 
 @pytest.mark.slow
-def test_a_survey_copied_through_all_stores_is_unchanged(
-    tmp_path: Path, sent: Sent, cluster_nodes: Sequence[ClusterNode]
-) -> None:
+def test_a_survey_copied_through_all_stores_is_unchanged(tmp_path, sent, cluster_nodes):
     first = fill(open_sqlite(tmp_path / "first.db"), sent)
     before = whole(first)
     with redis_server(tmp_path) as url:
@@ -118,7 +114,7 @@ def assert_exactly_once(store: Store, sent: Sent) -> None:
 
 
 @pytest.mark.slow
-def test_extreme_integers_are_copied(tmp_path: Path) -> None:
+def test_extreme_integers_are_copied(tmp_path):
     source, extremes = open_sqlite(tmp_path / "source.db"), np.array([-(2**63), 2**63 - 1, 2**53 + 1, 0])
     source.publish(PLAN.id, PLAN.json)
     source.record([batch(PLAN.id, "extreme", OTHER, extremes)])
@@ -133,7 +129,7 @@ def test_extreme_integers_are_copied(tmp_path: Path) -> None:
     source.close()
 
 
-def test_invitations_move_too() -> None:
+def test_invitations_move_too():
     plan = plan_of(INVITED)
     source, target, arrived = MemoryStore(), MemoryStore(), MemoryStore()
     source.publish(plan.id, plan.json)
@@ -195,9 +191,7 @@ class Failing:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("behind", [False, True])
-def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
-    tmp_path: Path, sent: Sent, monkeypatch: pytest.MonkeyPatch, behind: bool
-) -> None:
+def test_a_run_cut_off_at_any_change_is_completed_by_the_next(tmp_path, sent, monkeypatch, behind):
     monkeypatch.setattr(sqlite, "REPORTS_PER_READ", 100)
     source, target, cuts = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore(), 0
     while True:
@@ -214,7 +208,7 @@ def test_a_run_cut_off_at_any_change_is_completed_by_the_next(
     source.close()
 
 
-def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path: Path, sent: Sent) -> None:
+def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path, sent):
     source, target = fill(open_sqlite(tmp_path / "source.db"), sent), MemoryStore()
     with pytest.raises(CutOff):
         migrate_survey(source, Failing(target, 4, behind=True), PLAN.id)  # type: ignore[arg-type]
@@ -231,7 +225,7 @@ def test_an_incomplete_import_gives_devices_a_retryable_refusal(tmp_path: Path, 
     source.close()
 
 
-def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent) -> None:
+def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
     source, busy, timed, other = fill(MemoryStore(), sent), MemoryStore(), MemoryStore(), MemoryStore()
     for store in (busy, timed):
         store.publish(PLAN.id, PLAN.json)
@@ -259,7 +253,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path: Path, sent: Sent)
         migrate_survey(source, MemoryStore(), "diet")
 
 
-def test_a_target_that_others_wrote_to_is_not_opened(sent: Sent) -> None:
+def test_a_target_that_others_wrote_to_is_not_opened(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
     reached = CountsMeanwhile(target, counter, len(sent.totals[counter].cells))
@@ -288,7 +282,7 @@ class CountsMeanwhile:
         return totals
 
 
-def test_a_source_that_counts_meanwhile_is_reported_and_the_next_run_completes_the_copy(sent: Sent) -> None:
+def test_a_source_that_counts_meanwhile_is_reported_and_the_next_run_completes_the_copy(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     counter = next(iter(sent.totals))
     counting = CountsMeanwhile(source, counter, len(sent.totals[counter].cells))
@@ -300,7 +294,7 @@ def test_a_source_that_counts_meanwhile_is_reported_and_the_next_run_completes_t
     assert whole(target) == whole(source)
 
 
-def test_another_report_under_a_moved_id_stops_the_move() -> None:
+def test_another_report_under_a_moved_id_stops_the_move():
     source, target = MemoryStore(), MemoryStore()
     for store, mark in ((source, b"a" * 8), (target, b"b" * 8)):
         store.publish(PLAN.id, PLAN.json)
@@ -341,7 +335,7 @@ class CallDuring:
 @pytest.mark.parametrize(
     "name", ["publish", "set_texts", "set_schedule", "schedules", "totals", "record", "report_ids"]
 )
-def test_a_second_import_at_any_call_makes_no_report_count_twice(sent: Sent, name: str, behind: bool) -> None:
+def test_a_second_import_at_any_call_makes_no_report_count_twice(sent, name, behind):
     source, number = fill(MemoryStore(), sent), 0
     came = True
     while came:
@@ -359,7 +353,7 @@ def test_a_second_import_at_any_call_makes_no_report_count_twice(sent: Sent, nam
         assert whole(target) == whole(source), (name, number)
 
 
-def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent: Sent) -> None:
+def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     new = make_reports(PLAN, 1, seed=8).reports[0]
 
@@ -375,7 +369,7 @@ def test_the_slower_of_two_imports_stops_and_does_not_change_an_open_survey(sent
         migrate_survey(source, target, PLAN.id)
 
 
-def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_corrects_them(sent: Sent) -> None:
+def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_corrects_them(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     held_up = CallDuring(target, "record", 1, lambda: migrate_survey(source, target, PLAN.id), behind=False)
     with pytest.raises(MigrationError, match="another import"):
@@ -388,9 +382,7 @@ def test_cells_added_by_two_imports_keep_the_survey_closed_until_a_third_correct
 
 
 @pytest.mark.slow
-def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_is_written(
-    sent: Sent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_is_written(sent, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.3)
     monkeypatch.setattr(migrate, "LOCK_VISIBLE_SECONDS", 0.4)
     source, target = fill(MemoryStore(), sent), MemoryStore()
@@ -415,14 +407,14 @@ def test_reports_taken_before_collectors_see_the_lock_are_found_before_anything_
     assert read_schedule(target, PLAN.id) == Schedule()  # its schedule is as before
 
 
-def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the_lock(sent: Sent) -> None:
+def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the_lock(sent):
     source, target = fill(MemoryStore(), sent), MemoryStore()
     target.publish(PLAN.id, PLAN.json)
     assert migrate_survey(source, target, PLAN.id) == 3000
     assert whole(target) == whole(source)
 
 
-def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path: Path, sent: Sent) -> None:
+def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path, sent):
     url = f"sqlite:///{tmp_path}/half.db"
     half = fill(open_store(url), sent)
     half.set_schedule(PLAN.id, HALF)
@@ -456,7 +448,7 @@ def source_url(tmp_path: Path, sent: Sent) -> str:
 
 
 @pytest.mark.slow
-def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent) -> None:
+def test_an_operator_moves_a_survey(tmp_path, source_url, sent):
     target = f"sqlite:///{tmp_path}/target.db"
 
     def run(source: str, url: str) -> tuple[int, str]:
@@ -485,7 +477,7 @@ def test_an_operator_moves_a_survey(tmp_path: Path, source_url: str, sent: Sent)
         assert (code, "noeviction" in output) == (1, True), output
 
 
-def test_an_import_of_nothing_makes_no_store(tmp_path: Path, source_url: str) -> None:
+def test_an_import_of_nothing_makes_no_store(tmp_path, source_url):
     open_sqlite(tmp_path / "empty.db").close()
     (tmp_path / "other.db").touch()
     target = tmp_path / "target.db"
@@ -494,7 +486,7 @@ def test_an_import_of_nothing_makes_no_store(tmp_path: Path, source_url: str) ->
         assert not target.exists()
 
 
-def test_the_source_is_not_changed(tmp_path: Path, source_url: str) -> None:
+def test_the_source_is_not_changed(tmp_path, source_url):
     source = tmp_path / "source.db"
     before = source.read_bytes()
     target = f"sqlite:///{tmp_path}/target.db"

@@ -1,7 +1,5 @@
 """The privacy statement of a model file: epsilon, the audit, and the conditional shuffled epsilon."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -29,12 +27,12 @@ def snapshot() -> Snapshot:
     return simulate(1000)
 
 
-def test_the_shuffled_epsilon_equals_the_published_example() -> None:
+def test_the_shuffled_epsilon_equals_the_published_example():
     # the worked example of the code that Feldman, McMillan and Talwar published with their paper
     assert compute_shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
 
 
-def test_the_shuffled_epsilon_is_no_tighter_than_the_theorem_and_falls_with_more_reports() -> None:
+def test_the_shuffled_epsilon_is_no_tighter_than_the_theorem_and_falls_with_more_reports():
     for local in (0.1, 0.5, 1.0, 2.0, 4.0):
         found = [compute_shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
         assert found == sorted(found, reverse=True)
@@ -44,15 +42,15 @@ def test_the_shuffled_epsilon_is_no_tighter_than_the_theorem_and_falls_with_more
 
 
 @pytest.mark.parametrize(("local", "reports"), [(1.0, 0), (1.0, 10), (1.0, 600), (12.0, 10**6)])
-def test_without_a_bound_the_shuffled_epsilon_is_the_local_one(local: float, reports: int) -> None:
+def test_without_a_bound_the_shuffled_epsilon_is_the_local_one(local, reports):
     assert compute_shuffled_epsilon(local, reports, 1e-6) == local
 
 
-def test_the_shuffled_epsilon_never_exceeds_the_local_one() -> None:
+def test_the_shuffled_epsilon_never_exceeds_the_local_one():
     assert all(compute_shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
 
 
-def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot: Snapshot) -> None:
+def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot):
     statement = state_privacy(snapshot)
     assert [(each.question, each.mechanism, each.epsilon) for each in statement.people.questions] == [
         (each.name, each.mechanism.name, format(realised_epsilon(each.mechanism.ratio), "f"))
@@ -75,13 +73,13 @@ def written(path: Path, plan: Plan, **changes: object) -> Path:
     return path
 
 
-def test_an_audit_of_the_plan_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
+def test_an_audit_of_the_plan_is_kept(tmp_path, snapshot):
     audit = read_audit(written(tmp_path / "audit.json", snapshot.plan), snapshot.plan)
     assert audit == AuditResult(passed=True, faults=0, trials=20_000, bound=0.9)
     assert state_privacy(snapshot, audit).audit == audit
 
 
-def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) -> None:
+def test_an_audit_of_this_release_is_kept(tmp_path, snapshot):
     leaks = [Leak("one", "another", "an event", bound, 2.0, 5000) for bound in (0.25, 0.75)]
     result = ldp_audit.AuditResult(
         plan=snapshot.plan,
@@ -104,9 +102,7 @@ def test_an_audit_of_this_release_is_kept(tmp_path: Path, snapshot: Snapshot) ->
         ({"black_box": 1}, "not an audit"),
     ],
 )
-def test_what_is_no_audit_of_the_plan_is_refused(
-    tmp_path: Path, snapshot: Snapshot, changes: dict[str, object], words: str
-) -> None:
+def test_what_is_no_audit_of_the_plan_is_refused(tmp_path, snapshot, changes, words):
     with pytest.raises(AuditError, match=words):
         read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan)
 
@@ -115,13 +111,11 @@ def test_what_is_no_audit_of_the_plan_is_refused(
     "changes",
     [{"faults": ["x"]}, {"faults": ["\ud800"]}, {"black_box": [{"leak": {"epsilon_lower_bound": 99}}]}],
 )
-def test_passed_is_computed_again_from_the_audit(
-    tmp_path: Path, snapshot: Snapshot, changes: dict[str, object]
-) -> None:
+def test_passed_is_computed_again_from_the_audit(tmp_path, snapshot, changes):
     assert not read_audit(written(tmp_path / "audit.json", snapshot.plan, **changes), snapshot.plan).passed
 
 
-def test_an_absent_file_or_one_that_is_no_json_is_refused(tmp_path: Path, snapshot: Snapshot) -> None:
+def test_an_absent_file_or_one_that_is_no_json_is_refused(tmp_path, snapshot):
     with pytest.raises(AuditError, match="cannot be read"):
         read_audit(tmp_path / "absent.json", snapshot.plan)
     (tmp_path / "other.json").write_text("[1, 2]")

@@ -1,7 +1,5 @@
 """A simulated population follows the devices' protocol bit by bit."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -26,12 +24,12 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 
 
 @pytest.mark.parametrize("text", ["1e-99999999", "1e99999999", "nan", "inf", "0", "-1", "1" * 21, "one"])
-def test_an_epsilon_without_a_short_exact_form_is_refused(text: str) -> None:
+def test_an_epsilon_without_a_short_exact_form_is_refused(text):
     with pytest.raises(SurveyError, match="epsilon: needs a number above 0"):
         parse_epsilon(text)
 
 
-def test_questions_are_drawn_as_on_a_device(plan: Plan) -> None:
+def test_questions_are_drawn_as_on_a_device(plan):
     many, one = FastStream(1), FastStream(1)
     assert draw_questions(plan, 200, many).tolist() == [plan.draw(one).index for _ in range(200)]
 
@@ -45,7 +43,7 @@ def assert_total(snapshot: Snapshot, question: Question, truths: list[int], stre
     assert snapshot.totals[question.key].cells.tolist() == tally.tolist()
 
 
-def test_totals_are_those_of_the_same_users_one_by_one(plan: Plan) -> None:
+def test_totals_are_those_of_the_same_users_one_by_one(plan):
     rng = np.random.default_rng(2)
     codes = np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 2, 300)])
     labels = rng.integers(0, 2, 300)
@@ -58,13 +56,13 @@ def test_totals_are_those_of_the_same_users_one_by_one(plan: Plan) -> None:
         assert_total(snapshot, question, truths, stream)
 
 
-def test_only_the_given_users_report(plan: Plan) -> None:
+def test_only_the_given_users_report(plan):
     codes, labels = np.zeros((50, 2), dtype=np.int64), np.zeros(50, dtype=np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(4), users=np.arange(7))
     assert snapshot.total() == 7
 
 
-def test_no_users_make_empty_totals(plan: Plan) -> None:
+def test_no_users_make_empty_totals(plan):
     snapshot = simulate_reports(
         plan, np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64), FastStream(5)
     )
@@ -73,7 +71,7 @@ def test_no_users_make_empty_totals(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("frequency", ["DE", "OUE", "SHE", "SS"])
-def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency: str) -> None:
+def test_totals_of_a_validation_are_those_of_the_same_users_one_by_one(frequency):
     plan = read_survey(VALIDATED.replace('"DE"', f'"{frequency}"')).compile()
     rows = [
         {"age": age, "income": income, "city": city, "hours": hours}

@@ -1,7 +1,5 @@
 """Snapshots are read back as they were written, added up, and refused if damaged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,12 +34,12 @@ def contents(snapshot: Snapshot) -> object:
     return snapshot.plan, totals, dict(snapshot.rejections), snapshot.simulated
 
 
-def test_a_snapshot_is_read_back_exactly(snapshot: Snapshot) -> None:
+def test_a_snapshot_is_read_back_exactly(snapshot):
     for each in (snapshot, replace(snapshot, simulated=True)):
         assert contents(Snapshot.from_json(each.to_json())) == contents(each)
 
 
-def test_snapshots_add_up(plan: Plan, snapshot: Snapshot) -> None:
+def test_snapshots_add_up(plan, snapshot):
     key = plan.questions[0].key
     more = Snapshot(plan, {key: Total(4, np.full(4, 2**61))}, {"malformed": 1, "too-large": 1})
     both = snapshot + more
@@ -66,7 +64,7 @@ def make_round(name: str, tea: int = 1, milk: int = 1, sugar: int = 1) -> Snapsh
     return Snapshot(plan, counted, {"malformed": 1})
 
 
-def test_the_sum_of_rounds_has_the_plan_with_most_questions() -> None:
+def test_the_sum_of_rounds_has_the_plan_with_most_questions():
     first, second, third = make_round("tea"), make_round("two", milk=0), make_round("three", tea=0, sugar=0)
     expected = {first.plan.questions[place].key: 6 for place in range(3)}
     for order in permutations([first, second, third]):
@@ -76,13 +74,13 @@ def test_the_sum_of_rounds_has_the_plan_with_most_questions() -> None:
         assert total.rejections == {"malformed": 3}
 
 
-def test_the_sum_of_equal_rounds_has_the_plan_of_the_first() -> None:
+def test_the_sum_of_equal_rounds_has_the_plan_of_the_first():
     equal, unequal = make_round("equal"), make_round("unequal", tea=2)
     assert (equal + unequal).plan == equal.plan
     assert (unequal + equal).plan == unequal.plan
 
 
-def test_the_sum_of_equal_rounds_has_one_plan_in_any_order() -> None:
+def test_the_sum_of_equal_rounds_has_one_plan_in_any_order():
     family, later, unequal = make_round("tea"), make_round("later"), make_round("unequal", tea=2)
     for order in permutations([unequal, family, later]):
         assert sum_snapshots(order).plan == family.plan
@@ -90,7 +88,7 @@ def test_the_sum_of_equal_rounds_has_one_plan_in_any_order() -> None:
         assert sum_snapshots(order).plan == later.plan
 
 
-def test_only_rounds_of_one_family_and_of_the_same_features_add_up() -> None:
+def test_only_rounds_of_one_family_and_of_the_same_features_add_up():
     first = make_round("tea")
     text = round_toml("two", milk=0)
     others = [
@@ -131,7 +129,7 @@ Damage = Callable[[dict[str, Any], dict[str, Any]], object]
         lambda document, total: document.pop("plan"),
     ],
 )
-def test_an_edited_snapshot_is_refused(snapshot: Snapshot, damage: Damage) -> None:
+def test_an_edited_snapshot_is_refused(snapshot, damage):
     document = json.loads(snapshot.to_json())
     damage(document, next(iter(document["totals"].values())))
     with pytest.raises(SnapshotError):
@@ -139,7 +137,7 @@ def test_an_edited_snapshot_is_refused(snapshot: Snapshot, damage: Damage) -> No
 
 
 @pytest.mark.parametrize("number", [10**400, 2**63, -1, 1.5, True, "5", None, float("nan")])
-def test_a_number_that_is_no_count_is_named_by_file_and_field(snapshot: Snapshot, number: object) -> None:
+def test_a_number_that_is_no_count_is_named_by_file_and_field(snapshot, number):
     key = next(iter(snapshot.totals))
     for path in (["rejections", "malformed"], ["totals", key, "n"], ["totals", key, "cells", 0]):
         document = place = json.loads(snapshot.to_json())
@@ -153,19 +151,19 @@ def test_a_number_that_is_no_count_is_named_by_file_and_field(snapshot: Snapshot
             Snapshot.from_json(json.dumps(document).encode(), "here.json")
 
 
-def test_a_snapshot_with_an_invalid_plan_is_named(snapshot: Snapshot) -> None:
+def test_a_snapshot_with_an_invalid_plan_is_named(snapshot):
     document = json.loads(snapshot.to_json())
     document["plan"]["epsilon"] = "1e400"
     with pytest.raises(SnapshotError, match=r"^here\.json: plan: .*again$"):
         Snapshot.from_json(json.dumps(document).encode(), "here.json")
 
 
-def test_a_snapshot_of_another_version_is_refused(snapshot: Snapshot) -> None:
+def test_a_snapshot_of_another_version_is_refused(snapshot):
     data = snapshot.to_json().replace(b'"version":1', b'"version":7')
     with pytest.raises(SnapshotError, match=r"here\.json: .* version 7, and only 1 is supported: use"):
         Snapshot.from_json(data, "here.json")
 
 
-def test_a_truncated_snapshot_is_refused(snapshot: Snapshot) -> None:
+def test_a_truncated_snapshot_is_refused(snapshot):
     with pytest.raises(SnapshotError, match="truncated"):
         Snapshot.from_json(snapshot.to_json()[:-1])

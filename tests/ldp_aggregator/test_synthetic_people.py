@@ -1,7 +1,5 @@
 """A synthetic population draws the rows and the reports that it describes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +12,7 @@ from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 from tests.ldp_design.sizing.surveys import PLAN
 
 
-def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_completely() -> None:
+def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_completely():
     people, rng = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), np.random.default_rng(3)
     drawn = estimate_snapshot(simulate_survey(PLAN, people, 200_000, rng, FastStream(3)))
     whole = estimate_snapshot(simulate_reports(PLAN, *people.draw_people(200_000, rng), FastStream(4)))
@@ -25,7 +23,7 @@ def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_comp
         assert (abs(left.value - right.value) < 6 * np.hypot(left.stderr, right.stderr)).all()
 
 
-def test_only_the_features_that_a_person_is_asked_about_are_drawn() -> None:
+def test_only_the_features_that_a_person_is_asked_about_are_drawn():
     features = "".join(f'[features.f{each}]\nvalues = ["1", "2", "3"]\n' for each in range(100))
     head = '[survey]\nid = "wide"\nepsilon = 1\n[label]\nname = "l"\nvalues = ["a", "b"]\n'
     plan = read_survey(head + features).compile()

@@ -1,7 +1,5 @@
 """All sources of training give the same totals, and a source given twice is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading
@@ -9,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,7 +54,7 @@ def fill(store: MemoryStore, plan: Plan, reports: int) -> None:
     store.add_rejections(plan.id, "malformed", reports)
 
 
-def test_archives_are_counted_as_the_collector_counts(plan: Plan, tmp_path: Path) -> None:
+def test_archives_are_counted_as_the_collector_counts(plan, tmp_path):
     first, second = make_reports(plan, 60), make_reports(plan, 40, seed=2)
     (tmp_path / "a").write_bytes(b"".join(first))
     (tmp_path / "b").write_bytes(b"".join([*second, *first[:10], *make_reports(make_plan("other"), 3)]))
@@ -67,7 +64,7 @@ def test_archives_are_counted_as_the_collector_counts(plan: Plan, tmp_path: Path
     assert snapshot.plan == plan
 
 
-def test_a_truncated_archive_adds_up_with_others(plan: Plan, tmp_path: Path) -> None:
+def test_a_truncated_archive_adds_up_with_others(plan, tmp_path):
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 60))[:-1])
     (tmp_path / "b").write_bytes(gzip.compress(b"".join(make_reports(plan, 40, seed=2))))
     archives = [str(tmp_path / "a"), str(tmp_path / "b")]
@@ -83,18 +80,18 @@ def test_a_truncated_archive_adds_up_with_others(plan: Plan, tmp_path: Path) -> 
     assert len(messages) == 1
 
 
-def test_reports_need_their_plan(plan: Plan, tmp_path: Path) -> None:
+def test_reports_need_their_plan(plan, tmp_path):
     (tmp_path / "a").write_bytes(make_reports(plan, 1)[0])
     with pytest.raises(SourceError, match=r"raw reports; add the survey or plan .*--plan"):
         read_training_data([str(tmp_path / "a")])
 
 
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
+def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(SourceError, match="absent: cannot be read"):
         read_training_data([str(tmp_path / "absent")])
 
 
-def test_a_snapshot_file_is_read_and_adds_up_with_others(plan: Plan, tmp_path: Path) -> None:
+def test_a_snapshot_file_is_read_and_adds_up_with_others(plan, tmp_path):
     (tmp_path / "reports").write_bytes(b"".join(make_reports(plan, 50)))
     alone = read_training_data([str(tmp_path / "reports")], plan=plan).snapshot
     (tmp_path / "snapshot.json").write_bytes(alone.to_json())
@@ -106,7 +103,7 @@ def test_a_snapshot_file_is_read_and_adds_up_with_others(plan: Plan, tmp_path: P
     assert both.total() == 100
 
 
-def test_sources_of_two_plans_do_not_add_up(plan: Plan, tmp_path: Path) -> None:
+def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
     for name in ("one", "two"):
         other = make_plan(name)
         store = make_store(other)
@@ -122,9 +119,7 @@ def test_a_source_named_twice_is_refused(tmp_path: Path) -> None:
         read_training_data([str(tmp_path), str(tmp_path)])
 
 
-def test_an_archive_named_by_two_paths_is_refused(
-    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_named_by_two_paths_is_refused(plan, tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"".join(make_reports(plan, 3)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SourceError, match="given twice"):
@@ -135,7 +130,7 @@ def test_an_archive_named_by_two_paths_is_refused(
         read_training_data([url], surveys=["one", "two", "one"])
 
 
-def test_a_store_is_read_by_its_url(plan: Plan, tmp_path: Path) -> None:
+def test_a_store_is_read_by_its_url(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     store = open_store(url)
     store.publish(plan.id, plan.json)
@@ -164,7 +159,7 @@ def make_validation(prior: tuple[int, int] = (0, 0)) -> Plan:
     return replace(survey, id=f"one-{-prior[0]}", family="one").with_validation(model).compile()
 
 
-def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan: Plan, tmp_path: Path) -> None:
+def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     validation, other = make_validation(), make_validation(prior=(-5, 0))
     store = open_store(url)
@@ -184,7 +179,7 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan: Plan
         read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
-def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan: Plan, tmp_path: Path) -> None:
+def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     rounds = [make_validation(), make_validation(prior=(-5, 0)), make_validation(prior=(-7, 0))]
     again = replace(make_validation(), id="one-again")
@@ -208,7 +203,7 @@ def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan: 
         read("one-7", "one-0", "one-5")
 
 
-def test_a_misspelt_store_is_not_created(tmp_path: Path) -> None:
+def test_a_misspelt_store_is_not_created(tmp_path):
     with pytest.raises(SourceError, match="no such file"):
         read_training_data([f"sqlite:///{tmp_path / 'absent.db'}"])
     assert not (tmp_path / "absent.db").exists()
@@ -250,7 +245,7 @@ def collector(
 
 
 @pytest.mark.slow
-def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
+def test_a_collector_is_asked_with_the_operators_token(plan):
     store = make_store(plan)
     fill(store, plan, reports=1)
     held = take_snapshot(store, plan.id)
@@ -260,7 +255,7 @@ def test_a_collector_is_asked_with_the_operators_token(plan: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_the_error_quotes_a_collectors_refusal() -> None:
+def test_the_error_quotes_a_collectors_refusal():
     problem = json.dumps({"title": "Forbidden", "detail": "the token is wrong"}).encode()
     with collector(403, problem) as (url, _), pytest.raises(SourceError, match="403 the token is wrong"):
         read_training_data([url], token="secret")
@@ -273,7 +268,7 @@ def test_the_error_quotes_a_collectors_refusal() -> None:
 
 
 @pytest.mark.slow
-def test_the_token_is_not_sent_to_another_host() -> None:
+def test_the_token_is_not_sent_to_another_host():
     with (
         collector(200, b"{}") as (elsewhere, requests),
         collector(302, b"", location=elsewhere) as (url, _),
@@ -284,13 +279,13 @@ def test_the_token_is_not_sent_to_another_host() -> None:
 
 
 @pytest.mark.slow
-def test_a_response_that_is_not_a_snapshot_is_refused() -> None:
+def test_a_response_that_is_not_a_snapshot_is_refused():
     with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
         read_training_data([url], token="secret")
 
 
 @pytest.mark.slow
-def test_a_collector_is_not_read_without_a_token_or_a_connection() -> None:
+def test_a_collector_is_not_read_without_a_token_or_a_connection():
     with collector(200, b"{}") as (url, _):
         pass
     with pytest.raises(SourceError, match="cannot be reached"):

@@ -1,10 +1,7 @@
 """The audit of this project's own client: exact tables, the black-box bound, homogeneity and freshness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
@@ -34,7 +31,7 @@ MECHANISMS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("frequency", "numeric"), MECHANISMS)
-def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
+def test_every_mechanism_passes(frequency, numeric):
     plan = compile_survey(frequency, numeric)
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
@@ -46,7 +43,7 @@ def test_every_mechanism_passes(frequency: str, numeric: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1.5", "4"])
-def test_a_validation_round_passes(epsilon: str) -> None:
+def test_a_validation_round_passes(epsilon):
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
@@ -56,13 +53,13 @@ def test_a_validation_round_passes(epsilon: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_validation_code_in_the_clear_is_flagged() -> None:
+def test_a_validation_code_in_the_clear_is_flagged():
     result = audit(read_survey(VALIDATED).compile(), 1000, LabelInTheClear(), alpha=1e-8, copies=4)
     assert {fault.split(":")[1] for fault in result.faults} == {" any question", " top 1", " top 2"}
 
 
 @pytest.mark.slow
-def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables() -> None:
+def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables():
     plan = compile_survey("DE", "sign")
     for question in plan.questions:
         people = make_people(plan, question)[:4]
@@ -71,7 +68,7 @@ def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables() -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_of_one_question_is_measured_once() -> None:
+def test_a_plan_of_one_question_is_measured_once():
     plan = make_plan(epsilon=2, **ONE_QUESTION)
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.passed
@@ -103,14 +100,14 @@ def with_mechanism(plan: Plan, kind: type[DE]) -> Plan:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [UnderstatedRatio, IncompleteProbabilities])
-def test_tables_that_are_not_what_they_claim_are_flagged(kind: type[DE]) -> None:
+def test_tables_that_are_not_what_they_claim_are_flagged(kind):
     plan = with_mechanism(compile_survey(), kind)
     assert not compute_exact(plan, plan.questions[0]).passed
     result = audit(plan, 100, StepwiseClient(), alpha=1e-8, copies=2)
     assert "exact: kind: the tables do not keep epsilon" in result.faults
 
 
-def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_spend_more_than_epsilon_are_flagged(monkeypatch):
     plan = compile_survey()
     monkeypatch.setattr(ldp_audit.exact_epsilon, "exp_bounds", lambda _epsilon: (Fraction(2), Fraction(2)))
     assert not compute_exact(plan, plan.questions[0]).passed
@@ -125,13 +122,13 @@ class ImpossibleOutput(DE):
         return [probability + moved.get(payload, 0), *others]
 
 
-def test_an_output_that_one_input_excludes_is_flagged() -> None:
+def test_an_output_that_one_input_excludes_is_flagged():
     plan = with_mechanism(compile_survey(), ImpossibleOutput)
     assert not compute_exact(plan, plan.questions[0]).passed
 
 
 @pytest.mark.slow
-def test_too_few_messages_for_a_large_epsilon_give_a_note() -> None:
+def test_too_few_messages_for_a_large_epsilon_give_a_note():
     text = SURVEY.format(frequency="DE", numeric="sign").replace("epsilon = 1", "epsilon = 9")
     result = audit(read_survey(text).compile(), 100, alpha=1e-8, copies=2, requests=10)
     assert result.passed
@@ -142,13 +139,13 @@ def test_too_few_messages_for_a_large_epsilon_give_a_note() -> None:
 @pytest.mark.parametrize(
     "options", [{"trials": 99}, {"alpha": 0}, {"alpha": 2}, {"copies": 1}, {"requests": 9}]
 )
-def test_an_audit_that_could_detect_nothing_is_refused(options: dict[str, Any]) -> None:
+def test_an_audit_that_could_detect_nothing_is_refused(options):
     with pytest.raises(LdpError):
         audit(compile_survey(), **options)
 
 
 @pytest.mark.slow
-def test_a_survey_by_invitation_passes() -> None:
+def test_a_survey_by_invitation_passes():
     plan = replace(compile_survey(), enrolment="token")
     result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
     assert result.faults == []
@@ -156,7 +153,7 @@ def test_a_survey_by_invitation_passes() -> None:
 
 
 @pytest.mark.slow
-def test_whole_requests_are_measured_and_checked() -> None:
+def test_whole_requests_are_measured_and_checked():
     plan = make_plan(epsilon=1, **ONE_QUESTION)
     result = audit(plan, 300, alpha=1e-8, copies=4, requests=200)
     assert result.faults == []
@@ -176,12 +173,12 @@ def without_requests() -> AuditResult:
 
 
 @pytest.mark.slow
-def test_the_base_of_the_clients_with_bugs_passes(without_requests: AuditResult) -> None:
+def test_the_base_of_the_clients_with_bugs_passes(without_requests):
     assert without_requests.faults == []
 
 
 @pytest.mark.slow
-def test_a_device_without_requests_is_audited_by_its_reports(without_requests: AuditResult) -> None:
+def test_a_device_without_requests_is_audited_by_its_reports(without_requests):
     check = next(check for check in without_requests.checks if check.name == "requests")
     assert check.passed is None
     assert check.finding == "not measured: the device has no send()"
@@ -190,7 +187,7 @@ def test_a_device_without_requests_is_audited_by_its_reports(without_requests: A
 
 
 @pytest.mark.slow
-def test_people_who_cannot_answer_are_warned_about_and_are_no_fault(without_requests: AuditResult) -> None:
+def test_people_who_cannot_answer_are_warned_about_and_are_no_fault(without_requests):
     result = without_requests
     assert [warning.split(":")[0] for warning in result.warnings] == ["kind", "size", "paid (the label)"]
     assert result.as_dict()["warnings"] == result.warnings

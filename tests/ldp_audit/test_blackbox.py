@@ -1,7 +1,5 @@
 """The lower bound on epsilon is valid, and the event that distinguishes two people best is selected."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -14,7 +12,7 @@ from ldp_audit.messages import Messages
 
 
 @pytest.mark.parametrize(("hits", "other_hits", "trials"), [(700, 200, 1000), (10, 0, 1000), (1000, 1, 1000)])
-def test_the_bound_is_made_of_two_clopper_pearson_bounds(hits: int, other_hits: int, trials: int) -> None:
+def test_the_bound_is_made_of_two_clopper_pearson_bounds(hits, other_hits, trials):
     bound = epsilon_lower_bound(hits, other_hits, trials, 0.02)
     # by definition: p so small that as many hits have a chance of 1%, q so large that as few have
     p = bisect(lambda p: binom.sf(hits - 1, trials, p) - 0.01)
@@ -31,7 +29,7 @@ def bisect(rising: Callable[[float], float]) -> float:
 
 
 @pytest.mark.parametrize(("hits", "other_hits"), [(0, 0), (0, 9), (5, 5), (3, 1000), (1000, 1000)])
-def test_equal_or_few_hits_give_a_bound_of_zero(hits: int, other_hits: int) -> None:
+def test_equal_or_few_hits_give_a_bound_of_zero(hits, other_hits):
     assert epsilon_lower_bound(hits, other_hits, 1000, 1e-6) == 0
 
 
@@ -69,7 +67,7 @@ def messages(columns: Columns, count: int, width: int = 6) -> Messages:
         (lambda u, v: {2: v % 256, 3: (v // 256 + 3) % 256}, lambda u, v: {2: v % 256, 3: v // 256}, "word"),
     ],
 )
-def test_the_distinguishing_event_is_found(one: MakeColumns, other: MakeColumns, kind: str) -> None:
+def test_the_distinguishing_event_is_found(one, other, kind):
     rng, count = np.random.default_rng(7), 20_000
     pair = [messages(make(rng.random(count), rng.integers(0, 2560, count)), count) for make in (one, other)]
     leak = compare(("a", "b"), *pair, 1e-6)
@@ -78,7 +76,7 @@ def test_the_distinguishing_event_is_found(one: MakeColumns, other: MakeColumns,
     assert leak.epsilon_lower_bound > 0.7
 
 
-def test_a_distinguishing_length_is_found() -> None:
+def test_a_distinguishing_length_is_found():
     rng = np.random.default_rng(1)
     one, other = (Messages.from_bytes([b"x" * (3 + (u < p)) for u in rng.random(5000)]) for p in (0.9, 0.1))
     leak = compare(("a", "b"), one, other, 1e-6)
@@ -86,13 +84,13 @@ def test_a_distinguishing_length_is_found() -> None:
     assert 1.8 < leak.epsilon_lower_bound < math.log(9)
 
 
-def test_equal_distributions_leak_nothing() -> None:
+def test_equal_distributions_leak_nothing():
     rng = np.random.default_rng(3)
     one, other = (messages({place: rng.integers(0, 256, 5000) for place in range(6)}, 5000) for _ in "ab")
     assert compare(("a", "b"), one, other, 1e-6).epsilon_lower_bound == 0
 
 
-def test_messages_keep_their_bytes() -> None:
+def test_messages_keep_their_bytes():
     sent = [b"", b"abc", b"a\0", b"abcd"]
     received = Messages.from_bytes(sent)
     assert received.first(9) == sent
@@ -105,7 +103,7 @@ def test_messages_keep_their_bytes() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 3])
-def test_the_required_requests_detect_an_answer_in_the_clear(epsilon: float) -> None:
+def test_the_required_requests_detect_an_answer_in_the_clear(epsilon):
     count = required_requests(epsilon)
     tested = count - round(SELECTION_SHARE * count)
     questions, people = 40, 15

@@ -1,7 +1,5 @@
 """The page of an audit in a browser: accessible, readable on a phone and on paper, without requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +31,7 @@ def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", RESULTS)
-def test_the_page_is_accessible_and_fits_into_the_window(visit: Open, name: str, look: str) -> None:
+def test_the_page_is_accessible_and_fits_into_the_window(visit, name, look):
     page = visit(name, **LOOKS[look])
     assert_accessible(page)
     assert_no_sideways_scroll(page)
@@ -41,7 +39,7 @@ def test_the_page_is_accessible_and_fits_into_the_window(visit: Open, name: str,
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_the_page_prints_everything(visit: Open, name: str) -> None:
+def test_the_page_prints_everything(visit, name):
     page = visit(name)
     assert_prints_everything(page)
     save_screenshot(page, f"audit-{name}-print")

@@ -1,17 +1,14 @@
 """The audit of trainings by a curator: it passes correct trainings, and detects each buggy one."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.buggy_curators import MUTANTS, BuggyCurator
+from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -67,7 +64,7 @@ def test_every_buggy_training_is_detected(mutant: BuggyCurator) -> None:
     assert not leak.passed, leak
 
 
-def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
+def test_the_bound_of_known_distributions_is_below_their_epsilon():
     source = FastStream(1)
 
     def draw(share: float, count: int = 20_000) -> list[int]:
@@ -81,13 +78,13 @@ def test_the_bound_of_known_distributions_is_below_their_epsilon() -> None:
     assert leak.passed
 
 
-def test_too_few_trials_are_refused() -> None:
+def test_too_few_trials_are_refused():
     with pytest.raises(LdpError, match="at least 200 trials"):
         audit_trainings(read_survey(SURVEY), Fraction(1), 199)
 
 
 @pytest.mark.slow
-def test_the_command_prints_bounds(tmp_path: Path) -> None:
+def test_the_command_prints_bounds(tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--trials", 200, "--epsilon", 2)
     found = json.loads(command(*words, "--json").stdout)
@@ -96,7 +93,7 @@ def test_the_command_prints_bounds(tmp_path: Path) -> None:
     assert "audit of trainings passed" in command(*words).stdout
 
 
-def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
+def test_an_epsilon_out_of_range_is_refused(tmp_path):
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--epsilon", "0.001")
     result = command(*words, check=False)
@@ -104,7 +101,7 @@ def test_an_epsilon_out_of_range_is_refused(tmp_path: Path) -> None:
     assert "'0.001' is not a number from 0.01 to 100" in result.stderr
 
 
-def test_the_audit_of_devices_is_still_the_default() -> None:
+def test_the_audit_of_devices_is_still_the_default():
     result = command("ldp-audit", "--help")
     assert "Usage: ldp-audit [OPTIONS] SURVEY" in result.stdout
     for target in ("central", "silo"):

@@ -1,7 +1,5 @@
 """ldp-audit on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -56,7 +54,7 @@ def run(*arguments: object) -> Result:
 
 
 @pytest.mark.slow
-def test_the_tables_show_what_was_proved_and_measured(survey: Path, tmp_path: Path) -> None:
+def test_the_tables_show_what_was_proved_and_measured(survey, tmp_path):
     result = run(survey, "--html", tmp_path / "page.html")
     assert result.exit_code == 0
     assert result.stdout.startswith("audited: epsilon 1, 1,000 messages of each person, plan ")
@@ -70,7 +68,7 @@ def test_the_tables_show_what_was_proved_and_measured(survey: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_progress_names_every_stage(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_names_every_stage(survey, monkeypatch):
     monkeypatch.setattr(encoders.progress, "LINE_SECONDS", 0.0)
     result = run(survey, "--json")
     lines = result.stderr.splitlines()
@@ -83,7 +81,7 @@ def test_progress_names_every_stage(survey: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_json_contains_the_whole_result(survey: Path) -> None:
+def test_json_contains_the_whole_result(survey):
     document = json.loads(run(survey, "--json").stdout)
     assert document["passed"] is True
     assert document["faults"] == []
@@ -96,9 +94,7 @@ def test_json_contains_the_whole_result(survey: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fault_is_named_and_ends_with_1(
-    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_is_named_and_ends_with_1(survey, tmp_path, monkeypatch):
     monkeypatch.setattr(
         ldp_audit.cli, "audit", lambda plan, trials, **_: audit(plan, CERTAIN, LengthByValue(), copies=2)
     )
@@ -110,7 +106,7 @@ def test_a_fault_is_named_and_ends_with_1(
 
 
 @pytest.mark.slow
-def test_a_survey_of_a_collector_is_audited_by_its_url(survey: Path, tmp_path: Path) -> None:
+def test_a_survey_of_a_collector_is_audited_by_its_url(survey, tmp_path):
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db") as (base, _):
         result = run(f"{base}/v1/surveys/audited")
     assert result.exit_code == 0
@@ -118,9 +114,7 @@ def test_a_survey_of_a_collector_is_audited_by_its_url(survey: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_url_without_a_survey_is_an_error_that_lists_the_surveys_of_the_collector(
-    survey: Path, tmp_path: Path
-) -> None:
+def test_a_url_without_a_survey_is_an_error_that_lists_the_surveys_of_the_collector(survey, tmp_path):
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db") as (base, _):
         unknown, elsewhere = run(f"{base}/v1/surveys/nope"), run(f"{base}/nope")
     for result, cause in ((unknown, "it does not serve this survey"), (elsewhere, "it has no such page")):
@@ -129,7 +123,7 @@ def test_a_url_without_a_survey_is_an_error_that_lists_the_surveys_of_the_collec
         assert result.stderr.endswith(f"; {base}/v1/surveys lists: audited\n")
 
 
-def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path):
     (tmp_path / "bad.toml").write_text("[survey]\n")
     for path, words in ((tmp_path / "absent.toml", "cannot be read"), (tmp_path / "bad.toml", "bad.toml: ")):
         result = run(path)
@@ -138,13 +132,13 @@ def test_a_survey_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
         assert "Traceback" not in result.output
 
 
-def test_a_page_that_cannot_be_written_is_an_error_at_once(survey: Path, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_is_an_error_at_once(survey, tmp_path):
     result = run(survey, "--html", tmp_path / "absent" / "page.html")
     assert result.exit_code == 2
     assert "black box" not in result.stderr
 
 
-def test_the_page_never_replaces_the_survey(survey: Path) -> None:
+def test_the_page_never_replaces_the_survey(survey):
     text = survey.read_text()
     result = run(survey, "--html", survey)
     assert result.exit_code == 2

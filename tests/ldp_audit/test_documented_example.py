@@ -1,7 +1,5 @@
 """The example of a faulty client in docs/privacy.md prints what the page displays."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -13,9 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_the_documented_faulty_client_prints_the_documented_faults(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documented_faulty_client_prints_the_documented_faults(capsys, monkeypatch):
     page = (ROOT / "docs" / "privacy.md").read_text("utf-8")
     [(code, faults)] = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(ROOT)

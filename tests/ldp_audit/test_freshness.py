@@ -1,7 +1,5 @@
 """Reports are repeated with the same id and a stopped clock; everything else stays random."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import threading
@@ -44,20 +42,20 @@ def repeat(device: Reporter, messages: MessagesByPerson, plan: Plan = PLAN) -> l
 
 
 @pytest.mark.parametrize("device", [PublicClient(), RequestReporter(PublicClient()), StepwiseClient()])
-def test_fresh_noise_differs_although_the_id_is_fixed(device: Reporter, messages: MessagesByPerson) -> None:
+def test_fresh_noise_differs_although_the_id_is_fixed(device, messages):
     results = repeat(device, messages)
     assert [(each.repeats, each.same_id) for each in results] == [(0, True)] * 2
     assert check_noise_reuse({"kind": results}, "reports").finding == "2 people and questions"
 
 
-def test_the_random_part_of_an_invitation_is_fixed() -> None:
+def test_the_random_part_of_an_invitation_is_fixed():
     plan = replace(PLAN, enrolment="token")
     results = repeat(PublicClient(), collect_reports(PublicClient(), plan, PEOPLE, 2000), plan)
     assert [(each.repeats, each.same_id) for each in results] == [(0, True)] * 2
 
 
 @pytest.mark.parametrize("device", [SeededById(), SeededByClock()])
-def test_noise_that_repeats_is_counted(device: Reporter, messages: MessagesByPerson) -> None:
+def test_noise_that_repeats_is_counted(device, messages):
     results = repeat(device, messages)
     for each in results:
         assert each.repeats > 5
@@ -78,9 +76,7 @@ class UuidClient(StepwiseClient):
 
 
 @pytest.mark.parametrize("device", [PooledClient(), UuidClient()])
-def test_an_id_that_cannot_be_fixed_is_reported_and_is_no_fault(
-    device: Reporter, messages: MessagesByPerson
-) -> None:
+def test_an_id_that_cannot_be_fixed_is_reported_and_is_no_fault(device, messages):
     check = check_noise_reuse({"kind": repeat(device, messages)}, "reports")
     assert check.passed
     assert check.finding.endswith("; only the clock could be stopped, the id could not be fixed")
@@ -91,7 +87,7 @@ class ConstantClient(StepwiseClient):
         return bytes(1)
 
 
-def test_an_answer_that_is_the_same_for_all_devices_is_no_repetition() -> None:
+def test_an_answer_that_is_the_same_for_all_devices_is_no_repetition():
     messages = collect_reports(ConstantClient(), PLAN, PEOPLE, 200)
     results = repeat(ConstantClient(), messages)
     assert [(each.repeats, each.decided) for each in results] == [(0, False)] * 2
@@ -99,7 +95,7 @@ def test_an_answer_that_is_the_same_for_all_devices_is_no_repetition() -> None:
     assert check_noise_reuse({"kind": results}, "reports").finding == words
 
 
-def test_clocks_stop_for_one_thread_only_and_random_bytes_stay_random() -> None:
+def test_clocks_stop_for_one_thread_only_and_random_bytes_stay_random():
     real = os.urandom, time.time_ns, secrets.token_bytes
     elsewhere: list[int] = []
     with freeze_environment():
@@ -114,7 +110,7 @@ def test_clocks_stop_for_one_thread_only_and_random_bytes_stay_random() -> None:
     assert time.time_ns() < time.time_ns() or time.time_ns() < time.time_ns()
 
 
-def test_fixed_bytes_are_drawn_again_where_they_were_drawn(messages: MessagesByPerson) -> None:
+def test_fixed_bytes_are_drawn_again_where_they_were_drawn(messages):
     with freeze_environment() as environment:
         environment.release_bytes()
         first = StepwiseClient().report(PLAN, PEOPLE[0].row, PEOPLE[0].label)
@@ -127,7 +123,7 @@ def test_fixed_bytes_are_drawn_again_where_they_were_drawn(messages: MessagesByP
         assert repeat_report(environment, StepwiseClient(), PLAN, PEOPLE[0], reference, ALPHA).same_id
 
 
-def test_two_surveys_of_an_honest_device_are_independent(messages: MessagesByPerson) -> None:
+def test_two_surveys_of_an_honest_device_are_independent(messages):
     person = PEOPLE[0]
     check = check_two_surveys(PublicClient(), PLAN, person, messages[person.name].first(2000), ALPHA, 20)
     assert check.passed, check.finding

@@ -1,7 +1,5 @@
 """The people compared differ as much as the survey allows, and are made of its public values alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.survey import Question, read_survey
@@ -36,7 +34,7 @@ def rows(question: Question | None = None) -> dict[str, dict[str, object]]:
     return {person.name: person.row for person in make_people(PLAN, question)}
 
 
-def test_people_differ_in_everything() -> None:
+def test_people_differ_in_everything():
     assert {person.label for person in make_people(PLAN)} == {"x", "y", "z"}
     assert rows() == {
         f"{word}, {label}": row
@@ -51,13 +49,13 @@ def test_people_differ_in_everything() -> None:
     }
 
 
-def test_for_one_question_only_what_it_asks_differs() -> None:
+def test_for_one_question_only_what_it_asks_differs():
     kind = next(question for question in PLAN.questions if question.name == "kind")
     assert [row["kind"] for row in rows(kind).values()] == ["a"] * 3 + ["c"] * 3 + ["b"] * 3
     assert len({str(row | {"kind": ""}) for row in rows(kind).values()}) == 1
 
 
-def test_every_person_can_answer() -> None:
+def test_every_person_can_answer():
     for person in make_people(PLAN):
         PLAN.encode(person.row, person.label)
     low, high = (PLAN.encode_row(rows()[f"{word}, x"])[2] for word in ("first", "last"))
@@ -65,7 +63,7 @@ def test_every_person_can_answer() -> None:
 
 
 @pytest.mark.slow
-def test_random_people_combine_features_in_every_way_and_can_answer() -> None:
+def test_random_people_combine_features_in_every_way_and_can_answer():
     people = draw_people(PLAN, 3000)
     for person in people:
         PLAN.encode(person.row, person.label)
@@ -77,12 +75,12 @@ def test_random_people_combine_features_in_every_way_and_can_answer() -> None:
     assert len({person.name for person in people}) == 3000
 
 
-def test_random_people_of_a_validation_round_have_a_value_of_each_feature() -> None:
+def test_random_people_of_a_validation_round_have_a_value_of_each_feature():
     people = draw_people(PREDICTIONS, 3)
     assert all(person.row.keys() >= {"one", "two"} for person in people)
 
 
-def test_a_focused_plan_asks_one_question_nearly_always() -> None:
+def test_a_focused_plan_asks_one_question_nearly_always():
     kind = PLAN.questions[0]
     plan = focus_plan(PLAN, kind)
     assert [question.name for question in plan.questions] == [question.name for question in PLAN.questions]
@@ -90,7 +88,7 @@ def test_a_focused_plan_asks_one_question_nearly_always() -> None:
     assert plan.questions[0].mechanism is kind.mechanism
 
 
-def test_people_in_a_validation_round_have_different_codes_for_every_question() -> None:
+def test_people_in_a_validation_round_have_different_codes_for_every_question():
     plan = read_survey(VALIDATED).compile()
     people = make_people(plan)
     assert {plan.encode(person.row, person.label)[1] for person in people} == {0, 1}
@@ -99,7 +97,7 @@ def test_people_in_a_validation_round_have_different_codes_for_every_question() 
         assert {question.value(*plan.encode(person.row, person.label)) for person in people} == {0, 1, 2, 3}
 
 
-def test_people_are_added_whose_predicted_label_no_other_person_has() -> None:
+def test_people_are_added_whose_predicted_label_no_other_person_has():
     people = make_people(PREDICTIONS)
     codes = {person.name: PREDICTIONS.encode(person.row, person.label) for person in people}
     assert set(list(codes.values())[:6]) == {((0,), 0)}

@@ -1,8 +1,5 @@
 """The rendered result explains its tables, marks every row, and states what a passed audit covers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -52,23 +49,23 @@ RESULTS = {"passed": make_result(), "failed": make_result(bound=1.2, detectable=
 
 
 def test_the_terminal_explains_every_table_and_column(
-    compare_with_golden: Callable[[str, str], None],
-) -> None:
+    compare_with_golden,
+):
     compare_with_golden("terminal", render_text(RESULTS["passed"]) + "\n")
 
 
-def test_the_page_explains_every_table_and_column(compare_with_golden: Callable[[str, str], None]) -> None:
+def test_the_page_explains_every_table_and_column(compare_with_golden):
     with named_findings():
         page = parse_page(render_html(RESULTS["failed"]).encode())
     compare_with_golden("page", "\n".join(list_lines(page)) + "\n")
 
 
-def test_the_page_escapes_what_a_client_sends() -> None:
+def test_the_page_escapes_what_a_client_sends():
     check = Check(HOMOGENEITY, "lengths", False, "<script>alert(1)</script>")
     assert "<script" not in render_html(make_result(checks=(check,)))
 
 
-def test_the_realised_epsilon_is_a_bound_that_holds_without_rounding() -> None:
+def test_the_realised_epsilon_is_a_bound_that_holds_without_rounding():
     result = make_result()
     assert " <= 1 (exact)  " in row_of(
         result, "size (mean)"
@@ -79,7 +76,7 @@ def test_the_realised_epsilon_is_a_bound_that_holds_without_rounding() -> None:
     assert sue.realised_epsilon < "1"
 
 
-def test_tables_slightly_above_epsilon_are_not_rounded_to_epsilon() -> None:
+def test_tables_slightly_above_epsilon_are_not_rounded_to_epsilon():
     sign = next(each for each in make_result().exact if each.mechanism == "sign")
     ratio = sign.ratio + Fraction(1, 10**15)
     above = replace(sign, ratio=ratio, realised_epsilon=str(realised_epsilon(ratio)), passed=False)
@@ -88,7 +85,7 @@ def test_tables_slightly_above_epsilon_are_not_rounded_to_epsilon() -> None:
     assert row.endswith("  FAULT")
 
 
-def test_a_claim_that_the_enumeration_contradicts_is_not_shown_as_a_bound() -> None:
+def test_a_claim_that_the_enumeration_contradicts_is_not_shown_as_a_bound():
     sign = next(each for each in make_result().exact if each.mechanism == "sign")
     claimed = replace(
         sign, ratio=Fraction(2), realised_epsilon=str(realised_epsilon(Fraction(2))), passed=False
@@ -107,7 +104,7 @@ def test_a_claim_that_the_enumeration_contradicts_is_not_shown_as_a_bound() -> N
         (0.0, 1.0, "too few messages to show any leak"),
     ],
 )
-def test_every_black_box_row_is_marked(bound: float, detectable: float, mark: str) -> None:
+def test_every_black_box_row_is_marked(bound, detectable, mark):
     result = make_result(bound=bound, detectable=detectable)
     rows = [line for line in render_text(result).splitlines() if "byte 57 is 0" in line]
     assert rows[0].endswith(f"  {mark}")
@@ -115,6 +112,6 @@ def test_every_black_box_row_is_marked(bound: float, detectable: float, mark: st
     assert bool(result.notes) == mark.startswith("too few")
 
 
-def test_a_p_value_too_small_for_a_float_is_not_written_as_zero() -> None:
+def test_a_p_value_too_small_for_a_float_is_not_written_as_zero():
     assert format_p_value(0.0, 2) == "p < 1e-300"
     assert format_p_value(2.2e-5, 2) == "p = 2.2e-05"

@@ -1,7 +1,5 @@
 """Captured requests are those that HttpTransport writes, and differences between people are found."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -43,7 +41,7 @@ class Server:
         return self.read
 
 
-def test_a_captured_request_is_what_is_written_to_a_real_socket() -> None:
+def test_a_captured_request_is_what_is_written_to_a_real_socket():
     plan, server = compile_survey(), Server()
     url = f"http://127.0.0.1:{server.port}/v1/surveys/{plan.id}"
     with Client(plan, url, journal=Journal(":memory:"), spread=0, strict=True) as client:
@@ -56,7 +54,7 @@ def test_a_captured_request_is_what_is_written_to_a_real_socket() -> None:
     assert len(request.body) == len(body)
 
 
-def test_requests_to_other_hosts_are_sent_as_usual() -> None:
+def test_requests_to_other_hosts_are_sent_as_usual():
     server = Server()
     with capture_requests() as requests:
         body = bytes(58)
@@ -66,7 +64,7 @@ def test_requests_to_other_hosts_are_sent_as_usual() -> None:
     assert requests == []
 
 
-def test_one_device_sends_one_request_for_each_survey() -> None:
+def test_one_device_sends_one_request_for_each_survey():
     plan = compile_survey()
     requests = PublicClient().send([plan, replace(plan, id="other", family="other")], ROW, "no")
     assert [request.head.split()[1] for request in requests] == [
@@ -90,13 +88,13 @@ HEAD = b"POST /v1 HTTP/1.1\r\nHost: h\r\nAccept: a"
         ([Request(b"POST /v1 HTTP/1.1\r\nAccept: a\r\nHost: h", b"x")], "(b) sends another order of headers"),
     ],
 )
-def test_a_request_that_differs_is_named(requests: list[Request], finding: str) -> None:
+def test_a_request_that_differs_is_named(requests, finding):
     check = check_requests({"a": [[Request(HEAD, b"x")]], "b": [requests]})
     assert check.passed is False
     assert check.finding == finding
 
 
-def test_a_head_may_depend_on_the_length_of_the_body_alone() -> None:
+def test_a_head_may_depend_on_the_length_of_the_body_alone():
     longer = Request(HEAD + b"\r\nContent-Length: 2", b"xx")
     assert check_requests({"a": [[Request(HEAD, b"x")], [longer]], "b": [[longer]]}).passed
 
@@ -107,8 +105,8 @@ class QuicklyClosedClient(Client):
 
 
 def test_a_first_attempt_that_is_slower_than_the_close_of_a_client_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     pauses = [0.4]
 
     def post_slowly(*arguments: Any) -> Response | None:

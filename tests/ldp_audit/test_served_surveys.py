@@ -1,7 +1,5 @@
 """The list of a collector's surveys is read only if it helps, and contains nothing but ids."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -39,7 +37,7 @@ def list_of(*ids: object) -> Response:
     return Response(200, json.dumps({"surveys": [{"id": each} for each in ids]}).encode())
 
 
-def test_surveys_are_listed_with_their_url(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surveys_are_listed_with_their_url(monkeypatch):
     transport = fake(monkeypatch, list_of("diet", "sleep"))
     assert describe_served_surveys(URL, UNKNOWN) == "; http://127.0.0.1:9/v1/surveys lists: diet, sleep"
     below_a_path = describe_served_surveys("http://127.0.0.1:9/health/v1/surveys/nope", UNKNOWN)
@@ -47,7 +45,7 @@ def test_surveys_are_listed_with_their_url(monkeypatch: pytest.MonkeyPatch) -> N
     assert transport.urls == ["http://127.0.0.1:9/v1/surveys", "http://127.0.0.1:9/health/v1/surveys"]
 
 
-def test_a_long_list_is_cut_and_anything_but_an_id_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_cut_and_anything_but_an_id_is_left_out(monkeypatch):
     fake(monkeypatch, list_of("\x1b[31mred", 7, None, *(f"s{number}" for number in range(25))))
     text = describe_served_surveys(URL, UNKNOWN)
     assert ": s0, s1, " in text
@@ -64,14 +62,12 @@ def test_a_long_list_is_cut_and_anything_but_an_id_is_left_out(monkeypatch: pyte
         Response(200, b"no JSON"),
     ],
 )
-def test_without_a_list_nothing_is_added(
-    monkeypatch: pytest.MonkeyPatch, response: Response | TransportError
-) -> None:
+def test_without_a_list_nothing_is_added(monkeypatch, response):
     fake(monkeypatch, response)
     assert describe_served_surveys(URL, UNKNOWN) == ""
 
 
-def test_after_other_errors_no_list_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_other_errors_no_list_is_requested(monkeypatch):
     transport = fake(monkeypatch, list_of("diet"))
     for error in (LdpError("no survey"), TransportError("no response"), TransportError("closed", "not-open")):
         assert describe_served_surveys(URL, error) == ""

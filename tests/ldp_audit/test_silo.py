@@ -1,14 +1,11 @@
 """The audit of silos: it passes the silo of this project, and detects each buggy one."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.buggy_silos import MUTANTS, BuggySilo
+from benchmarks.buggy_silos import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from ldp_audit.silo import audit_silo
@@ -32,7 +29,7 @@ SOME_REPORTS = 20
 
 
 @pytest.mark.parametrize("text", [WARDS, WARDS.replace("rows_per_person = 1", "rows_per_person = 3")])
-def test_the_counts_of_neighbours_are_those_of_their_files(text: str, tmp_path: Path) -> None:
+def test_the_counts_of_neighbours_are_those_of_their_files(text, tmp_path):
     plan = read_silo_survey(text).compile()
     pairs = make_neighbours(plan, tmp_path)
     assert [pair.name for pair in pairs] == [
@@ -48,7 +45,7 @@ def test_the_counts_of_neighbours_are_those_of_their_files(text: str, tmp_path: 
 
 
 @pytest.mark.slow
-def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible() -> None:
+def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible():
     plan = read_silo_survey(audited_toml(features=CATEGORIES)).compile()
     found = audit_silo(plan, 6000, PublicSilo(FastStream(21)), SOME_REPORTS)
     assert found.passed
@@ -58,14 +55,14 @@ def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible() -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [SURVEY, audited_toml(features=CATEGORIES, rows_per_person=2)])
-def test_numbers_and_several_rows_of_a_person_pass(text: str) -> None:
+def test_numbers_and_several_rows_of_a_person_pass(text):
     plan = read_silo_survey(text).compile()
     assert audit_silo(plan, 1000, PublicSilo(FastStream(22)), SOME_REPORTS).passed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
-def test_every_buggy_silo_is_detected(mutant: BuggySilo) -> None:
+def test_every_buggy_silo_is_detected(mutant):
     plan = read_silo_survey(SURVEY).compile()
     trials = 3000 if mutant is MUTANTS[0] else 400
     found = audit_silo(plan, trials, mutant.make(FastStream(21)), SOME_REPORTS)
@@ -73,7 +70,7 @@ def test_every_buggy_silo_is_detected(mutant: BuggySilo) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_prints_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_bounds(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_audit.silo.PublicSilo", lambda: PublicSilo(FastStream(23)))
     (tmp_path / "survey.toml").write_text(audited_toml(enrolment="token"))
     words = ("ldp-audit", "silo", tmp_path / "survey.toml", "--trials", 200)
@@ -84,7 +81,7 @@ def test_the_command_prints_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert command(*words).stdout.endswith("audit of silos passed\n")
 
 
-def test_the_command_refuses_a_survey_of_people(tmp_path: Path) -> None:
+def test_the_command_refuses_a_survey_of_people(tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(audited_toml(kind=None, rows=None))
     result = command("ldp-audit", "silo", path, check=False)
@@ -92,7 +89,7 @@ def test_the_command_refuses_a_survey_of_people(tmp_path: Path) -> None:
     assert "answered by people" in result.stderr
 
 
-def test_too_few_trials_and_too_few_rows_are_refused() -> None:
+def test_too_few_trials_and_too_few_rows_are_refused():
     with pytest.raises(LdpError, match="at least 200 trials"):
         audit_silo(read_silo_survey(SURVEY).compile(), 199)
     with pytest.raises(LdpError, match="needs 3 rows"):

@@ -1,7 +1,5 @@
 """Computing times of people are compared and reported."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.buggy_clients import compile_survey
@@ -11,7 +9,7 @@ from ldp_audit.people import make_people
 from ldp_audit.timing import check_timing, compare_times, measure_timing
 
 
-def test_medians_and_distributions_are_compared() -> None:
+def test_medians_and_distributions_are_compared():
     rng = np.random.default_rng(1)
     times = {name: rng.normal(10_000, 300, 4000).astype(np.int64) for name in "abc"}
     same = compare_times(times)
@@ -33,7 +31,7 @@ class SlowForSome(PublicClient):
         return super().report(plan, row, label)
 
 
-def test_a_device_that_takes_longer_for_some_is_reported_without_a_decision() -> None:
+def test_a_device_that_takes_longer_for_some_is_reported_without_a_decision():
     plan = compile_survey()
     people = make_people(plan)
     slow = measure_timing(SlowForSome(), plan, people, 300)
@@ -43,7 +41,7 @@ def test_a_device_that_takes_longer_for_some_is_reported_without_a_decision() ->
     assert "microseconds, p = " in check.finding
 
 
-def test_every_person_is_timed_as_often() -> None:
+def test_every_person_is_timed_as_often():
     plan = compile_survey()
     found = measure_timing(PublicClient(), plan, make_people(plan)[:3], 50)
     assert found.runs == 50

@@ -1,7 +1,5 @@
 """Small data sets of two features, all of them, with their neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 

@@ -5,8 +5,6 @@ probability of at most 1%, and five or more of nine with a probability of at mos
 measured with 2,000 trainings each, of which at most six were below.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -84,17 +82,17 @@ def median_accuracy(learner: str, k: int, epsilon: Fraction) -> float:
 
 
 @pytest.mark.parametrize(("learner", "k", "epsilon"), FLOORS)
-def test_the_accuracy_is_above_its_floor(learner: str, k: int, epsilon: str) -> None:
+def test_the_accuracy_is_above_its_floor(learner, k, epsilon):
     assert median_accuracy(learner, k, Fraction(epsilon)) > FLOORS[learner, k, epsilon]
 
 
 @pytest.mark.parametrize(("learner", "k", "epsilon"), FLOORS)
-def test_a_small_part_of_epsilon_misses_the_floor(learner: str, k: int, epsilon: str) -> None:
+def test_a_small_part_of_epsilon_misses_the_floor(learner, k, epsilon):
     accuracy = median_accuracy(learner, k, Fraction(epsilon) * SHARES_THAT_MISS[learner])
     assert accuracy < FLOORS[learner, k, epsilon]
 
 
-def test_false_alarms_are_rare() -> None:
+def test_false_alarms_are_rare():
     most_failures = TRAININGS // 2
     alarm = sum(
         math.comb(TRAININGS, below) * SHARE_BELOW**below * (1 - SHARE_BELOW) ** (TRAININGS - below)

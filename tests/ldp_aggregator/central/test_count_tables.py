@@ -1,7 +1,5 @@
 """Noisy tables: the exact ratio over all small data sets, mutants, and the estimates from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -66,12 +64,12 @@ def realised(mechanism: Callable[[CodedRows], Released], features: tuple, k: int
     return worst
 
 
-def test_tables_realise_exactly_epsilon() -> None:
+def test_tables_realise_exactly_epsilon():
     assert realised(released, FEATURES, 2, 3) == pytest.approx(1.0, abs=1e-12)
     assert realised(released, (TWO, BINS), 3, 1) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_row_with_a_number_changes_its_table_by_one_unit() -> None:
+def test_a_row_with_a_number_changes_its_table_by_one_unit():
     rows = random_rows((NUMBER, GAPS, THREE), 3, 40)
     with_row, without = (released(each) for each in (rows, rows_without_last(rows)))
     spent = [np.abs(a - b).sum() / s for (a, s), (b, _) in zip(with_row, without, strict=True)]
@@ -122,11 +120,11 @@ def scale_by_true_count(rows: CodedRows) -> Released:
         scale_by_true_count,
     ],
 )
-def test_mutants_of_the_tables_exceed_epsilon(mutant: Callable[[CodedRows], Released]) -> None:
+def test_mutants_of_the_tables_exceed_epsilon(mutant):
     assert realised(mutant, FEATURES, 2, 2) > 1.5
 
 
-def test_float_noise_is_detected_because_counts_of_rows_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float_noise_is_detected_because_counts_of_rows_are_whole(monkeypatch):
     """The low bits of float noise depend on the count that it is added to (Mironov 2012)."""
 
     def are_whole(tables: list[NoisyTable]) -> bool:
@@ -143,7 +141,7 @@ def test_float_noise_is_detected_because_counts_of_rows_are_whole(monkeypatch: p
     assert not are_whole(measure_tables(rows, EPSILON, FastStream(1)))
 
 
-def test_gaussian_noise_has_the_variance_that_rho_needs() -> None:
+def test_gaussian_noise_has_the_variance_that_rho_needs():
     rows = random_rows((TWO, THREE, NUMBER), 2, 50)
     delta = Fraction(1, 10**6)
     tables = measure_tables(rows, EPSILON, FastStream(1), delta)
@@ -157,7 +155,7 @@ def test_gaussian_noise_has_the_variance_that_rho_needs() -> None:
 
 
 @pytest.mark.slow
-def test_frequencies_and_their_errors_match_many_measurements() -> None:
+def test_frequencies_and_their_errors_match_many_measurements():
     rows = random_rows((THREE, TWO), 2, 400)
     source = FastStream(2)
     measured = [measure_tables(rows, EPSILON, source) for _ in range(1500)]
@@ -171,7 +169,7 @@ def test_frequencies_and_their_errors_match_many_measurements() -> None:
     assert np.abs(claimed / spread - 1).max() < 0.2
 
 
-def test_large_epsilon_gives_the_naive_bayes_of_the_rows() -> None:
+def test_large_epsilon_gives_the_naive_bayes_of_the_rows():
     rows = random_rows((THREE, BINS), 2, 100_000)
     model, spent = fit_naive_bayes(rows, 100_000, Fraction(1000), FastStream(1))
     prior = np.bincount(rows.labels) / len(rows)
@@ -182,7 +180,7 @@ def test_large_epsilon_gives_the_naive_bayes_of_the_rows() -> None:
     assert sum(each.epsilon for each in spent) == 1000
 
 
-def test_pure_noise_does_not_outvote_the_prior() -> None:
+def test_pure_noise_does_not_outvote_the_prior():
     rng = np.random.default_rng(3)
     labels = (rng.random(300) < 0.2).astype(np.int64)
     features = tuple(type(THREE)(f"f{place}", ("a", "b", "c")) for place in range(40))
@@ -200,6 +198,6 @@ def test_pure_noise_does_not_outvote_the_prior() -> None:
     ("codes", "labels"),
     [([[2, 0]], [0]), ([[0, -1]], [0]), ([[0, 0]], [2]), ([[0]], [0]), ([[0, 0]], [0, 1]), ([[0.5, 0]], [0])],
 )
-def test_codes_outside_the_survey_are_refused(codes: list, labels: list) -> None:
+def test_codes_outside_the_survey_are_refused(codes, labels):
     with pytest.raises(CentralError):
         CodedRows(FEATURES, 2, np.array(codes), np.array(labels))

@@ -1,7 +1,5 @@
 """A training that is killed at any call to the system never understates what it spent."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -29,7 +27,7 @@ def train(survey: Path, folder: Path) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_training_killed_at_any_call_never_understates_what_was_spent(tmp_path: Path) -> None:
+def test_a_training_killed_at_any_call_never_understates_what_was_spent(tmp_path):
     survey, rows, output = tmp_path / "survey.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     survey.write_text(survey_text())
     rows.write_text(make_csv(300))

@@ -1,7 +1,5 @@
 """The learner: budgets add up exactly, decisions use public numbers, and the noise is the system's."""
 
-from __future__ import annotations
-
 import ast
 import math
 from fractions import Fraction
@@ -32,9 +30,7 @@ ROWS = random_rows((TWO, THREE, BINS), 3, 200)
         Promise(Fraction(1), Fraction(1, 10**6), "replace", 2),
     ],
 )
-def test_the_budgets_of_the_steps_add_up_to_epsilon_exactly(
-    learner: str, users: int | None, promise: Promise
-) -> None:
+def test_the_budgets_of_the_steps_add_up_to_epsilon_exactly(learner, users, promise):
     training = train(ROWS, promise, users=users, learner=learner, source=FastStream(1))
     assert sum(each.epsilon for each in training.spendings) == promise.epsilon
     assert all(isinstance(each.epsilon, Fraction) and each.epsilon > 0 for each in training.spendings)
@@ -46,12 +42,12 @@ def test_the_budgets_of_the_steps_add_up_to_epsilon_exactly(
         assert 0 < training.delta < Fraction(1, 10**30)
 
 
-def test_replacing_a_row_halves_epsilon_and_rows_per_person_divide_it() -> None:
+def test_replacing_a_row_halves_epsilon_and_rows_per_person_divide_it():
     assert Promise(Fraction(1), adjacency="replace").row_epsilon == Fraction(1, 2)
     assert Promise(Fraction(1), adjacency="replace", rows_per_person=4).row_epsilon == Fraction(1, 8)
 
 
-def test_the_delta_of_a_group_of_rows_is_paid_for() -> None:
+def test_the_delta_of_a_group_of_rows_is_paid_for():
     promise = Promise(Fraction(3), Fraction(1, 10**6), rows_per_person=3)
     # groups: delta times the sum of e^(i epsilon) over i below 3
     group = promise.row_delta * Fraction(sum(math.exp(i) for i in range(3)))
@@ -59,7 +55,7 @@ def test_the_delta_of_a_group_of_rows_is_paid_for() -> None:
     assert Promise(Fraction(3), Fraction(1, 10**6)).row_delta <= Fraction(1, 10**6)
 
 
-def test_a_missing_number_of_users_is_replaced_by_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_number_of_users_is_replaced_by_a_noisy_one(monkeypatch):
     scales: list[Fraction] = []
 
     def draw(scale: Fraction, source: object) -> int:
@@ -74,7 +70,7 @@ def test_a_missing_number_of_users_is_replaced_by_a_noisy_one(monkeypatch: pytes
     assert train(make_rows((TWO,), 2, []), Promise(Fraction(1)), learner="tree").expected_rows == 1
 
 
-def test_auto_depends_on_public_numbers_only() -> None:
+def test_auto_depends_on_public_numbers_only():
     empty = make_rows(ROWS.features, 3, [])
     columns = 1 + 1 + 3 + 2  # a constant, two values, three values, bins and missing
     enough = 30 * columns * 2
@@ -87,14 +83,14 @@ def test_auto_depends_on_public_numbers_only() -> None:
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_two_trainings_have_different_noise(learner: str) -> None:
+def test_two_trainings_have_different_noise(learner):
     # six cells with noise of scale 140 or more: equal by chance with a probability below 1e-14
     models = [train(ROWS, Promise(Fraction(1, 100)), users=200, learner=learner).model for _ in range(4)]
     assert len(set(map(repr, models))) == 4
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_a_source_that_is_given_is_the_only_one(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_is_given_is_the_only_one(learner, monkeypatch):
     def no_entropy(count: int) -> bytes:
         raise AssertionError("another source was read")
 
@@ -106,7 +102,7 @@ def test_a_source_that_is_given_is_the_only_one(learner: str, monkeypatch: pytes
     assert repr(first) == repr(second)
 
 
-def test_a_training_reads_the_systems_entropy_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_reads_the_systems_entropy_by_default(monkeypatch):
     taken: list[int] = []
     take = SystemEntropy.take
 
@@ -119,7 +115,7 @@ def test_a_training_reads_the_systems_entropy_by_default(monkeypatch: pytest.Mon
     assert sum(taken) > 100
 
 
-def test_no_module_of_the_curator_imports_another_generator() -> None:
+def test_no_module_of_the_curator_imports_another_generator():
     folder = Path(ldp_aggregator.central.__file__).parent
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -142,7 +138,7 @@ def assert_finite(training: Training, epsilon: Fraction, codes: np.ndarray) -> N
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(0.1), Fraction(1000)])
-def test_extreme_epsilons_are_trained(learner: str, epsilon: Fraction) -> None:
+def test_extreme_epsilons_are_trained(learner, epsilon):
     rows = random_rows((TWO, NUMBER), 2, 100)
     training = train(rows, Promise(epsilon), users=100, learner=learner, source=FastStream(2))
     assert_finite(training, epsilon, rows.codes)
@@ -162,12 +158,12 @@ def test_extreme_epsilons_are_trained(learner: str, epsilon: Fraction) -> None:
         {"rows_per_person": 0},
     ],
 )
-def test_a_promise_that_is_not_one_is_refused(arguments: dict) -> None:
+def test_a_promise_that_is_not_one_is_refused(arguments):
     with pytest.raises(CentralError):
         Promise(**{"epsilon": Fraction(1), **arguments})
 
 
-def test_unknown_learners_and_no_users_are_refused() -> None:
+def test_unknown_learners_and_no_users_are_refused():
     with pytest.raises(CentralError):
         train(ROWS, Promise(Fraction(1)), learner="forest")
     with pytest.raises(CentralError):
@@ -177,13 +173,13 @@ def test_unknown_learners_and_no_users_are_refused() -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("coded", [[], [(1, 0)] * 3], ids=["no rows", "one class"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_rows_without_information_are_trained_like_all_others(learner: str, coded: list, k: int) -> None:
+def test_rows_without_information_are_trained_like_all_others(learner, coded, k):
     training = train(make_rows((TWO,), k, coded), Promise(Fraction(1)), users=50, learner=learner)
     assert_finite(training, Fraction(1), np.array([[0], [1]]))
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
-def test_predictions_follow_the_labels_where_the_signal_is_strong(learner: str) -> None:
+def test_predictions_follow_the_labels_where_the_signal_is_strong(learner):
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 20_000)
     flipped = np.where(rng.random((20_000, 3)) < 0.15, 1 - labels[:, None], labels[:, None])
@@ -198,7 +194,7 @@ def test_predictions_follow_the_labels_where_the_signal_is_strong(learner: str) 
     assert (scores.argmax(axis=1) == labels).mean() > 0.92
 
 
-def test_numbers_without_bins_are_learnt_by_all_learners() -> None:
+def test_numbers_without_bins_are_learnt_by_all_learners():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 20_000)
     codes = np.clip(rng.normal(0.35 + 0.3 * labels, 0.1), 0, 1)

@@ -1,7 +1,5 @@
 """Linear models: the exact densities of the weights, mutants, the solver's certificate, the cover noise."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -52,7 +50,7 @@ def realised(ridge: float, rate: float, places: tuple[float, ...] = (-1.0, -0.5,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_weight_of_two_classes_realises_exactly_epsilon(epsilon: Fraction) -> None:
+def test_the_weight_of_two_classes_realises_exactly_epsilon(epsilon):
     ridge, rate = choose_constants(2, epsilon)
     assert realised(ridge, rate) == pytest.approx(float(epsilon), rel=1e-3)
     assert realised(ridge, rate) <= float(epsilon) * (1 + 1e-9)
@@ -60,7 +58,7 @@ def test_the_weight_of_two_classes_realises_exactly_epsilon(epsilon: Fraction) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_rows_beyond_the_unit_ball_exceed_epsilon(epsilon: Fraction) -> None:
+def test_rows_beyond_the_unit_ball_exceed_epsilon(epsilon):
     assert realised(*choose_constants(2, epsilon), places=(-2.0, 2.0)) > 1.5 * float(epsilon)
 
 
@@ -73,14 +71,14 @@ def worst_of_two_classes(ridge: float, rate: float) -> float:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_a_row_of_two_classes_spends_exactly_epsilon(epsilon: Fraction) -> None:
+def test_a_row_of_two_classes_spends_exactly_epsilon(epsilon):
     ridge, rate = choose_constants(2, epsilon)
     assert worst_of_two_classes(ridge, rate) == pytest.approx(float(epsilon), rel=1e-9)
     assert worst_of_two_classes(ridge / 2, rate) > 1.01 * float(epsilon)
 
 
 @pytest.mark.slow
-def test_one_against_the_rest_at_epsilon_each_exceeds_epsilon() -> None:
+def test_one_against_the_rest_at_epsilon_each_exceeds_epsilon():
     # the weights of each class are independent, and the new row changes all three
     assert 3 * realised(*choose_constants(2, Fraction(1))) > 2.9
 
@@ -114,14 +112,14 @@ def worst_of_classes(k: int, ridge: float, rate: float) -> float:
 
 @pytest.mark.parametrize("k", [3, 5, 10])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_weights_of_more_classes_spend_exactly_epsilon(k: int, epsilon: Fraction) -> None:
+def test_the_weights_of_more_classes_spend_exactly_epsilon(k, epsilon):
     ridge, rate = choose_constants(k, epsilon)
     assert worst_of_classes(k, ridge, rate) == pytest.approx(float(epsilon), rel=1e-5)
     assert worst_of_classes(k, ridge / 2, rate) > 1.01 * float(epsilon)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_derivatives_of_losses_are_those_of_the_losses(k: int) -> None:
+def test_derivatives_of_losses_are_those_of_the_losses(k):
     loss = choose_loss(k)
     rng = np.random.default_rng(k)
     scores, step = rng.normal(0, 2, (6, loss.scores)), 1e-5
@@ -144,7 +142,7 @@ def all_rows(features: tuple) -> CodedRows:
     return CodedRows(features, 2, codes, np.zeros(len(codes), dtype=np.int64))
 
 
-def test_no_row_is_longer_than_one_and_one_is_that_long() -> None:
+def test_no_row_is_longer_than_one_and_one_is_that_long():
     features = (TWO, THREE, BINS, NUMBER, GAPS, type(TWO)("one", ("a",)))
     rows = all_rows(features)
     design = Design.from_features(features)
@@ -155,7 +153,7 @@ def test_no_row_is_longer_than_one_and_one_is_that_long() -> None:
     assert lengths.max() > 1 - 1e-9
 
 
-def test_scores_and_sums_by_lookup_are_those_of_the_matrix() -> None:
+def test_scores_and_sums_by_lookup_are_those_of_the_matrix():
     rows = random_rows((TWO, THREE, BINS, NUMBER, GAPS), 3, 500)
     design, columns = Design.from_features(rows.features), place_columns(rows)
     matrix = design.matrix(columns, slice(None))
@@ -166,7 +164,7 @@ def test_scores_and_sums_by_lookup_are_those_of_the_matrix() -> None:
     assert np.abs(design.pull_back(columns, residuals) - exact).max() < 1e-13
 
 
-def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix() -> None:
+def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix():
     rows = random_rows((TWO, THREE, BINS, type(TWO)("one", ("a",))), 3, 500)
     design, columns = Design.from_features(rows.features), place_columns(rows)
     matrix = design.matrix(columns, slice(None))
@@ -194,7 +192,7 @@ def ideal_gradient(objective: Objective, weights: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("count", [0, 1, 200, 20_000])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(20)])
-def test_the_solver_reaches_its_tolerance_in_extended_precision(count: int, epsilon: Fraction) -> None:
+def test_the_solver_reaches_its_tolerance_in_extended_precision(count, epsilon):
     objective = make_objective(2, count, epsilon)
     weights = minimise(objective)
     distance = float(np.linalg.norm(ideal_gradient(objective, weights))) / objective.ridge
@@ -203,7 +201,7 @@ def test_the_solver_reaches_its_tolerance_in_extended_precision(count: int, epsi
 
 
 @pytest.mark.parametrize("k", [3, 7])
-def test_the_solver_reaches_its_tolerance_with_more_classes(k: int) -> None:
+def test_the_solver_reaches_its_tolerance_with_more_classes(k):
     objective = make_objective(k, 5000, Fraction(1))
     weights = minimise(objective)
     gradient = objective.gradient(weights, objective.scores(weights))
@@ -211,7 +209,7 @@ def test_the_solver_reaches_its_tolerance_with_more_classes(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_the_solver_needs_no_matrix_of_all_rows(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_solver_needs_no_matrix_of_all_rows(k, monkeypatch):
     with_matrix = minimise(make_objective(k, 5000, Fraction(1)))
     monkeypatch.setattr(solver, "_MAX_MATRIX_SIZE", 0)
     monkeypatch.setattr(solver, "_PAIR_COORDINATES", 0)
@@ -221,7 +219,7 @@ def test_the_solver_needs_no_matrix_of_all_rows(k: int, monkeypatch: pytest.Monk
     assert np.linalg.norm(minimise(objective) - with_matrix) < 3 * TOLERANCE
 
 
-def test_a_solver_that_stops_early_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_stops_early_releases_nothing(monkeypatch):
     released: list[object] = []
     monkeypatch.setattr(linear, "add_cover_noise", lambda *values: released.append(values))
     monkeypatch.setattr(solver, "_MAX_STEPS", 3)
@@ -231,7 +229,7 @@ def test_a_solver_that_stops_early_releases_nothing(monkeypatch: pytest.MonkeyPa
     assert not released
 
 
-def test_weights_of_a_solver_that_stops_early_are_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_a_solver_that_stops_early_are_not_covered(monkeypatch):
     objective = make_objective(2, 3000, Fraction(1))
     monkeypatch.setattr(solver, "TOLERANCE", 1e-2)
     early = minimise(objective)
@@ -242,22 +240,20 @@ def test_weights_of_a_solver_that_stops_early_are_not_covered(monkeypatch: pytes
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**4), Fraction(1000)])
 @pytest.mark.parametrize("k", [2, 4])
-def test_extreme_epsilons_and_many_rows_are_within_the_covered_error(epsilon: Fraction, k: int) -> None:
+def test_extreme_epsilons_and_many_rows_are_within_the_covered_error(epsilon, k):
     rows = random_rows((THREE,) * 12 + (NUMBER, GAPS), k, 100_000)
     model, _ = fit_linear(rows, 100_000, epsilon, FastStream(1))
     assert on_the_grid(model.weights)
 
 
-def test_rows_beyond_the_precision_of_floats_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_precision_of_floats_are_refused(monkeypatch):
     monkeypatch.setattr(linear, "_ERROR", Fraction(1, 10**10))
     with pytest.raises(CentralError, match="far more rows"):
         fit_linear(random_rows((TWO,), 2, 100), 100, Fraction(1), SystemEntropy())
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 300])
-def test_cover_noise_covers_every_shift_of_twice_the_error(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cover_noise_covers_every_shift_of_twice_the_error(size, monkeypatch):
     scales: list[Fraction] = []
 
     def record(scale: Fraction, count: int, source: object) -> np.ndarray:
@@ -283,7 +279,7 @@ def on_the_grid(values: np.ndarray) -> bool:
     return bool((np.ldexp(values, GRID_BITS) % 1 == 0).all())
 
 
-def test_released_weights_are_on_the_grid_and_float_noise_is_not() -> None:
+def test_released_weights_are_on_the_grid_and_float_noise_is_not():
     rows = random_rows((TWO, THREE, NUMBER), 3, 300)
     model, _ = fit_linear(rows, 300, Fraction(1), SystemEntropy())
     assert on_the_grid(model.weights)
@@ -291,7 +287,7 @@ def test_released_weights_are_on_the_grid_and_float_noise_is_not() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_ball_noise_has_a_gamma_norm_and_a_uniform_direction(size: int) -> None:
+def test_ball_noise_has_a_gamma_norm_and_a_uniform_direction(size):
     source, rate = FastStream(size), 0.7
     drawn = np.stack([draw_ball_noise(size, rate, source) for _ in range(4000)])
     norms = np.linalg.norm(drawn, axis=1)
@@ -305,7 +301,7 @@ def test_ball_noise_has_a_gamma_norm_and_a_uniform_direction(size: int) -> None:
     assert stats.kendalltau(norms, drawn[:, 0]).pvalue > ALARM
 
 
-def test_exponentials_keep_their_precision_at_both_ends() -> None:
+def test_exponentials_keep_their_precision_at_both_ends():
     class Fixed:
         def __init__(self, number: int) -> None:
             self.number = number
@@ -320,7 +316,7 @@ def test_exponentials_keep_their_precision_at_both_ends() -> None:
     assert ball_noise._draw_exponential(Fixed(0)) == pytest.approx(512 * math.log(2))
 
 
-def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equally_likely() -> None:
+def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equally_likely():
     class Fixed:
         def __init__(self, octant: int, place: int) -> None:
             self.words = [1 << 511, (octant << 509) + place]
@@ -344,19 +340,17 @@ def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equal
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(12), Fraction(60), Fraction(200)])
 @pytest.mark.parametrize("size", [1, 500])
-def test_the_delta_of_the_tail_is_one_plus_e_to_the_epsilon_times_its_probability(
-    epsilon: Fraction, size: int
-) -> None:
+def test_the_delta_of_the_tail_is_one_plus_e_to_the_epsilon_times_its_probability(epsilon, size):
     tail = 4 * 2.0 ** (53 - 509)
     ratio = float(bound_tail_delta(size, epsilon)) / (size * tail * (1 + math.exp(epsilon)))
     assert 1 <= ratio <= 2 ** (1 + 0.001 * float(epsilon))
 
 
-def test_the_delta_of_the_tail_is_at_most_one() -> None:
+def test_the_delta_of_the_tail_is_at_most_one():
     assert bound_tail_delta(10, Fraction(1000)) == 1
 
 
-def test_a_cut_tail_can_cost_e_to_the_epsilon_times_its_probability() -> None:
+def test_a_cut_tail_can_cost_e_to_the_epsilon_times_its_probability():
     """A pair of laws that realises the bound, so that a delta of t alone would be too small."""
     t, epsilon = 1e-3, 3.0
     ideal = {"a": 1 - 1 / (1 + math.exp(epsilon)), "b": 1 / (1 + math.exp(epsilon))}
@@ -368,7 +362,7 @@ def test_a_cut_tail_can_cost_e_to_the_epsilon_times_its_probability() -> None:
     assert realised == pytest.approx((1 + math.exp(epsilon)) * t)
 
 
-def test_a_large_epsilon_gives_the_model_without_privacy() -> None:
+def test_a_large_epsilon_gives_the_model_without_privacy():
     rng = np.random.default_rng(4)
     codes = np.stack([rng.integers(0, 2, 4000), rng.integers(0, 3, 4000)], axis=1)
     likely = 1 / (1 + np.exp(1.0 - 1.5 * codes[:, 0] - (codes[:, 1] == 2)))

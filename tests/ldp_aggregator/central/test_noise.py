@@ -1,7 +1,5 @@
 """Noise for arrays: closed forms, the scalar sampler, OpenDP, and the conversion to rho."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -31,7 +29,7 @@ def chi_square(drawn: np.ndarray, weight: np.ndarray, far: int) -> float:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(70, 3)])
-def test_arrays_of_laplace_noise_fit_the_closed_form(scale: Fraction) -> None:
+def test_arrays_of_laplace_noise_fit_the_closed_form(scale):
     drawn = draw_laplace_array(scale, 200_000, FastStream(3))
     weight = np.exp(-np.arange(400) / float(scale))
     far = int(np.argmin(200_000 * np.cumsum(weight[::-1])[::-1] / weight.sum() > 100))
@@ -40,7 +38,7 @@ def test_arrays_of_laplace_noise_fit_the_closed_form(scale: Fraction) -> None:
     assert abs(drawn.var() / laplace_variance(scale) - 1) < kurtosis_bound
 
 
-def test_arrays_and_single_draws_have_the_same_law() -> None:
+def test_arrays_and_single_draws_have_the_same_law():
     scale = Fraction(7, 2)
     source = FastStream(5)
     single = [draw_laplace(scale, source) for _ in range(20_000)]
@@ -49,7 +47,7 @@ def test_arrays_and_single_draws_have_the_same_law() -> None:
     assert stats.chi2_contingency(np.stack(counts)).pvalue > ALARM
 
 
-def test_a_scale_with_many_digits_is_drawn_without_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scale_with_many_digits_is_drawn_without_overflow(monkeypatch):
     scale = Fraction(10**30 + 1, 10**29)
     drawn = draw_laplace_array(scale, 3000, FastStream(9))
     assert abs(drawn.var() / laplace_variance(scale) - 1) < 6 * math.sqrt(5 / 3000)
@@ -58,7 +56,7 @@ def test_a_scale_with_many_digits_is_drawn_without_overflow(monkeypatch: pytest.
     assert abs(drawn.var() / laplace_variance(Fraction(10)) - 1) < 6 * math.sqrt(5 / 3000)
 
 
-def test_words_near_the_end_of_the_range_are_rejected() -> None:
+def test_words_near_the_end_of_the_range_are_rejected():
     class Ones:
         calls = 0
 
@@ -73,7 +71,7 @@ def test_words_near_the_end_of_the_range_are_rejected() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variance", [Fraction(1, 3), Fraction(10), Fraction(317, 7)])
-def test_discrete_gaussian_fits_the_closed_form(variance: Fraction) -> None:
+def test_discrete_gaussian_fits_the_closed_form(variance):
     drawn = draw_gaussian_array(variance, 20_000, FastStream(4))
     weight = np.exp(-(np.arange(200.0) ** 2) / (2 * float(variance)))
     assert chi_square(drawn, weight, int(2 * math.sqrt(variance) + 1)) > ALARM
@@ -81,7 +79,7 @@ def test_discrete_gaussian_fits_the_closed_form(variance: Fraction) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variance", [4, 50])
-def test_discrete_gaussian_agrees_with_opendp(variance: int) -> None:
+def test_discrete_gaussian_agrees_with_opendp(variance):
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
@@ -90,7 +88,7 @@ def test_discrete_gaussian_agrees_with_opendp(variance: int) -> None:
     assert stats.ks_2samp(ours, theirs).pvalue > ALARM
 
 
-def test_rho_agrees_with_opendp() -> None:
+def test_rho_agrees_with_opendp():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     for epsilon, delta in ((Fraction(1, 10), 1e-6), (Fraction(1), 1e-6), (Fraction(5), 1e-9)):
@@ -101,7 +99,7 @@ def test_rho_agrees_with_opendp() -> None:
         assert curve.epsilon(delta) == pytest.approx(float(epsilon), rel=2e-3)
 
 
-def test_rho_is_exact_for_a_discrete_gaussian() -> None:
+def test_rho_is_exact_for_a_discrete_gaussian():
     epsilon, delta = Fraction(1), Fraction(1, 10**5)
     variance = 1 / (2 * find_rho(epsilon, delta))
     z = np.arange(-400, 401)

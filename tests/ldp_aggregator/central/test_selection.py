@@ -1,7 +1,5 @@
 """Private selection: the score by brute force, its exact ratio, and mutants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -30,9 +28,7 @@ def class_difference(table: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize(("score", "changes"), [(hits, {0, 1}), (class_difference, {-1, 0, 1})])
-def test_changes_of_a_score_by_one_row_over_all_small_tables(
-    score: Callable[[np.ndarray], int], changes: set[int]
-) -> None:
+def test_changes_of_a_score_by_one_row_over_all_small_tables(score, changes):
     found = set()
     for cells in product(range(4), repeat=4):
         table = np.array(cells).reshape(2, 2)
@@ -43,7 +39,7 @@ def test_changes_of_a_score_by_one_row_over_all_small_tables(
     assert found == changes
 
 
-def test_hits_of_rows_are_those_of_their_tables() -> None:
+def test_hits_of_rows_are_those_of_their_tables():
     rows = random_rows((TWO, THREE), 3, 30)
     for place, found in enumerate(count_hits(rows)):
         table = np.zeros((3, 3), dtype=np.int64)
@@ -51,7 +47,7 @@ def test_hits_of_rows_are_those_of_their_tables() -> None:
         assert found == hits(table)
 
 
-def test_hits_of_a_number_rise_by_at_most_one() -> None:
+def test_hits_of_a_number_rise_by_at_most_one():
     rows = random_rows((NUMBER,), 3, 60)
     scores = [count_hits(CodedRows(rows.features, 3, rows.codes[:m], rows.labels[:m]))[0] for m in range(61)]
     assert all(0 <= after - before <= 1 for before, after in pairwise(scores))
@@ -81,17 +77,17 @@ def difference_scores(rows: CodedRows) -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_choice_of_a_feature_realises_epsilon_and_no_more() -> None:
+def test_the_choice_of_a_feature_realises_epsilon_and_no_more():
     assert realised(count_hits, EPSILON, 3) == pytest.approx(1.0)
     assert realised(difference_scores, EPSILON / 2, 3) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
-def test_the_rate_of_monotone_scores_is_too_high_for_the_count_score() -> None:
+def test_the_rate_of_monotone_scores_is_too_high_for_the_count_score():
     assert realised(difference_scores, EPSILON, 3) == pytest.approx(2.0)
 
 
-def test_selected_features_are_sorted_distinct_and_the_best_at_a_large_epsilon() -> None:
+def test_selected_features_are_sorted_distinct_and_the_best_at_a_large_epsilon():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 500)
     codes = rng.integers(0, 2, (500, 6))
@@ -102,5 +98,5 @@ def test_selected_features_are_sorted_distinct_and_the_best_at_a_large_epsilon()
     assert sorted(set(select_features(rows, 6, Fraction(1), FastStream(1)))) == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_number_of_features_follows_from_public_numbers() -> None:
+def test_the_number_of_features_follows_from_public_numbers():
     assert [feature_count(36, n, Fraction(1, 10)) for n in (10, 1600, 2400, 10**6)] == [1, 2, 2, 36]

@@ -1,7 +1,5 @@
 """The decision tree: scores by brute force, the exact law of whole trees, mutants, and large epsilon."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -41,7 +39,7 @@ def gini(left: Sequence[int], right: Sequence[int]) -> Fraction:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_gini_never_rises_with_a_row_and_falls_by_less_than_two(k: int) -> None:
+def test_gini_never_rises_with_a_row_and_falls_by_less_than_two(k):
     # a row changes one side only
     changes = []
     for side in product(range(4 if k == 3 else 8), repeat=k):
@@ -52,7 +50,7 @@ def test_gini_never_rises_with_a_row_and_falls_by_less_than_two(k: int) -> None:
     assert -2 < min(changes) < -1
 
 
-def test_hits_of_a_split_rise_by_at_most_one() -> None:
+def test_hits_of_a_split_rise_by_at_most_one():
     changes = {
         max(n + (place == c) for place, n in enumerate(side)) - max(side)
         for side in product(range(4), repeat=3)
@@ -61,7 +59,7 @@ def test_hits_of_a_split_rise_by_at_most_one() -> None:
     assert changes == {0, 1}
 
 
-def test_tests_of_features() -> None:
+def test_tests_of_features():
     assert list_splits((TWO,)) == [Split(0, 0, 0)]
     assert list_splits((THREE,)) == [Split(0, 0, 0), Split(0, 1, 1), Split(0, 2, 2)]
     assert list_splits((BINS,)) == [
@@ -75,9 +73,7 @@ def test_tests_of_features() -> None:
 
 @pytest.mark.parametrize("by_hits", [False, True])
 @pytest.mark.parametrize("as_objects", [False, True])
-def test_scores_of_splits_are_those_of_brute_force(
-    by_hits: bool, as_objects: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_splits_are_those_of_brute_force(by_hits, as_objects, monkeypatch):
     if as_objects:
         monkeypatch.setattr(splits_module, "_MAX_ROWS_IN_WORDS", 0)
     rows = random_rows((TWO, THREE, BINS, NUMBER, GAPS), 3, 50)
@@ -146,19 +142,19 @@ def realised(fit: Fit, features: tuple, k: int, most: int) -> float:
 @pytest.mark.parametrize(
     ("features", "k", "spent"), [((TWO, TWO), 2, 1.0), ((THREE,), 2, 1.0), ((TWO, TWO), 3, 0.8125)]
 )
-def test_a_tree_of_depth_one_spends_what_its_scores_can_show(features: tuple, k: int, spent: float) -> None:
+def test_a_tree_of_depth_one_spends_what_its_scores_can_show(features, k, spent):
     # hits for two classes spend epsilon; Gini for three changes by less than its bound in few rows
     assert realised(fit_without_noise(60), features, k, 3) == pytest.approx(spent, abs=1e-9)
 
 
 @pytest.mark.slow
-def test_a_tree_of_depth_one_with_gini_and_two_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_of_depth_one_with_gini_and_two_classes(monkeypatch):
     monkeypatch.setattr(tree_module, "HITS_BELOW", 0)
     assert 0.5 < realised(fit_without_noise(60), (TWO, THREE), 2, 2) <= 1 + 1e-9
 
 
 @pytest.mark.slow
-def test_a_tree_of_depth_two_spends_at_most_epsilon() -> None:
+def test_a_tree_of_depth_two_spends_at_most_epsilon():
     assert realised(fit_without_noise(240), (TWO, TWO), 2, 2) == pytest.approx(1.0, abs=1e-9)
 
 
@@ -194,11 +190,11 @@ def best_split(rows: CodedRows) -> tuple[tuple[Split, ...], np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", [stop_at_empty_nodes, median_cut, twice_the_rate, best_split])
-def test_mutants_of_the_tree_exceed_epsilon(mutant: Fit) -> None:
+def test_mutants_of_the_tree_exceed_epsilon(mutant):
     assert realised(mutant, (THREE, TWO), 2, 2) > 1.02
 
 
-def test_the_tree_is_grown_to_its_depth_without_rows() -> None:
+def test_the_tree_is_grown_to_its_depth_without_rows():
     rows = make_rows((TWO, THREE), 2, [])
     tree, _ = fit_tree(rows, 1000, EPSILON, FastStream(1))
     assert len(tree.splits) == 2**4 - 1
@@ -207,11 +203,11 @@ def test_the_tree_is_grown_to_its_depth_without_rows() -> None:
     assert [mass for mass, _ in law.values()] == pytest.approx([1 / 4] * 4)
 
 
-def test_the_depth_follows_from_public_numbers() -> None:
+def test_the_depth_follows_from_public_numbers():
     assert [tree_depth(n, EPSILON) for n in (1, 119, 120, 479, 480, 10**7)] == [1, 1, 1, 2, 3, 8]
 
 
-def test_a_large_epsilon_gives_the_greedy_tree_and_the_shares_of_its_leaves() -> None:
+def test_a_large_epsilon_gives_the_greedy_tree_and_the_shares_of_its_leaves():
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 2, (4000, 5))
     labels = (codes[:, 1] & codes[:, 3]) ^ (rng.random(4000) < 0.02)
@@ -226,7 +222,7 @@ def test_a_large_epsilon_gives_the_greedy_tree_and_the_shares_of_its_leaves() ->
         assert tree.leaves[place] == pytest.approx(shares, abs=0.02)
 
 
-def test_leaves_without_counts_take_the_distribution_of_their_parents() -> None:
+def test_leaves_without_counts_take_the_distribution_of_their_parents():
     shares = smooth_leaves(np.array([[90.0, 10], [0, 0], [0, 0], [0, 0]]), 8.0)
     assert shares.sum(axis=1) == pytest.approx(np.ones(4))
     assert shares[0, 0] > shares[1, 0] > 0.6

@@ -24,6 +24,9 @@ from tests.support.central_surveys import HEADER, make_csv, survey_text
 ROWS = make_csv()
 
 
+REPEATED = "This training was finished before, so its model is written again, and nothing more is spent."
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
     (tmp_path / "survey.toml").write_text(survey_text())
@@ -328,7 +331,7 @@ def test_the_same_rows_in_another_form_are_the_same_training(run, folder, change
     (folder / "rows.csv").write_bytes(changed.encode())
     again = run("--learner", "tree", output="again.json")
     assert again.exit_code == 0, again.output
-    assert "the rows of an earlier training in another order or form" in again.stderr
+    assert again.stderr == REPEATED + " The rows are the same, in another order or form.\n"
     assert (folder / "again.json").read_bytes() == (folder / "model.json").read_bytes()
     assert read_ledger(folder) == before
     assert "epsilon 1 of 1 is spent" in run("--learner", "nb", output="other.json").stderr
@@ -389,8 +392,8 @@ def test_status_lists_the_trainings_and_changes_nothing(run, folder, monkeypatch
     today = read_ledger(folder, "people").entries[0].date
     assert datetime.date.fromisoformat(today)
     assert [line.split() for line in lines[4:]] == [
-        [today, "nb", "1", "1e-6", "yes"],
-        [today, "unknown", "0.5", delta, "no"],
+        [today, "nb", "1", "1e-6", "yes", "no"],
+        [today, "unknown", "0.5", delta, "no", "no"],
     ]
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
 
@@ -401,8 +404,35 @@ def test_status_without_a_ledger_is_one_sentence(folder):
     path = folder / "rows.csv.ledger"
     assert result.stderr == f"Error: there is no ledger {path}. Ledgers in this folder: none\n"
     assert {path.name for path in folder.iterdir()} == {"rows.csv", "survey.toml"}
+    (folder / "b.ledger").touch()
+    (folder / "a.ledger").touch()
+    assert "folder: a.ledger, b.ledger; --name NAME chooses NAME.ledger\n" in show_status(folder).stderr
     (folder / "rows.csv.ledger.lock").write_text("The ledger exists.\n")
     assert "the ledger is lost" in show_status(folder).stderr
+
+
+def test_a_repeated_training_says_so_and_ignores_a_new_total(run, folder):
+    assert run("--learner", "tree").stderr == ""
+    assert run("--learner", "tree", "--cap", "1").stderr == f"{REPEATED}\n"
+    for option, total in (("--cap", "5"), ("--cap-delta", "1e-5")):
+        again = run("--learner", "tree", option, total)
+        assert again.stderr.startswith(f"{REPEATED} --cap and --cap-delta are ignored")
+        assert "epsilon 1 of 1 and delta 0 of 1e-9 are spent" in again.stdout
+
+
+def test_status_states_before_which_trainings_rows_were_edited(run, folder):
+    for learner, row in (("tree", ""), ("nb", ROWS.splitlines()[-1] + "\n"), ("linear", "")):
+        (folder / "rows.csv").write_text((folder / "rows.csv").read_text() + row)
+        assert run("--learner", learner, "--cap", "9", "--rows-changed").exit_code == 0
+    lines = show_status(folder).stdout.splitlines()
+    assert [line.split()[-1] for line in lines[-3:]] == ["no", "yes", "no"]
+
+
+def test_a_wrong_kind_is_the_only_mistake(run, folder):
+    (folder / "survey.toml").write_text('[survey]\nid = "x"\nkind = "centre"\n')
+    result = run()
+    assert result.stderr.count("line") == 1
+    assert 'survey.kind: must be "local" (the default), "silo" or "central"' in result.stderr
 
 
 def test_status_of_a_loop_of_symbolic_links_is_an_error(folder):

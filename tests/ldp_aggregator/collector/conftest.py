@@ -1,7 +1,5 @@
 """A survey, its reports, the application over a store in memory, and requests over HTTP."""
 
-from __future__ import annotations
-
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,10 +1,7 @@
 """Access control: limits on wrong tokens, the gateway's token, the address of the operator's pages."""
 
-from __future__ import annotations
-
 import http.client
 from ipaddress import ip_network
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,7 +9,6 @@ from flask import Response
 from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
-from encoders.survey import Plan
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.dashboard.page import assets_version
 from ldp_aggregator.collector.serving.rate_limit import (
@@ -52,8 +48,8 @@ def guarded(store: MemoryStore) -> FlaskClient:
 
 
 def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_right_one(
-    guarded: FlaskClient,
-) -> None:
+    guarded,
+):
     assert [get(guarded, "wrong").status_code for _ in range(MAX_WRONG_TOKENS_PER_MINUTE + 2)] == [
         *([401] * MAX_WRONG_TOKENS_PER_MINUTE),
         *([429] * 2),
@@ -69,7 +65,7 @@ def test_after_some_wrong_tokens_an_address_gets_no_operator_page_even_with_the_
     assert get(guarded, OPERATOR, "192.0.2.2").status_code == 200  # and so is the operator at another address
 
 
-def test_wrong_tokens_are_counted_from_zero_in_the_next_minute(guarded: FlaskClient) -> None:
+def test_wrong_tokens_are_counted_from_zero_in_the_next_minute(guarded):
     now = [100.0]
     guarded.application.extensions["ldp"].wrong_token_limit._clock = lambda: now[0]
     for _ in range(MAX_WRONG_TOKENS_PER_MINUTE):
@@ -79,7 +75,7 @@ def test_wrong_tokens_are_counted_from_zero_in_the_next_minute(guarded: FlaskCli
     assert get(guarded, OPERATOR).status_code == 200
 
 
-def test_requests_with_the_right_token_or_none_are_not_counted(guarded: FlaskClient) -> None:
+def test_requests_with_the_right_token_or_none_are_not_counted(guarded):
     for _ in range(3 * MAX_WRONG_TOKENS_PER_MINUTE):
         assert get(guarded, None).status_code == 401
         assert get(guarded, OPERATOR).status_code == 200
@@ -87,7 +83,7 @@ def test_requests_with_the_right_token_or_none_are_not_counted(guarded: FlaskCli
     assert guarded.application.extensions["ldp"].wrong_token_limit._rows == []
 
 
-def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(store: MemoryStore) -> None:
+def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(store):
     web = make_client(store, operator_token=OPERATOR, trusted_proxy=(ip_network("10.1.0.2"),))
 
     def ask(source: str, token: str) -> int:
@@ -99,7 +95,7 @@ def test_wrong_tokens_behind_a_trusted_proxy_count_by_the_address_that_it_names(
 
 
 @pytest.mark.slow
-def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
+def test_wrong_tokens_of_many_addresses_lock_out_no_other_address():
     # More than a worker can serve in a minute. The probability of any refusal is below 1e-7.
     rates = RateLimit(MAX_WRONG_TOKENS_PER_MINUTE, rows=WRONG_TOKEN_TABLE_ROWS)
     for attacker in range(5_000):
@@ -109,7 +105,7 @@ def test_wrong_tokens_of_many_addresses_lock_out_no_other_address() -> None:
     assert not any(rates.acquire(f"172.16.{each >> 8}.{each & 255}", count=False) for each in range(2_000))
 
 
-def test_checking_an_address_does_not_count() -> None:
+def test_checking_an_address_does_not_count():
     rates = RateLimit(1)
     assert [rates.acquire("192.0.2.1", count=False) for _ in range(5)] == [0] * 5
     assert rates._rows == []
@@ -120,9 +116,7 @@ def test_checking_an_address_does_not_count() -> None:
 # -- gateways ----------------------------------------------------------------------------------
 
 
-def test_a_rate_limits_the_reports_of_an_address(
-    guarded: FlaskClient, store: MemoryStore, plan: Plan
-) -> None:
+def test_a_rate_limits_the_reports_of_an_address(guarded, store, plan):
     responses = [post(guarded, some_reports(plan, 1000)) for _ in range(2)]
     assert responses == [(403, "too-many-reports")] * 2
     assert post(guarded, some_reports(plan, 1)) == (200, None)
@@ -133,9 +127,7 @@ def test_a_rate_limits_the_reports_of_an_address(
     assert rejected(guarded, "sleep") == {"too-many-reports": 2, "too-many-requests": 1}
 
 
-def test_a_body_with_too_many_reports_is_not_retryable_and_the_error_names_the_fix(
-    guarded: FlaskClient, plan: Plan
-) -> None:
+def test_a_body_with_too_many_reports_is_not_retryable_and_the_error_names_the_fix(guarded, plan):
     response = guarded.post(REPORTS, data=some_reports(plan, 2), content_type=MEDIA_TYPE)
     assert (response.status_code, response.json["retryable"]) == (403, False)
     assert "one report per request, or a gateway's token" in response.json["detail"]
@@ -143,14 +135,12 @@ def test_a_body_with_too_many_reports_is_not_retryable_and_the_error_names_the_f
 
 
 @pytest.mark.parametrize("body", [b"junk", b"\x95\x01"])
-def test_a_body_that_cannot_be_divided_keeps_its_reason_with_a_rate(
-    guarded: FlaskClient, plan: Plan, body: bytes
-) -> None:
+def test_a_body_that_cannot_be_divided_keeps_its_reason_with_a_rate(guarded, plan, body):
     assert post(guarded, body) == (400, "malformed")
     assert post(guarded, some_reports(plan, 1) + body) == (400, "malformed")
 
 
-def test_a_gateway_s_token_lifts_both_limits(guarded: FlaskClient, store: MemoryStore, plan: Plan) -> None:
+def test_a_gateway_s_token_lifts_both_limits(guarded, store, plan):
     for scheme in ("Bearer", "bearer") * 5:
         assert post(guarded, some_reports(plan, 10), f"{scheme} {GATEWAY}") == (200, None)
     assert count_reports(store.totals("sleep")) == 100
@@ -158,9 +148,7 @@ def test_a_gateway_s_token_lifts_both_limits(guarded: FlaskClient, store: Memory
     assert post(guarded, some_reports(plan, 2), f"Bearer {GATEWAY}") == (200, None)
 
 
-def test_a_wrong_gateway_s_token_is_refused_and_limited(
-    guarded: FlaskClient, store: MemoryStore, plan: Plan
-) -> None:
+def test_a_wrong_gateway_s_token_is_refused_and_limited(guarded, store, plan):
     wrong = [
         post(guarded, some_reports(plan, 1), "Bearer wrong") for _ in range(MAX_WRONG_TOKENS_PER_MINUTE + 1)
     ]
@@ -170,23 +158,19 @@ def test_a_wrong_gateway_s_token_is_refused_and_limited(
     assert count_reports(store.totals("sleep")) == 1
 
 
-def test_the_gateway_s_and_the_operator_s_token_do_not_replace_each_other(
-    guarded: FlaskClient, plan: Plan
-) -> None:
+def test_the_gateway_s_and_the_operator_s_token_do_not_replace_each_other(guarded, plan):
     assert get(guarded, GATEWAY).status_code == 401
     assert post(guarded, some_reports(plan, 2), f"Bearer {OPERATOR}") == (401, "not-authorised")
 
 
-def test_without_a_rate_bodies_may_hold_many_reports(store: MemoryStore, plan: Plan) -> None:
+def test_without_a_rate_bodies_may_hold_many_reports(store, plan):
     web = make_client(store, operator_token=OPERATOR, gateway_token=GATEWAY)
     for token in (None, "Bearer wrong", f"Bearer {GATEWAY}"):
         assert post(web, some_reports(plan, 5), token) == (200, None)
 
 
 @pytest.mark.parametrize("token", [None, "Bearer whatever", "Basic whatever"])
-def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
-    store: MemoryStore, plan: Plan, token: str | None
-) -> None:
+def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(store, plan, token):
     web = make_client(store, rate=1)
     assert post(web, some_reports(plan, 1), token) == (200, None)
     assert post(web, some_reports(plan, 1), token) == (429, "too-many-requests")
@@ -197,7 +181,7 @@ def test_without_a_gateway_s_token_at_the_collector_no_header_lifts_the_limits(
 # -- an address of the operator's own ----------------------------------------------------------
 
 
-def test_operator_pages_with_a_separate_address_are_served_only_there(store: MemoryStore) -> None:
+def test_operator_pages_with_a_separate_address_are_served_only_there(store):
     web = make_client(store, operator_token=OPERATOR, operator_bind="127.0.0.1:8001")
     unknown = web.get("/nowhere")
     web.application.config[OPERATOR_ADDRESS] = "127.0.0.1", "8001"
@@ -214,9 +198,7 @@ def test_operator_pages_with_a_separate_address_are_served_only_there(store: Mem
 
 
 @pytest.mark.slow
-def test_a_running_collector_serves_the_operator_at_a_separate_address(
-    survey: Path, url: str, plan: Plan
-) -> None:
+def test_a_running_collector_serves_the_operator_at_a_separate_address(survey, url, plan):
     port = free_port()
     options = ["--operator-bind", f"127.0.0.1:{port}"]
     with collector([survey], url, options=options) as (base, process):

@@ -1,14 +1,11 @@
 """Which pages scripts of other origins may use, and what a report as text/plain must be, over real HTTP."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -182,15 +179,15 @@ OUTCOMES = [
     ids=[f"{number}-{each[0]}-{each[1]}-{each[5] or each[4]}" for number, each in enumerate(OUTCOMES)],
 )
 def test_pages_of_every_origin_can_read_every_response_of_the_open_pages(
-    base: str, method: str, path: str, headers: dict[str, str], body: bytes | None, status: int, reason: str
-) -> None:
+    base, method, path, headers, body, status, reason
+):
     response = ask(base, method, path, headers, body)
     assert (response.status, response.reason) == (status, None if method == "HEAD" else reason)
     assert response.cross_origin_headers == READABLE
     assert "origin" not in response.headers.get("Vary", "").lower()
 
 
-def test_a_duplicate_and_a_reused_id_are_readable_from_every_origin(base: str) -> None:
+def test_a_duplicate_and_a_reused_id_are_readable_from_every_origin(base):
     payloads = dict[bytes, Report]()
     while len(payloads) < 2:
         drawn = unpack(one_report())
@@ -206,7 +203,7 @@ def test_a_duplicate_and_a_reused_id_are_readable_from_every_origin(base: str) -
 
 
 @pytest.mark.slow
-def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path: Path) -> None:
+def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path):
     (tmp_path / "token").write_text(GATEWAY)
     (tmp_path / "sleep.toml").write_text(SLEEP)
     plan = read_survey(SLEEP).compile()
@@ -229,7 +226,7 @@ def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path: P
 
 
 @pytest.mark.slow
-def test_failures_are_readable_from_every_origin(tmp_path: Path) -> None:
+def test_failures_are_readable_from_every_origin(tmp_path):
     (tmp_path / "sleep.toml").write_text(SLEEP + SLEEP_TEXTS)
     url = f"sqlite:///{tmp_path}/store.db"
     with collector([tmp_path / "sleep.toml"], url, workers=1) as (base, _):
@@ -256,7 +253,7 @@ WANTED = {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Header
 
 @pytest.mark.parametrize("survey", ["sleep", "over", "future", "diet"])
 @pytest.mark.parametrize("rule", OPEN_RULES)
-def test_a_preflight_allows_the_one_method_and_lasts_a_day(base: str, rule: str, survey: str) -> None:
+def test_a_preflight_allows_the_one_method_and_lasts_a_day(base, rule, survey):
     method = OPEN_RULES[rule]
     expected = {
         "Access-Control-Allow-Origin": "*",
@@ -271,7 +268,7 @@ def test_a_preflight_allows_the_one_method_and_lasts_a_day(base: str, rule: str,
         assert "Content-Type" not in response.headers
 
 
-def test_preflights_are_neither_limited_nor_counted(store: MemoryStore) -> None:
+def test_preflights_are_neither_limited_nor_counted(store):
     web = make_client(store, rate=1)
     assert {web.options(REPORTS).status_code for _ in range(20)} == {204}
     assert rejected(web, "sleep") == {}
@@ -292,7 +289,7 @@ def closed_paths() -> list[str]:
 
 
 @pytest.mark.parametrize("path", closed_paths())
-def test_no_other_page_has_a_cross_origin_header(base: str, path: str) -> None:
+def test_no_other_page_has_a_cross_origin_header(base, path):
     for token in ("", f"Bearer {TOKEN}"):
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
             response = ask(base, method, path, WANTED | {"Authorization": token})
@@ -301,13 +298,13 @@ def test_no_other_page_has_a_cross_origin_header(base: str, path: str) -> None:
             assert method != "OPTIONS" or response.status in (404, 405)
 
 
-def test_the_closed_pages_include_all_pages_of_the_operator() -> None:
+def test_the_closed_pages_include_all_pages_of_the_operator():
     assert OPERATOR_PAGES | {"/", "/livez", "/readyz", "/openapi.json", "/v1/surveys"} <= set(closed_paths())
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE", "QUERY"])
 @pytest.mark.parametrize("path", [SURVEY, f"{SURVEY}/texts", f"{SURVEY}/signature", REPORTS])
-def test_other_methods_of_the_open_pages_stay_refused(base: str, path: str, method: str) -> None:
+def test_other_methods_of_the_open_pages_stay_refused(base, path, method):
     response = ask(base, method, path)
     assert (response.status, response.reason) == (405, "no-such-page")
     assert response.cross_origin_headers == {}
@@ -323,9 +320,7 @@ def post(web: FlaskClient, body: bytes, media_type: str | None, **headers: str) 
 
 
 @pytest.mark.parametrize("media_type", [PLAIN_TEXT, "text/plain;charset=UTF-8", "Text/Plain; charset=utf-8"])
-def test_a_report_as_text_is_the_same_report(
-    web: FlaskClient, store: MemoryStore, plan: Plan, media_type: str
-) -> None:
+def test_a_report_as_text_is_the_same_report(web, store, plan, media_type):
     report = one_report(plan)
     assert post(web, report, media_type) == (200, "recorded")
     assert post(web, report, MEDIA_TYPE) == (200, "duplicate")
@@ -333,7 +328,7 @@ def test_a_report_as_text_is_the_same_report(
     assert count_reports(store.totals("sleep")) == 1
 
 
-def test_several_reports_as_text_are_refused_completely(store: MemoryStore, plan: Plan) -> None:
+def test_several_reports_as_text_are_refused_completely(store, plan):
     limited = make_client(store, operator_token=TOKEN, gateway_token=GATEWAY, rate=9)
     for web in (make_client(store), limited):
         for headers in ({}, {"Authorization": f"Bearer {GATEWAY}"}):
@@ -356,9 +351,7 @@ def test_several_reports_as_text_are_refused_completely(store: MemoryStore, plan
         (lambda report: report * 90, "too-large"),
     ],
 )
-def test_other_bytes_as_text_are_refused(
-    web: FlaskClient, store: MemoryStore, plan: Plan, change: object, reason: str
-) -> None:
+def test_other_bytes_as_text_are_refused(web, store, plan, change, reason):
     body = change(one_report(plan))  # type: ignore[operator]
     assert post(web, body, PLAIN_TEXT)[1] == reason
     assert store.totals("sleep") == {}
@@ -374,14 +367,12 @@ def test_other_bytes_as_text_are_refused(
         "application/msgpack",
     ],
 )
-def test_no_further_media_type_is_accepted(
-    web: FlaskClient, store: MemoryStore, plan: Plan, media_type: str | None
-) -> None:
+def test_no_further_media_type_is_accepted(web, store, plan, media_type):
     assert post(web, one_report(plan), media_type) == (415, "unsupported-media-type")
     assert store.totals("sleep") == {}
 
 
-def test_reports_as_text_count_towards_the_rate(store: MemoryStore, plan: Plan) -> None:
+def test_reports_as_text_count_towards_the_rate(store, plan):
     web = make_client(store, rate=2)
     found = [
         post(web, one_report(plan), media_type)[0] for media_type in (PLAIN_TEXT, MEDIA_TYPE, PLAIN_TEXT)

@@ -1,7 +1,5 @@
 """A collector whose store becomes less durable acknowledges nothing, and /readyz returns 503."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +9,6 @@ from pathlib import Path
 import pytest
 import redis
 
-from encoders.survey import Plan
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, ask
 from tests.support.servers import LocalRedis, collector, wait_for
@@ -28,9 +25,7 @@ def status_of(address: str, body: bytes | None = None) -> int:
     return status
 
 
-def test_weak_settings_of_a_running_redis_stop_acknowledgements(
-    survey: Path, server: LocalRedis, plan: Plan
-) -> None:
+def test_weak_settings_of_a_running_redis_stop_acknowledgements(survey, server, plan):
     with (
         collector([survey], server.url, prelude=SHORT_CACHE) as (base, _),
         redis.Redis.from_url(server.url) as client,
@@ -55,9 +50,7 @@ def test_weak_settings_of_a_running_redis_stop_acknowledgements(
         assert sum(client.hlen(key) for key in client.keys("ldp:{sleep:*:ids")) == counted
 
 
-def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(
-    survey: Path, server: LocalRedis, tmp_path: Path, plan: Plan
-) -> None:
+def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(survey, server, tmp_path, plan):
     weaker = LocalRedis(tmp_path, "--appendfsync", "everysec")
     report = make_report(plan, ROW, "yes")
     with collector([survey], server.url, prelude=SHORT_CACHE) as (base, _):
@@ -76,9 +69,7 @@ def test_a_redis_that_restarts_with_weak_settings_acknowledges_nothing(
         wait_for(lambda: status_of(f"{base}/readyz") == 200)
 
 
-def test_unchecked_settings_do_not_stop_acknowledgements(
-    survey: Path, server: LocalRedis, plan: Plan
-) -> None:
+def test_unchecked_settings_do_not_stop_acknowledgements(survey, server, plan):
     options = ["--durability", "unchecked"]
     with (
         collector([survey], server.url, options=options) as (base, _),
@@ -90,7 +81,7 @@ def test_unchecked_settings_do_not_stop_acknowledgements(
         assert status_of(f"{base}/readyz") == 200
 
 
-def test_a_clean_stop_leaves_no_log_beside_a_sqlite_file(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_a_clean_stop_leaves_no_log_beside_a_sqlite_file(survey, tmp_path, plan):
     folder = tmp_path / "store"
     folder.mkdir()
     with collector([survey], f"sqlite:///{folder}/store.db") as (base, _):
@@ -115,9 +106,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_the_collector_is_ready_again_when_a_full_disk_has_space(
-    survey: Path, small_disk: Path, plan: Plan
-) -> None:
+def test_the_collector_is_ready_again_when_a_full_disk_has_space(survey, small_disk, plan):
     with collector([survey], f"sqlite:///{small_disk}/store.db") as (base, _):
         page = f"{base}{REPORTS}"
         reports = [make_report(plan, ROW, "yes") for _ in range(10)]

@@ -1,7 +1,5 @@
 """The intake: each report is checked independently, counted once, or rejected and counted by reason."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -37,7 +35,7 @@ def counted(store: MemoryStore) -> int:
     return count_reports(store.totals("sleep"))
 
 
-def test_the_counters_of_a_body_are_the_tally_of_its_reports(plan: Plan, store: MemoryStore) -> None:
+def test_the_counters_of_a_body_are_the_tally_of_its_reports(plan, store):
     sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
     assert outcomes_of(plan, store, b"".join(map(pack, sent))) == ["recorded"] * 100
     for question in plan.questions:
@@ -48,7 +46,7 @@ def test_the_counters_of_a_body_are_the_tally_of_its_reports(plan: Plan, store: 
         assert total.cells.tolist() == question.mechanism.tally(matrix).tolist()
 
 
-def test_support_counters_count_recorded_reports_once(plan: Plan, store: MemoryStore) -> None:
+def test_support_counters_count_recorded_reports_once(plan, store):
     sent = [make(plan, number % 2, number % 4, number) for number in range(100)]
     intake = Intake(plan, store)
     intake.record_body(b"".join(map(pack, sent[:50])))
@@ -65,9 +63,7 @@ def test_support_counters_count_recorded_reports_once(plan: Plan, store: MemoryS
     assert counted(store) == 100
 
 
-def test_an_error_of_the_support_counters_affects_no_response(
-    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_support_counters_affects_no_response(plan, store, monkeypatch):
     intake, record = Intake(plan, store), store.record
 
     def only_reports(batches: list[Batch]) -> list[MarksById]:
@@ -84,9 +80,7 @@ def test_an_error_of_the_support_counters_affects_no_response(
     assert counted(store) == 20
 
 
-def test_a_flush_writes_the_support_counters_of_the_last_reports(
-    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flush_writes_the_support_counters_of_the_last_reports(plan, store, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.buffered_writes.PAYLOAD_SECONDS", 0.05)
     question = next(each for each in plan.questions if each.mechanism.support_counters)
     for number in range(2):
@@ -94,7 +88,7 @@ def test_a_flush_writes_the_support_counters_of_the_last_reports(
     wait_for(lambda: question.support_key in store.totals("sleep"))
 
 
-def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> None:
+def test_the_same_bytes_again_are_duplicates(plan, store):
     one, two = pack(make(plan, number=1)), pack(make(plan, number=2))
     assert outcomes_of(plan, store, one) == ["recorded"]
     again = ["duplicate", "recorded", "duplicate", "duplicate"]
@@ -103,7 +97,7 @@ def test_the_same_bytes_again_are_duplicates(plan: Plan, store: MemoryStore) -> 
     assert store.rejections("sleep") == {}
 
 
-def test_different_bytes_under_a_used_id_are_refused(plan: Plan, store: MemoryStore) -> None:
+def test_different_bytes_under_a_used_id_are_refused(plan, store):
     one, other = two_of_one_id(plan)
     assert outcomes_of(plan, store, one) == ["recorded"]
     assert outcomes_of(plan, store, other) == ["id-reused"]
@@ -113,7 +107,7 @@ def test_different_bytes_under_a_used_id_are_refused(plan: Plan, store: MemorySt
     assert store.rejections("sleep") == {"id-reused": 2}
 
 
-def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: MemoryStore) -> None:
+def test_of_one_id_in_a_body_the_first_report_is_counted(plan, store):
     one, other = two_of_one_id(plan)
     known, fresh = pack(make(plan, number=2)), pack(make(plan, number=3))
     assert outcomes_of(plan, store, known) == ["recorded"]
@@ -123,7 +117,7 @@ def test_of_one_id_in_a_body_the_first_report_is_counted(plan: Plan, store: Memo
     assert counted(store) == 3
 
 
-def test_a_report_repeated_within_a_body_is_sent_to_the_store_once(plan: Plan, store: MemoryStore) -> None:
+def test_a_report_repeated_within_a_body_is_sent_to_the_store_once(plan, store):
     asked: list[int] = []
 
     def record(batches: Sequence[Batch]) -> list[MarksById]:
@@ -157,7 +151,7 @@ def bad_reports(plan: Plan) -> list[tuple[str, bytes, Reason]]:
     ]
 
 
-def test_every_bad_report_is_rejected_with_its_reason_and_not_counted(plan: Plan, store: MemoryStore) -> None:
+def test_every_bad_report_is_rejected_with_its_reason_and_not_counted(plan, store):
     expected: dict[str, int] = {}
     for name, report, reason in bad_reports(plan):
         assert outcomes_of(plan, store, report) == [reason], name
@@ -166,7 +160,7 @@ def test_every_bad_report_is_rejected_with_its_reason_and_not_counted(plan: Plan
     assert store.rejections("sleep") == expected
 
 
-def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan: Plan, store: MemoryStore) -> None:
+def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan, store):
     bad = [report for _, report, _ in bad_reports(plan)]
     body = b"".join(pack(make(plan, number=number)) + report for number, report in enumerate(bad))
     outcomes = outcomes_of(plan, store, body)
@@ -189,9 +183,7 @@ def test_bad_reports_do_not_affect_good_ones_in_the_same_body(plan: Plan, store:
         lambda body: body + b"\xdf\xff\xff\xff\xff",
     ],
 )
-def test_a_body_that_cannot_be_divided_counts_one_rejection_only(
-    plan: Plan, store: MemoryStore, damage: object
-) -> None:
+def test_a_body_that_cannot_be_divided_counts_one_rejection_only(plan, store, damage):
     body = pack(make(plan, number=1)) + pack(make(plan, number=2))
     intake = Intake(plan, store)
     with pytest.raises(ReportError) as caught:
@@ -202,9 +194,7 @@ def test_a_body_that_cannot_be_divided_counts_one_rejection_only(
     assert store.rejections("sleep") == {"malformed": 1}
 
 
-def test_rejections_are_buffered_until_the_store_can_be_used(
-    plan: Plan, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rejections_are_buffered_until_the_store_can_be_used(plan, store, monkeypatch):
     add_rejections = store.add_rejections
 
     def away(*_: object) -> None:

@@ -1,10 +1,7 @@
 """Invitations: tokens are kept as hashes; each is valid once, for its question only."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import msgpack
 import numpy as np
@@ -49,7 +46,7 @@ def uninvited(plan: Plan) -> bytes:
     return make_report(plan, ROW, "yes", token=token)
 
 
-def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: MemoryStore) -> None:
+def test_invited_reports_are_counted_once_and_others_never(plan, store):
     mine, yours = invite(store, plan, 2)
     mine, yours = (make_report(plan, ROW, "yes", token=token) for token in (mine, yours))
     reports = [mine, uninvited(plan), yours]
@@ -64,7 +61,7 @@ def test_invited_reports_are_counted_once_and_others_never(plan: Plan, store: Me
     assert store.rejections(plan.id) == {"not-enrolled": 2, "id-reused": 1}
 
 
-def test_a_token_is_valid_for_its_question_only(plan: Plan, store: MemoryStore) -> None:
+def test_a_token_is_valid_for_its_question_only(plan, store):
     token = invite(store, plan, 1)[0]
     sent = unpack(make_report(plan, ROW, "yes", token=token))
     other = 1 - sent.question
@@ -77,7 +74,7 @@ def test_a_token_is_valid_for_its_question_only(plan: Plan, store: MemoryStore) 
 
 
 @pytest.mark.slow
-def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store: MemoryStore) -> None:
+def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store):
     weighted = INVITED.replace("bins = 19", "bins = 19\nweight = 3")
     plan = read_survey(weighted).compile()
     tokens = invite(store, plan, 12_001)
@@ -89,14 +86,14 @@ def test_questions_get_their_share_of_tokens_and_all_tokens_differ(store: Memory
     assert abs(halves[0] - 1500) < 200  # random order: eight standard deviations
 
 
-def test_single_tokens_choose_questions_by_weight(plan: Plan, store: MemoryStore) -> None:
+def test_single_tokens_choose_questions_by_weight(plan, store):
     asked = Counter(
         unpack(make_report(plan, ROW, "no", token=invite(store, plan, 1)[0])).question for _ in range(400)
     )
     assert abs(asked[0] - 200) < 60  # six standard deviations: 2e-9
 
 
-def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, url: str, tmp_path: Path) -> None:
+def test_the_store_holds_neither_tokens_nor_ids(plan, url, tmp_path):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     tokens = list(create_tokens(store, plan, 50, SystemEntropy()))
@@ -111,7 +108,7 @@ def test_the_store_holds_neither_tokens_nor_ids(plan: Plan, url: str, tmp_path: 
 
 
 @pytest.mark.slow
-def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_every_question() -> None:
+def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_every_question():
     """Each malicious person sends all reports that might count for the question that they attack."""
     features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
     text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
@@ -147,7 +144,7 @@ def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_e
     assert max(shares) <= 0.015
 
 
-def test_an_uninvited_report_gets_a_retryable_refusal(plan: Plan) -> None:
+def test_an_uninvited_report_gets_a_retryable_refusal(plan):
     store = make_store(plan)
     web = make_client(store)
     good = make_report(plan, ROW, "yes", token=invite(store, plan, 1)[0])
@@ -163,7 +160,7 @@ def test_an_uninvited_report_gets_a_retryable_refusal(plan: Plan) -> None:
     }
 
 
-def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, url: str) -> None:
+def test_tokens_are_created_from_the_command_line_and_counted(plan, url):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     tokens = command(
@@ -177,7 +174,7 @@ def test_tokens_are_created_from_the_command_line_and_counted(plan: Plan, url: s
     store.close()
 
 
-def test_an_open_survey_has_no_invitations(url: str) -> None:
+def test_an_open_survey_has_no_invitations(url):
     plan = read_survey(SURVEY).compile()
     store = open_store(url)
     store.publish(plan.id, plan.json)
@@ -187,7 +184,7 @@ def test_an_open_survey_has_no_invitations(url: str) -> None:
     assert 'write a new survey with enrolment = "token"' in result.output
 
 
-def test_a_body_with_a_noncanonical_report_gets_the_same_outcomes(plan: Plan, store: MemoryStore) -> None:
+def test_a_body_with_a_noncanonical_report_gets_the_same_outcomes(plan, store):
     # these are read one by one, not as columns
     tokens = invite(store, plan, 2)
     good = [make_report(plan, ROW, "yes", token=token) for token in tokens]

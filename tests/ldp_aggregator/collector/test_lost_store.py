@@ -1,7 +1,5 @@
 """A running collector whose store was moved or emptied: it acknowledges nothing, and makes no new store."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -16,7 +14,7 @@ from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, ask
-from tests.support.servers import KillableCollector, LocalRedis, inherited_environment, wait_for
+from tests.support.servers import KillableCollector, inherited_environment, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +54,7 @@ class Running(KillableCollector):
         return ask(self.base + path, body)
 
 
-def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_a_missing_file_is_not_replaced_by_an_empty_store(survey, tmp_path, plan):
     path, away = tmp_path / "ldp.db", tmp_path / "away.db"
     running = Running(survey, f"sqlite:///{path}")
     running.start()
@@ -98,9 +96,7 @@ def test_a_missing_file_is_not_replaced_by_an_empty_store(survey: Path, tmp_path
         running.stop()
 
 
-def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(
-    survey: Path, server: LocalRedis, plan: Plan
-) -> None:
+def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(survey, server, plan):
     running = Running(survey, server.url)
     try:
         running.start()

@@ -1,7 +1,5 @@
 """Refused requests leave nothing in memory, for any number of them and every reason."""
 
-from __future__ import annotations
-
 import gc
 import re
 import sys
@@ -201,7 +199,7 @@ def traces() -> list[object]:
 
 
 @pytest.mark.slow
-def test_refusals_of_every_kind_leave_no_body_address_or_memory() -> None:
+def test_refusals_of_every_kind_leave_no_body_address_or_memory():
     plan, store = plans()
     tokens = create_tokens(store, plan, 2, SystemEntropy())
     intake, web = Intake(plan, store), Web(plan, store, next(tokens))

@@ -1,7 +1,5 @@
 """The pages of the collector match their OpenAPI description, checked by Schemathesis."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -51,13 +49,13 @@ schema = described(MemoryStore())
 
 @pytest.mark.slow
 @schema.parametrize()
-def test_public_responses_match_the_description(case: schemathesis.Case) -> None:
+def test_public_responses_match_the_description(case):
     case.call_and_validate(headers=HEADERS)
 
 
 @pytest.mark.slow
 @schema.parametrize()
-def test_operator_responses_match_the_description(case: schemathesis.Case) -> None:
+def test_operator_responses_match_the_description(case):
     if "survey" in case.path_parameters:
         case.path_parameters["survey"] = "sleep"  # a generated id names no survey, or another page
     response = case.call_and_validate(headers=OPERATOR, excluded_checks=[negative_data_rejection])
@@ -99,9 +97,7 @@ class Failing(MemoryStore):
     ("error", "expected"),
     [(StoreError("gone"), (503, "store-unavailable")), (RuntimeError("bug"), (500, "internal-error"))],
 )
-def test_responses_with_a_failing_store_match_the_description(
-    error: Exception, expected: tuple[int, str]
-) -> None:
+def test_responses_with_a_failing_store_match_the_description(error, expected):
     found = request_each(described(Failing(error)))
     serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
     others = {"livez", "root", "signature"} | PREFLIGHTS | serving
@@ -116,9 +112,7 @@ def test_responses_with_a_failing_store_match_the_description(
         (Schedule(closes=1), (410, "survey-closed"), (410, "survey-closed")),
     ],
 )
-def test_responses_in_each_phase_match_the_description(
-    window: Schedule, plan: tuple[int, str], reports: tuple[int, str | None]
-) -> None:
+def test_responses_in_each_phase_match_the_description(window, plan, reports):
     store = MemoryStore()
     schema = described(store)
     store.set_schedule(PLAN.id, window.to_json())
@@ -126,7 +120,7 @@ def test_responses_in_each_phase_match_the_description(
     assert (found["plan"], found["texts"], found["reports"]) == (plan, plan, reports)
 
 
-def test_every_response_about_a_survey_of_silos_matches_the_description() -> None:
+def test_every_response_about_a_survey_of_silos_matches_the_description():
     plan = read_silo_survey().compile()
     schema = described(make_store(plan))
     message = make_message(plan, make_rows(plan, 50), FastStream(3))
@@ -136,7 +130,7 @@ def test_every_response_about_a_survey_of_silos_matches_the_description() -> Non
     assert request_each(schema, plan.id, message)["progress"] == (200, None)
 
 
-def test_the_operator_response_during_an_import_matches_the_description() -> None:
+def test_the_operator_response_during_an_import_matches_the_description():
     store = MemoryStore()
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
@@ -163,16 +157,14 @@ LIMITED = {"rate": 5, "gateway_token": "the-gateway-s-token"}
     ],
     ids=range(9),  # the bytes of reports differ in each run
 )
-def test_responses_to_reports_match_the_description(
-    body: bytes, headers: dict[str, str], settings: dict[str, object], expected: tuple[int, str | None]
-) -> None:
+def test_responses_to_reports_match_the_description(body, headers, settings, expected):
     operation = described(MemoryStore(), **settings)["/v1/surveys/{survey}/reports"]["POST"]
     case = operation.Case(path_parameters={"survey": "sleep"}, body=body, media_type=MEDIA_TYPE)
     response = case.call_and_validate(headers=HEADERS | headers, excluded_checks=[ignored_auth])
     assert (response.status_code, response.json().get("reason")) == expected
 
 
-def test_responses_to_too_many_wrong_tokens_match_the_description() -> None:
+def test_responses_to_too_many_wrong_tokens_match_the_description():
     case = described(MemoryStore(), wrong_tokens=1)["/metrics"]["GET"].Case()
     statuses = [
         case.call_and_validate(headers=HEADERS | {"Authorization": token}, excluded_checks=[ignored_auth])
@@ -181,7 +173,7 @@ def test_responses_to_too_many_wrong_tokens_match_the_description() -> None:
     assert [response.status_code for response in statuses] == [401, 429]
 
 
-def test_every_page_method_and_reason_is_described() -> None:
+def test_every_page_method_and_reason_is_described():
     app = create_app(CollectorSettings(), MemoryStore())
     document = describe(app)
     served = {
@@ -218,9 +210,7 @@ DESCRIBED |= {"/v1/surveys/sleep/reports": {"post", "options"}}
         for method in sorted(METHODS - {each.upper() for each in described})
     ],
 )
-def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_ones(
-    path: str, method: str
-) -> None:
+def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_ones(path, method):
     response = make_client(MemoryStore()).open(path, method=method)
     assert (response.status_code, response.content_type) == (405, "application/problem+json")
     assert response.json["reason"] == "no-such-page"
@@ -230,12 +220,12 @@ def test_an_undescribed_method_is_refused_and_the_response_lists_the_described_o
 @pytest.mark.parametrize(
     "path", ["/v1//surveys", "/v1/surveys/", "/v1/surveys/a/b/c", "/./livez", "*", "/\0"]
 )
-def test_an_unusual_path_is_a_problem_and_not_redirected(path: str) -> None:
+def test_an_unusual_path_is_a_problem_and_not_redirected(path):
     response = make_client(MemoryStore()).get("/", environ_overrides={"PATH_INFO": path})
     assert (response.status_code, response.json["reason"]) == (404, "no-such-page")
 
 
-def test_the_description_is_public_and_may_be_cached() -> None:
+def test_the_description_is_public_and_may_be_cached():
     web = make_client(MemoryStore())
     response = web.get("/openapi.json")
     assert (response.json["openapi"], response.headers["Cache-Control"]) == ("3.1.0", "public, max-age=3600")

@@ -1,7 +1,5 @@
 """Reloading the files of a running collector, and stopping it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from encoders.report import MEDIA_TYPE, unpack
-from encoders.survey import Plan, read_survey
+from encoders.survey import read_survey
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY, ask, some_reports
@@ -79,7 +77,7 @@ def get(base: str, path: str, token: str = "") -> int:
     return ask(f"{base}{path}", token=token)[0]
 
 
-def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan: Plan) -> None:
+def test_every_post_gets_a_response_during_reloads_under_load(folder, plan):
     done = threading.Event()
 
     def keep_posting(base: str) -> list[int]:
@@ -102,7 +100,7 @@ def test_every_post_gets_a_response_during_reloads_under_load(folder: Path, plan
     assert counted(folder) == len(responses) > 50
 
 
-def test_a_reload_serves_the_current_files(folder: Path) -> None:
+def test_a_reload_serves_the_current_files(folder):
     (folder / "diet.toml").write_text(SURVEY.replace('"sleep"', '"diet"'))
     first, second = "the-first-token-of-all", "the-second-token-of-all"
     (folder / "token").write_text(f"{first}\n")
@@ -129,7 +127,7 @@ DAMAGED = [
 ]
 
 
-def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, plan: Plan) -> None:
+def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder, plan):
     with serving(folder) as (base, process):
         wait_for(lambda: len(logged(folder, "worker-started")) == 2)
         workers = workers_of(process)
@@ -144,7 +142,7 @@ def test_a_damaged_file_is_logged_and_the_old_surveys_are_served(folder: Path, p
         assert get(base, "/v1/surveys/sleep") == 200
 
 
-def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder: Path, plan: Plan) -> None:
+def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder, plan):
     with serving(folder) as (base, process):
         operator_address = f"127.0.0.1:{free_port()}"
         configure(folder, "sleep.toml", store=f"sqlite:///{folder}/other.db", operator_bind=operator_address)
@@ -157,7 +155,7 @@ def test_a_changed_store_or_address_is_logged_to_need_a_restart(folder: Path, pl
     assert not (folder / "other.db").exists()
 
 
-def test_a_report_in_transfer_during_a_stop_is_counted_and_acknowledged(folder: Path, plan: Plan) -> None:
+def test_a_report_in_transfer_during_a_stop_is_counted_and_acknowledged(folder, plan):
     question = plan.questions[1]  # its support counters are written some seconds later
     report = next(
         report
@@ -191,9 +189,7 @@ def takes_connections(base: str) -> bool:
         return line.connect_ex((where.hostname, where.port)) == 0
 
 
-def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
-    folder: Path, plan: Plan
-) -> None:
+def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(folder, plan):
     port, token = free_port(), "the-token-of-the-gateways"
     operator_address, both = f"http://127.0.0.1:{port}", some_reports(plan, 2)
     limited = {"operator_bind": f"127.0.0.1:{port}", "rate": 100}
@@ -209,7 +205,7 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(
         assert logged(folder, "restart-needed") == []
 
 
-def test_a_closed_log_pipe_affects_only_the_log(folder: Path, plan: Plan) -> None:
+def test_a_closed_log_pipe_affects_only_the_log(folder, plan):
     log = folder / "log"
     os.mkfifo(log)
     read = os.open(log, os.O_RDONLY | os.O_NONBLOCK)

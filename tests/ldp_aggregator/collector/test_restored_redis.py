@@ -1,7 +1,5 @@
 """A running collector whose Redis restarts with another file: emptied, another survey's, or an older copy."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -82,9 +80,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(
-    trial: Trial, tmp_path: Path, other: str
-) -> None:
+def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(trial, tmp_path, other):
     survey, copy = OTHERS[other], tmp_path / "copy"
     assert trial.post(3) == [200] * 3
     shutil.copytree(trial.files, copy)
@@ -99,7 +95,7 @@ def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(
     assert trial.count() == 5
 
 
-def test_after_an_older_copy_no_report_is_counted_twice(trial: Trial, tmp_path: Path) -> None:
+def test_after_an_older_copy_no_report_is_counted_twice(trial, tmp_path):
     def send(report: bytes) -> str:
         status, body = trial.collector.request(REPORTS, report)
         assert status == 200

@@ -1,12 +1,9 @@
 """The collector's pages, without sockets."""
 
-from __future__ import annotations
-
 import pytest
 from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
-from encoders.survey import Plan
 from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
@@ -23,7 +20,7 @@ def post(web: FlaskClient, body: bytes | None, **options: object) -> object:
     return web.post(REPORTS, data=body, **options)
 
 
-def test_the_plan_is_sent_with_the_bytes_of_its_digest(web: FlaskClient, plan: Plan) -> None:
+def test_the_plan_is_sent_with_the_bytes_of_its_digest(web, plan):
     response = web.get("/v1/surveys/sleep")
     assert response.data == plan.json
     assert response.headers["ETag"] == f'"{plan.digest}"'
@@ -32,7 +29,7 @@ def test_the_plan_is_sent_with_the_bytes_of_its_digest(web: FlaskClient, plan: P
     assert web.get("/v1/surveys").json == {"surveys": listed}
 
 
-def test_a_signature_is_served_unchanged(store: MemoryStore) -> None:
+def test_a_signature_is_served_unchanged(store):
     # These 64 bytes are not a valid signature: the collector knows no key, so it cannot check them.
     web = create_app(CollectorSettings(), store, signatures={"sleep": bytes(range(64))}).test_client()
     response = web.get("/v1/surveys/sleep/signature")
@@ -41,7 +38,7 @@ def test_a_signature_is_served_unchanged(store: MemoryStore) -> None:
     assert response.data.count(b"\n") == 1
 
 
-def test_one_report_gets_its_own_status(web: FlaskClient, plan: Plan) -> None:
+def test_one_report_gets_its_own_status(web, plan):
     report = make_report(plan, ROW, "yes")
     assert (post(web, report).status_code, post(web, report).json) == (200, {"status": "duplicate"})
     wrong = post(web, report.replace(bytes.fromhex(plan.digest), bytes(32)))
@@ -49,7 +46,7 @@ def test_one_report_gets_its_own_status(web: FlaskClient, plan: Plan) -> None:
     assert wrong.content_type == "application/problem+json"
 
 
-def test_many_reports_get_a_count_and_their_rejections(web: FlaskClient, plan: Plan) -> None:
+def test_many_reports_get_a_count_and_their_rejections(web, plan):
     one, two = make_report(plan, ROW, "yes"), make_report(plan, ROW, "no")
     bad = one.replace(bytes.fromhex(plan.digest), bytes(32))
     assert post(web, one + bad + two + one).json == {
@@ -73,13 +70,13 @@ def test_many_reports_get_a_count_and_their_rejections(web: FlaskClient, plan: P
     ],
 )
 def test_a_bad_request_gets_its_reason_and_is_counted(
-    web: FlaskClient,
-    store: MemoryStore,
-    body: bytes | None,
-    options: dict[str, object],
-    status: int,
-    reason: str,
-) -> None:
+    web,
+    store,
+    body,
+    options,
+    status,
+    reason,
+):
     response = post(web, body, **options)
     assert (response.status_code, response.json["reason"]) == (status, reason)
     assert response.json["retryable"] is (reason == "incomplete-body")
@@ -87,7 +84,7 @@ def test_a_bad_request_gets_its_reason_and_is_counted(
     assert store.totals("sleep") == {}
 
 
-def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore, plan: Plan) -> None:
+def test_the_operators_pages_need_the_token(web, store, plan):
     post(web, make_report(plan, ROW, "yes"))
     for page in ("snapshot", "estimates"):
         path = f"/v1/surveys/sleep/{page}"
@@ -101,7 +98,7 @@ def test_the_operators_pages_need_the_token(web: FlaskClient, store: MemoryStore
     assert snapshot.total() == 1
 
 
-def test_metrics_come_from_the_store(web: FlaskClient, plan: Plan) -> None:
+def test_metrics_come_from_the_store(web, plan):
     post(web, make_report(plan, ROW, "yes"))
     post(web, b"junk")
     assert rejected(web, "sleep") == {"malformed": 1}
@@ -129,7 +126,7 @@ class BrokenStore(MemoryStore):
         raise RuntimeError("secret body")
 
 
-def test_a_failing_store_gives_a_retryable_problem(plan: Plan, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_store_gives_a_retryable_problem(plan, caplog):
     store = BrokenStore()
     store.publish(plan.id, plan.json)
     web = make_client(store, operator_token="the-token")
@@ -143,7 +140,7 @@ def test_a_failing_store_gives_a_retryable_problem(plan: Plan, caplog: pytest.Lo
     assert "secret" not in unexpected.text + caplog.text
 
 
-def test_metrics_report_a_failing_store(plan: Plan) -> None:
+def test_metrics_report_a_failing_store(plan):
     class Away(MemoryStore):
         def totals(self, survey: str) -> dict[str, Total]:
             raise StoreError("gone")
@@ -155,23 +152,19 @@ def test_metrics_report_a_failing_store(plan: Plan) -> None:
     assert [line for line in response.text.splitlines() if line[0] != "#"] == ["ldp_store_up 0.0"]
 
 
-def test_frequent_readiness_checks_write_once(
-    web: FlaskClient, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frequent_readiness_checks_write_once(web, store, monkeypatch):
     asked = []
     monkeypatch.setattr(store, "check_ready", lambda: asked.append(1))
     assert [web.get("/readyz").status_code for _ in range(20)] == [200] * 20
     assert len(asked) <= 2
 
 
-def test_the_scheme_of_the_token_is_required_and_case_insensitive(web: FlaskClient) -> None:
+def test_the_scheme_of_the_token_is_required_and_case_insensitive(web):
     for given, status in (("bearer the-token", 200), ("BEARER the-token", 200), ("the-token", 401)):
         assert web.get("/metrics", headers={"Authorization": given}).status_code == status
 
 
-def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(
-    store: MemoryStore, plan: Plan, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(store, plan, caplog):
     store.publish("future", plan.json.replace(b'"format":1', b'"format":2'))
     with caplog.at_level("ERROR", "ldp.collector"):
         web = make_client(store)
@@ -180,7 +173,7 @@ def test_a_plan_that_this_version_cannot_read_does_not_affect_the_others(
     assert web.get("/v1/surveys/future").json["reason"] == "unknown-survey"
 
 
-def test_the_table_of_estimates_is_the_one_of_the_json_form(web: FlaskClient, plan: Plan) -> None:
+def test_the_table_of_estimates_is_the_one_of_the_json_form(web, plan):
     for label in ("yes", "no") * 20:
         post(web, make_report(plan, ROW, label))
     answer = web.get("/v1/surveys/sleep/estimates.csv", headers=OPERATOR)
@@ -192,13 +185,13 @@ def test_the_table_of_estimates_is_the_one_of_the_json_form(web: FlaskClient, pl
     assert web.get("/v1/surveys/diet/estimates.csv", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
-def test_operator_pages_are_not_cached(web: FlaskClient) -> None:
+def test_operator_pages_are_not_cached(web):
     survey = "/v1/surveys/sleep"
     for page in (f"{survey}/snapshot", f"{survey}/estimates", f"{survey}/estimates.csv", "/metrics"):
         assert web.get(page, headers=OPERATOR).headers["Cache-Control"] == "private, no-store"
 
 
-def test_a_body_of_many_tiny_reports_is_refused_completely(plan: Plan, store: MemoryStore) -> None:
+def test_a_body_of_many_tiny_reports_is_refused_completely(plan, store):
     web = make_client(store)
     response = post(web, b"\x95" + bytes(5) + (b"\x95" + bytes(5)) * 100_000)
     assert (response.status_code, response.json["reason"]) == (400, "malformed")

@@ -1,9 +1,6 @@
 """Opening times of surveys, over HTTP and through the operator's commands."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -23,7 +20,7 @@ from tests.support.commands import command
 from tests.support.servers import wait_for
 
 
-def test_a_schedule_has_four_phases() -> None:
+def test_a_schedule_has_four_phases():
     window = Schedule(opens=10, closes=20, grace=5)
     phases = [window.phase(now) for now in (9, 10, 19.9, 20, 24.9, 25)]
     assert phases == [Phase.WAITING, Phase.OPEN, Phase.OPEN, Phase.GRACE, Phase.GRACE, Phase.CLOSED]
@@ -33,7 +30,7 @@ def test_a_schedule_has_four_phases() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"3", b'{"opening":3}'])
-def test_a_schedule_that_cannot_be_read_is_a_clear_error(data: bytes) -> None:
+def test_a_schedule_that_cannot_be_read_is_a_clear_error(data):
     with pytest.raises(StoreError, match="schedule"):
         Schedule.from_json(data)
 
@@ -43,9 +40,7 @@ def service_of(store: MemoryStore) -> Service:
     return service
 
 
-def test_a_worker_reads_the_schedules_again_after_their_ttl(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_reads_the_schedules_again_after_their_ttl(plan, monkeypatch):
     store = make_store(plan)
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.2)
     service = service_of(store)
@@ -55,9 +50,7 @@ def test_a_worker_reads_the_schedules_again_after_their_ttl(
     wait_for(lambda: service.phase(plan.id) is Phase.CLOSED)
 
 
-def test_a_worker_uses_the_last_schedules_while_its_store_fails(
-    plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_uses_the_last_schedules_while_its_store_fails(plan, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
     store = make_store(plan)
     store.set_schedule(plan.id, Schedule(closes=50).to_json())
@@ -85,9 +78,7 @@ class Web:
         return Response(found.status_code, found.data)
 
 
-def test_a_survey_is_listed_after_it_has_opened(
-    web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_survey_is_listed_after_it_has_opened(web, store, plan, monkeypatch):
     web.application.extensions["ldp"].schedules._seconds = 0.0
     windows = {
         None: [Schedule(opens=1 << 40), Schedule(import_run="an import")],
@@ -101,9 +92,7 @@ def test_a_survey_is_listed_after_it_has_opened(
         assert web.get("/v1/surveys").json == {"surveys": listed}
 
 
-def test_devices_see_each_phase_of_a_survey(
-    web: FlaskClient, store: MemoryStore, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_see_each_phase_of_a_survey(web, store, plan, monkeypatch):
     web.application.extensions["ldp"].schedules._seconds = 0.0
     url = f"http://collector.test/v1/surveys/{plan.id}"
 
@@ -147,7 +136,7 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_the_commands_open_and_close_a_survey(url: str) -> None:
+def test_the_commands_open_and_close_a_survey(url):
     assert run("open", "sleep", "--store", url, "--at", "2999-01-01") == (
         0,
         "sleep: opens 2999-01-01 00:00\nthe survey was open: until it opens again, reports are refused\n",
@@ -181,19 +170,19 @@ def test_the_commands_open_and_close_a_survey(url: str) -> None:
         ("2027-02-03T10:00+01:00", "is not YYYY-MM-DD or YYYY-MM-DDTHH:MM"),
     ],
 )
-def test_a_time_that_cannot_be_used_is_named_with_the_reason(url: str, text: str, message: str) -> None:
+def test_a_time_that_cannot_be_used_is_named_with_the_reason(url, text, message):
     code, output = run("close", "sleep", "--store", url, "--at", text)
     assert code == 2
     assert message in " ".join(output.split())
 
 
-def test_a_time_is_accepted_as_status_prints_it(url: str) -> None:
+def test_a_time_is_accepted_as_status_prints_it(url):
     run("close", "sleep", "--store", url, "--at", "2999-11-22T19:50")
     assert "2999-11-22 19:50" in run("status", "--store", url)[1]
     assert run("close", "sleep", "--store", url, "--at", "2999-11-22 19:50")[0] == 0
 
 
-def test_opening_a_running_survey_later_reports_what_that_means(url: str, plan: Plan) -> None:
+def test_opening_a_running_survey_later_reports_what_that_means(url, plan):
     command = ("open", "sleep", "--store", url, "--at", "2999-01-01")
     assert run(*command)[1].endswith("the survey was open: until it opens again, reports are refused\n")
     assert run(*command)[1] == "sleep: opens 2999-01-01 00:00\n"
@@ -204,7 +193,7 @@ def test_opening_a_running_survey_later_reports_what_that_means(url: str, plan: 
     assert run(*command)[1].endswith("until it opens again, reports are refused; its 3 reports are kept\n")
 
 
-def test_totals_are_exported_and_merged(url: str, plan: Plan, tmp_path: Path) -> None:
+def test_totals_are_exported_and_merged(url, plan, tmp_path):
     store = open_store(url)
     Intake(plan, store).record_body(some_reports(plan, 5))
     store.close()

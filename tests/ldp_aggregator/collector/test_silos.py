@@ -1,11 +1,8 @@
 """Messages of silos at a collector: counted once, checked, kept apart from people's reports."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,7 +75,7 @@ def post(site: FlaskClient, body: bytes, survey: str = "wards") -> tuple[int, di
 # -- counting ----------------------------------------------------------------------------------
 
 
-def test_each_message_is_counted_once_and_the_cells_add_up(site: FlaskClient, both: MemoryStore) -> None:
+def test_each_message_is_counted_once_and_the_cells_add_up(site, both):
     one, two, three = messages_of()
     assert post(site, one) == (200, {"status": "recorded"})
     assert post(site, one) == (200, {"status": "duplicate"})
@@ -90,9 +87,7 @@ def test_each_message_is_counted_once_and_the_cells_add_up(site: FlaskClient, bo
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_contradictory_totals_are_refused_without_a_number_of_the_message(
-    site: FlaskClient, many: bool
-) -> None:
+def test_contradictory_totals_are_refused_without_a_number_of_the_message(site, many):
     false = with_cells(PLAN, {0: 5000})  # one table counts 5,000 rows, the others none
     above = with_cells(PLAN, {each.start: 150_000 * each.unit for each in PLAN.mechanism.tables})
     if many:
@@ -108,7 +103,7 @@ def test_contradictory_totals_are_refused_without_a_number_of_the_message(
     assert rejected(site, "wards") == {"bad-payload": 2}
 
 
-def test_reports_of_people_and_messages_of_silos_do_not_mix(site: FlaskClient) -> None:
+def test_reports_of_people_and_messages_of_silos_do_not_mix(site):
     report = make_report(PEOPLE, ROW, "yes")
     message = messages_of(count=1)[0]
     for survey, body in (("wards", report), (PEOPLE.id, message)):
@@ -117,13 +112,13 @@ def test_reports_of_people_and_messages_of_silos_do_not_mix(site: FlaskClient) -
         assert "another plan" in problem["detail"]
 
 
-def test_a_long_message_to_a_survey_of_people_is_too_large(site: FlaskClient) -> None:
+def test_a_long_message_to_a_survey_of_people_is_too_large(site):
     status, problem = post(site, messages_of(long_plan(), 1)[0], PEOPLE.id)
     assert (status, problem["reason"]) == (413, "too-large")
     assert "4096" in problem["detail"]
 
 
-def test_damaged_messages_are_refused(site: FlaskClient) -> None:
+def test_damaged_messages_are_refused(site):
     message = messages_of(count=1)[0]
     sent = unpack(message, PLAN.max_report_bytes)
     cases = {
@@ -145,7 +140,7 @@ def long_plan() -> SiloPlan:
     return read_silo_survey(f"{text}[features.ward]\nvalues = [{values}]\n").compile()
 
 
-def test_messages_of_64_kib_are_counted(both: MemoryStore) -> None:
+def test_messages_of_64_kib_are_counted(both):
     plan = long_plan()
     both.publish(plan.id, plan.json)
     site = make_client(both)
@@ -155,14 +150,14 @@ def test_messages_of_64_kib_are_counted(both: MemoryStore) -> None:
     assert post(site, one + two, "long") == (200, {"recorded": 1, "duplicate": 1, "rejected": []})
 
 
-def test_a_body_limit_below_one_message_keeps_the_collector_from_starting(tmp_path: Path) -> None:
+def test_a_body_limit_below_one_message_keeps_the_collector_from_starting(tmp_path):
     (tmp_path / "wards.json").write_bytes(long_plan().json)
     store = f"sqlite:///{tmp_path}/ldp.db"
     with pytest.raises(SettingsError, match="max_body"):
         publish_surveys(CollectorSettings(surveys=(tmp_path / "wards.json",), store=store, max_body=50_000))
 
 
-def test_a_flood_of_messages_does_not_wrap_around_the_totals(both: MemoryStore) -> None:
+def test_a_flood_of_messages_does_not_wrap_around_the_totals(both):
     plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 1000000000")).compile()
     store = make_store(plan)
     table = plan.mechanism.tables[2]
@@ -179,7 +174,7 @@ def test_a_flood_of_messages_does_not_wrap_around_the_totals(both: MemoryStore) 
 # -- tokens ------------------------------------------------------------------------------------
 
 
-def test_a_token_admits_one_message() -> None:
+def test_a_token_admits_one_message():
     plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
     store = make_store(plan)
     mine, yours = create_tokens(store, plan, 2, SystemEntropy())
@@ -203,7 +198,7 @@ def test_a_token_admits_one_message() -> None:
 # -- the operator's pages ----------------------------------------------------------------------
 
 
-def test_the_plan_and_the_list_of_surveys_name_the_kind(site: FlaskClient) -> None:
+def test_the_plan_and_the_list_of_surveys_name_the_kind(site):
     listed = {each["id"]: each for each in site.get("/v1/surveys").json["surveys"]}
     assert listed["wards"] == {"id": "wards", "digest": PLAN.digest, "phase": "open", "kind": "silo"}
     assert "kind" not in listed[PEOPLE.id]
@@ -212,7 +207,7 @@ def test_the_plan_and_the_list_of_surveys_name_the_kind(site: FlaskClient) -> No
     assert response.headers["ETag"] == f'"{PLAN.digest}"'
 
 
-def test_progress_has_the_messages_the_noise_and_the_estimates_without_margins(site: FlaskClient) -> None:
+def test_progress_has_the_messages_the_noise_and_the_estimates_without_margins(site):
     post(site, b"".join(messages_of(count=4)))
     document = site.get(f"{PATH}/progress", headers=OPERATOR).json
     assert (document["kind"], document["reports"]) == ("silo", 4)
@@ -244,7 +239,7 @@ def snapshot_of(messages: Sequence[bytes], plan: SiloPlan = PLAN) -> SiloSnapsho
     return snapshot
 
 
-def test_snapshots_of_silos_are_read_back_and_added() -> None:
+def test_snapshots_of_silos_are_read_back_and_added():
     messages = messages_of(count=5)
     one, two = snapshot_of(messages[:2]), snapshot_of(messages[2:])
     again = read_snapshot(one.to_json())
@@ -255,7 +250,7 @@ def test_snapshots_of_silos_are_read_back_and_added() -> None:
     assert both.cells.tolist() == sum(map(cells_of, messages)).tolist()
 
 
-def test_snapshots_of_other_plans_and_of_people_are_not_added() -> None:
+def test_snapshots_of_other_plans_and_of_people_are_not_added():
     one = snapshot_of(messages_of(count=1))
     other_plan = read_silo_survey(WARDS.replace("rows = 100000", "rows = 5000")).compile()
     with pytest.raises(SnapshotError, match="different plans"):
@@ -268,13 +263,13 @@ def test_snapshots_of_other_plans_and_of_people_are_not_added() -> None:
         Snapshot.from_json(one.to_json())
 
 
-def test_an_empty_survey_of_silos_has_zero_cells(both: MemoryStore) -> None:
+def test_an_empty_survey_of_silos_has_zero_cells(both):
     snapshot = take_snapshot(both, PLAN.id)
     assert isinstance(snapshot, SiloSnapshot)
     assert (snapshot.messages, set(snapshot.cells.tolist())) == (0, {0})
 
 
-def test_a_survey_of_silos_moves_to_another_store_with_its_ids(tmp_path: Path, both: MemoryStore) -> None:
+def test_a_survey_of_silos_moves_to_another_store_with_its_ids(tmp_path, both):
     messages = messages_of(count=3)
     Intake(PLAN, both).record_body(b"".join(messages))
     target = open_store(f"sqlite:///{tmp_path}/new.db")
@@ -286,7 +281,7 @@ def test_a_survey_of_silos_moves_to_another_store_with_its_ids(tmp_path: Path, b
 
 
 @pytest.mark.parametrize("plan", [PLAN, long_plan()], ids=["short", "long"])
-def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path: Path, plan: SiloPlan) -> None:
+def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path, plan):
     messages = messages_of(plan, 4)
     false = with_cells(plan, {0: plan.rows * 3})
     body = b"".join([*messages[:2], false, messages[0], *messages[2:]])
@@ -300,7 +295,7 @@ def test_archives_of_messages_are_counted_as_by_a_collector(tmp_path: Path, plan
 
 
 @pytest.mark.parametrize("lost", [0, 1000])
-def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path: Path, lost: int) -> None:
+def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path, lost):
     plan = long_plan()
     other = replace(plan, id="other")
     messages, foreign = messages_of(plan, 3), messages_of(other, 1)[0]
@@ -311,7 +306,7 @@ def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path: 
 
 
 @pytest.mark.slow
-def test_dask_counts_archives_of_messages_too(tmp_path: Path) -> None:
+def test_dask_counts_archives_of_messages_too(tmp_path):
     pytest.importorskip("distributed")
     messages = messages_of(count=4)
     for name, part in (("one", messages[:3]), ("two", messages[2:])):
@@ -320,7 +315,7 @@ def test_dask_counts_archives_of_messages_too(tmp_path: Path) -> None:
     assert counted.to_json() == snapshot_of(messages).to_json()
 
 
-def test_commands_export_merge_and_list_surveys_of_silos(tmp_path: Path) -> None:
+def test_commands_export_merge_and_list_surveys_of_silos(tmp_path):
     urls = []
     for name in ("one", "two"):
         url = f"sqlite:///{tmp_path}/{name}.db"

@@ -1,7 +1,5 @@
 """The page that serves the texts of a survey, and the texts in the store."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -48,7 +46,7 @@ def published(plan: Plan, texts: bytes) -> MemoryStore:
 # -- the page ------------------------------------------------------------------------------------
 
 
-def test_texts_are_served_with_the_digest_in_the_plan(plan: Plan) -> None:
+def test_texts_are_served_with_the_digest_in_the_plan(plan):
     web = make_client(published(plan, texts_of(plan)))
     response = web.get(PAGE)
     assert (response.status_code, response.content_type) == (200, "application/json")
@@ -59,7 +57,7 @@ def test_texts_are_served_with_the_digest_in_the_plan(plan: Plan) -> None:
     assert web.get(PAGE, headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
 
 
-def test_survey_without_texts_has_its_own_reason(plan: Plan) -> None:
+def test_survey_without_texts_has_its_own_reason(plan):
     plain = read_survey(SLEEP).compile()
     for served, why in ((plain, "this survey has no texts"), (plan, "this collector lacks the texts")):
         response = make_client(make_store(served)).get(PAGE)
@@ -70,9 +68,7 @@ def test_survey_without_texts_has_its_own_reason(plan: Plan) -> None:
     assert web.get("/v1/surveys/diet/texts").json["reason"] == "unknown-survey"
 
 
-def test_texts_of_another_plan_in_the_store_are_not_served(
-    plan: Plan, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_texts_of_another_plan_in_the_store_are_not_served(plan, caplog):
     other = read_survey(SLEEP + SLEEP_TEXTS.replace("How old", "How young")).compile()
     with caplog.at_level("ERROR", "ldp.collector"):
         web = make_client(published(plan, texts_of(other)))
@@ -84,9 +80,7 @@ def test_texts_of_another_plan_in_the_store_are_not_served(
 
 
 @pytest.mark.slow
-def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_store(
-    survey: Path, url: str, plan: Plan
-) -> None:
+def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_store(survey, url, plan):
     with collector([survey], url, workers=1) as (base, _):
         assert ask(base + PAGE) == (200, texts_of(plan))
     other = survey.with_name("tea.toml")
@@ -96,7 +90,7 @@ def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_st
         assert ask(f"{base}/v1/surveys/tea/texts")[0] == 404
 
 
-def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path: Path, url: str, plan: Plan) -> None:
+def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path, url, plan):
     path = tmp_path / "plan.json"
     path.write_bytes(plan.json)
     with pytest.raises(SettingsError, match="the file of the texts of sleep is not beside its plan"):
@@ -109,9 +103,7 @@ def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path: Path, url: s
     publish_surveys(CollectorSettings(surveys=(path,), store=url))  # the store has them
 
 
-def test_changed_texts_under_the_same_id_are_refused_as_another_plan(
-    survey: Path, url: str, plan: Plan
-) -> None:
+def test_changed_texts_under_the_same_id_are_refused_as_another_plan(survey, url, plan):
     publish_surveys(CollectorSettings(surveys=(survey,), store=url))
     survey.write_text(SLEEP + SLEEP_TEXTS.replace("How old", "How young"), encoding="utf-8")
     with pytest.raises(StoreError, match="another plan of survey 'sleep'"):
@@ -119,7 +111,7 @@ def test_changed_texts_under_the_same_id_are_refused_as_another_plan(
     assert open_store(url).texts() == {"sleep": texts_of(plan)}
 
 
-def test_snapshot_keeps_the_digest_of_the_texts(plan: Plan) -> None:
+def test_snapshot_keeps_the_digest_of_the_texts(plan):
     snapshot = take_snapshot(published(plan, texts_of(plan)), plan.id)
     assert json.loads(snapshot.to_json())["plan"]["texts"] == plan.texts_digest
     assert Snapshot.from_json(snapshot.to_json()).plan == plan

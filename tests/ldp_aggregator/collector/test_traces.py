@@ -1,7 +1,5 @@
 """The search for traces finds each kind of trace, and none in data that is kept by design."""
 
-from __future__ import annotations
-
 import random
 import socket
 import struct
@@ -33,14 +31,14 @@ PLANTED = {
 }
 
 
-def test_data_kept_by_design_is_not_a_trace() -> None:
+def test_data_kept_by_design_is_not_a_trace():
     assert not list(traces({"appendonly.aof.1.incr.aof": KEPT, "ldp.db": KEPT}, SENT_DATA))
 
 
 @pytest.mark.parametrize(
     ("kind", "planted"), [(kind, each) for kind, several in PLANTED.items() for each in several]
 )
-def test_a_trace_is_found_at_every_position(kind: str, planted: bytes) -> None:
+def test_a_trace_is_found_at_every_position(kind, planted):
     for shift in range(8):
         place = KEPT.index(b"$16", 3000 + 100 * shift)
         data = KEPT[:place] + b" " * shift + planted + b" " + KEPT[place:]

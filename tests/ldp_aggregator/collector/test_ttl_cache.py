@@ -1,7 +1,5 @@
 """The TTL cache: freshness, errors, concurrent callers."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from ldp_aggregator.collector.ttl_cache import TtlCache
 
 
-def test_a_result_is_computed_again_after_the_ttl() -> None:
+def test_a_result_is_computed_again_after_the_ttl():
     now, made = [0.0], iter(range(9))
     cache: TtlCache[int] = TtlCache(2, lambda: now[0])
     assert [cache.get("a", lambda: next(made)) for _ in range(3)] == [0, 0, 0]
@@ -18,14 +16,14 @@ def test_a_result_is_computed_again_after_the_ttl() -> None:
     assert cache.get("a", lambda: next(made)) == 2
 
 
-def test_an_error_is_not_cached() -> None:
+def test_an_error_is_not_cached():
     cache: TtlCache[float] = TtlCache(60)
     with pytest.raises(ZeroDivisionError):
         cache.get("a", lambda: 1 / 0)
     assert cache.get("a", lambda: 1.0) == 1.0
 
 
-def test_concurrent_callers_share_one_computation() -> None:
+def test_concurrent_callers_share_one_computation():
     cache, made, gate = TtlCache[int](60), [], threading.Barrier(8)
 
     def ask() -> None:
@@ -40,7 +38,7 @@ def test_concurrent_callers_share_one_computation() -> None:
     assert made == [1]
 
 
-def test_a_stale_result_is_kept_on_the_given_error_for_another_ttl() -> None:
+def test_a_stale_result_is_kept_on_the_given_error_for_another_ttl():
     now = [0.0]
     cache: TtlCache[float] = TtlCache(2, lambda: now[0], stale_on=ZeroDivisionError)
     with pytest.raises(ZeroDivisionError):  # there is no result yet

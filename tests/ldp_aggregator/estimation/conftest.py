@@ -1,7 +1,5 @@
 """Two surveys of three labels, populations whose truth is known, and many collections of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache

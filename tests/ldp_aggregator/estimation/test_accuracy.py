@@ -1,7 +1,5 @@
 """Frequencies are unbiased, their standard errors are correct, and 95% intervals contain the truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -31,8 +29,8 @@ def many(request: pytest.FixtureRequest) -> tuple[World, list[RawResults]]:
 
 
 def test_frequencies_conditionals_and_the_prior_have_correct_errors_and_intervals(
-    many: tuple[World, list[RawResults]],
-) -> None:
+    many,
+):
     world, estimates = many
     frequencies = [each.features[0].frequencies for each in estimates]
     conditionals = [each.features[0].conditionals for each in estimates]
@@ -50,7 +48,7 @@ def test_frequencies_conditionals_and_the_prior_have_correct_errors_and_interval
     assert_covered_simultaneously(conditionals, world.joint / world.prior)
 
 
-def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world: World) -> None:
+def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world):
     snapshots = [de_world.snapshot(USERS, seed) for seed in range(COLLECTIONS)]
     raw_priors = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
     assert_unbiased(raw_priors, de_world.prior)
@@ -59,7 +57,7 @@ def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world: 
     assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in raw_priors])
 
 
-def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world: World) -> None:
+def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world):
     estimates = [raw_results(de_world.snapshot(60_000, seed), [1]) for seed in range(200)]
     conditionals = [each.features[1].conditionals for each in estimates]
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in conditionals]
@@ -67,7 +65,7 @@ def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world: Wor
     assert_correct_errors(frequent, slack=0.05)
 
 
-def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values() -> None:
+def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values():
     world = replace(make_world("DE"), plan=tables_plan("DE", epsilon=4))
     features = [raw_results(world.snapshot(400, seed), [0]).features[0] for seed in range(COLLECTIONS)]
     assert_covered_simultaneously([each.frequencies for each in features], world.joint)

@@ -1,7 +1,5 @@
 """Differences between classes are detected where they exist, and in at most 5% of surveys elsewhere."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal
@@ -48,14 +46,14 @@ SIGMAS = 5.5
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 10, 99, 1000])
-def test_the_tail_is_that_of_a_chi_square_distribution(degrees: int) -> None:
+def test_the_tail_is_that_of_a_chi_square_distribution(degrees):
     for x in (0.0, 1e-3, 0.5, 1.0, 3.84, 20.0, degrees, 1.2 * degrees + 10, 3 * degrees + 100):
         expected = stats.chi2.sf(x, degrees)
         assert chi_square_tail(x, degrees) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.05 / 3, 1e-6])
-def test_the_quantile_inverts_the_tail(level: float) -> None:
+def test_the_quantile_inverts_the_tail(level):
     for degrees in (1, 2, 5, 50):
         found = chi_square_quantile(level, degrees)
         assert found == pytest.approx(stats.chi2.isf(level, degrees), rel=1e-9)
@@ -108,7 +106,7 @@ def assert_statistic(contrasts: Contrasts, row: int, expected: float, relative: 
         assert detect_differences(contrasts, level)[row] == detected
 
 
-def test_products_are_those_with_the_inverse_of_the_whole_covariance() -> None:
+def test_products_are_those_with_the_inverse_of_the_whole_covariance():
     contrasts, r = (
         make_contrasts(1),
         np.array([[-2.0, 0.1, 0.7], [0.0, 0.5, 1.0], [0.2, 0.3, 5.0], [1, 2, 3]]),
@@ -123,13 +121,13 @@ def test_products_are_those_with_the_inverse_of_the_whole_covariance() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_the_statistic_is_the_smallest_over_all_ratios(seed: int) -> None:
+def test_the_statistic_is_the_smallest_over_all_ratios(seed):
     contrasts = make_contrasts(seed)
     for row in range(len(contrasts.top)):
         assert_statistic(contrasts, row, smallest_length(contrasts, row), 0.02)
 
 
-def test_rows_in_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_blocks_give_the_same(monkeypatch):
     contrasts = make_contrasts(3, rows=40)
     whole = detect_differences(contrasts, 0.2)
     assert 0 < whole.sum() < 40
@@ -137,7 +135,7 @@ def test_rows_in_blocks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(detect_differences(contrasts, 0.2), whole)
 
 
-def test_a_class_that_is_not_compared_does_not_matter() -> None:
+def test_a_class_that_is_not_compared_does_not_matter():
     contrasts = make_contrasts(4)
     contrasts.informative[:, 2] = False
     before = detect_differences(contrasts, 0.3)
@@ -165,7 +163,7 @@ def snapshot_of_table(
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("others", [1, 2, 3])
-def test_the_covariance_of_a_value_is_that_of_its_frequencies(mechanism: str, others: int) -> None:
+def test_the_covariance_of_a_value_is_that_of_its_frequencies(mechanism, others):
     """The question may ask about another feature too, with 2 or 3 values, which depends on everything."""
     prior, shares, n = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.3, 0.4]), 1000
     oracle = design(mechanism, 4 * others * 3, Decimal(2))
@@ -185,7 +183,7 @@ def test_the_covariance_of_a_value_is_that_of_its_frequencies(mechanism: str, ot
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_two_classes_are_compared_by_the_z_test_of_their_difference(mechanism: str) -> None:
+def test_two_classes_are_compared_by_the_z_test_of_their_difference(mechanism):
     prior, table = np.array([0.6, 0.4]), np.array([[0.30, 0.31], [0.45, 0.45], [0.25, 0.24]])
     snapshot = snapshot_of_table(mechanism, table, prior, 400_000, 1, epsilon=4)
     frequencies = compute_raw_estimates(snapshot).feature_estimates[0]
@@ -200,7 +198,7 @@ def test_two_classes_are_compared_by_the_z_test_of_their_difference(mechanism: s
         assert_statistic(contrasts, value, (off[0] - off[1]) ** 2 / variance, 0.05)
 
 
-def test_two_values_are_one_test() -> None:
+def test_two_values_are_one_test():
     # both values have the same statistic, and are significant at the whole level
     snapshot = snapshot_of_table("DE", np.array([[0.3, 0.5], [0.7, 0.5]]), np.array([0.5, 0.5]), 4000, 1)
     frequencies = compute_raw_estimates(snapshot).feature_estimates[0]
@@ -211,7 +209,7 @@ def test_two_values_are_one_test() -> None:
     np.testing.assert_array_equal(find_differing_values(frequencies, 2), expected)
 
 
-def test_a_difference_significant_alone_may_not_be_among_many() -> None:
+def test_a_difference_significant_alone_may_not_be_among_many():
     contrasts = make_contrasts(1, rows=1, k=2, factors=1)
     p = chi_square_tail(smallest_length(contrasts, 0), 1)
     assert detect_differences(contrasts, 1.1 * p)[0]
@@ -223,7 +221,7 @@ def test_a_difference_significant_alone_may_not_be_among_many() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
-def test_contrasts_of_numbers_have_the_stated_covariance(mechanism: str) -> None:
+def test_contrasts_of_numbers_have_the_stated_covariance(mechanism):
     """Contrasts of means and missing shares at the truth: a z-test of each product of two classes."""
     world = number_world(mechanism, epsilon=1)
     income = world.plan.features[0]
@@ -252,7 +250,7 @@ def covariance_at(contrasts: Contrasts, row: int, r: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "sign", "piecewise"])
-def test_each_statistic_of_a_number_is_compared_by_itself(mechanism: str) -> None:
+def test_each_statistic_of_a_number_is_compared_by_itself(mechanism):
     estimates = estimate_snapshot(number_world(mechanism, epsilon=6).snapshot(200_000, 1))
     income, _, degrees = estimates.features
     assert income.distinguishable_entries == {"means": True, "variances": True, "missing": True}
@@ -279,9 +277,7 @@ def equal_table(values: int, k: int) -> np.ndarray:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("prior", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.35, 0.05)])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 2000), (4, 4000)])
-def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(
-    mechanism: str, prior: tuple[float, ...], epsilon: float, users: int
-) -> None:
+def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(mechanism, prior, epsilon, users):
     alarms = 0
     for seed in range(100):
         snapshot = snapshot_of_table(mechanism, equal_table(4, 3), np.array(prior), users, seed, epsilon)
@@ -292,9 +288,7 @@ def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(
 
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 4000), (4, 4000)])
-def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
-    mechanism: str, epsilon: float, users: int
-) -> None:
+def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(mechanism, epsilon, users):
     plan = differing_plan("DE", epsilon, mechanism)
     alarms = 0
     for seed in range(60):
@@ -311,9 +305,7 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
 @pytest.mark.parametrize(
     ("epsilon", "users", "prior"), [(16, 1000, (0.9, *[0.02] * 5)), (8, 300, (1 / 6,) * 6)]
 )
-def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(
-    epsilon: float, users: int, prior: tuple[float, ...]
-) -> None:
+def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(epsilon, users, prior):
     x, by = {"x": {"range": [0, 100]}}, {"numeric": "piecewise"}
     plan = make_plan(epsilon=epsilon, label=list("abcdef"), features=x, mechanism=by)
     alarms = 0
@@ -327,7 +319,7 @@ def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
-def test_a_difference_is_detected_where_intervals_still_overlap(mechanism: str) -> None:
+def test_a_difference_is_detected_where_intervals_still_overlap(mechanism):
     table, prior = np.array([[0.3, 0.5], [0.7, 0.5]]), np.array([0.6, 0.4])
     detected = separate = 0
     for seed in range(40):
@@ -340,7 +332,7 @@ def test_a_difference_is_detected_where_intervals_still_overlap(mechanism: str) 
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE"])
-def test_different_classes_are_distinguishable(mechanism: str) -> None:
+def test_different_classes_are_distinguishable(mechanism):
     estimates = estimate_snapshot(collect_differing(mechanism, 4, 40_000, 1, differ=True))
     five, number = estimates.features
     assert five.distinguishable_entries.tolist() == [True, True, True, False, False]
@@ -353,7 +345,7 @@ def test_different_classes_are_distinguishable(mechanism: str) -> None:
 # -- few reports -----------------------------------------------------------------------------------
 
 
-def test_without_reports_nothing_is_distinguishable() -> None:
+def test_without_reports_nothing_is_distinguishable():
     estimates = estimate_snapshot(Snapshot(differing_plan("DE", 1), {}))
     assert not any(feature.distinguishable for feature in estimates.features)
     assert estimates.features[1].distinguishable_entries == {
@@ -366,21 +358,21 @@ def test_without_reports_nothing_is_distinguishable() -> None:
 
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize("users", [1, 3, 20])
-def test_few_reports_are_compared_without_an_error(mechanism: str, users: int) -> None:
+def test_few_reports_are_compared_without_an_error(mechanism, users):
     number = compute_raw_estimates(number_world(mechanism, epsilon=1).snapshot(users, 1)).numbers[0]
     with np.errstate(divide="raise", invalid="raise", over="raise"):
         found = find_differing_statistics(number)
     assert list(found) == ["means", "variances", "missing"]
 
 
-def test_a_class_without_people_is_compared_like_any_other() -> None:
+def test_a_class_without_people_is_compared_like_any_other():
     for seed, epsilon in itertools.product(range(5), (0.5, 8)):
         table = np.array([[0.2, 0.6, 0.5], [0.8, 0.4, 0.5]])
         snapshot = snapshot_of_table("DE", table, np.array([0.5, 0.5, 0.0]), 60_000, seed, epsilon)
         assert find_differing_values(compute_raw_estimates(snapshot).feature_estimates[0], 3).all()
 
 
-def test_a_mean_alone_has_no_variances_to_compare() -> None:
+def test_a_mean_alone_has_no_variances_to_compare():
     world = number_world("sign", epsilon=4)
     snapshot = world.snapshot(60_000, 1)
     means = {
@@ -392,7 +384,7 @@ def test_a_mean_alone_has_no_variances_to_compare() -> None:
     assert income.distinguishable_entries == {"means": True, "variances": False, "missing": True}
 
 
-def test_a_rare_class_and_many_classes_are_compared() -> None:
+def test_a_rare_class_and_many_classes_are_compared():
     prior = np.array([0.9, 0.098, 0.002])
     snapshot = snapshot_of_table("OUE", np.array([[0.2, 0.6, 0.2], [0.8, 0.4, 0.8]]), prior, 20_000, 1)
     assert find_differing_values(compute_raw_estimates(snapshot).feature_estimates[0], 3).all()

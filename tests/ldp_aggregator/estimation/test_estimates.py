@@ -1,7 +1,5 @@
 """From totals to estimates: both estimators, and estimates from few or no reports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -45,7 +43,7 @@ def customers(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
 @pytest.mark.parametrize("estimator", ["default", "paper"])
-def test_the_worked_example_of_the_paper_is_reproduced(mechanism: str, estimator: str) -> None:
+def test_the_worked_example_of_the_paper_is_reproduced(mechanism, estimator):
     # Tables 1 and 2 ask for a young woman with a medium income: .025 for "missed"; the other product is
     # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
     plan = payments(mechanism).compile()
@@ -61,7 +59,7 @@ def test_the_worked_example_of_the_paper_is_reproduced(mechanism: str, estimator
     np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
 
 
-def test_exact_totals_give_exact_estimates(de_world: World) -> None:
+def test_exact_totals_give_exact_estimates(de_world):
     snapshot = expected_snapshot(de_world, 10**9)
     estimates = estimate_snapshot(snapshot)
     np.testing.assert_allclose(estimates.features[0].frequencies.value, de_world.joint, atol=1e-6)
@@ -82,7 +80,7 @@ def expected_snapshot(world: World, n: int) -> Snapshot:
 
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, *NUMERIC_MECHANISMS])
-def test_results_contain_the_raw_estimates_and_their_intervals(mechanism: str) -> None:
+def test_results_contain_the_raw_estimates_and_their_intervals(mechanism):
     world = make_world(mechanism) if mechanism in MECHANISMS else number_world(mechanism)
     snapshot = world.snapshot(2000, seed=1)
     whole, raw = estimate_snapshot(snapshot), raw_results(snapshot, range(len(world.plan.features)))
@@ -96,7 +94,7 @@ def test_results_contain_the_raw_estimates_and_their_intervals(mechanism: str) -
             np.testing.assert_array_equal(array, getattr(other, part))
 
 
-def test_without_reports_probabilities_are_uniform_and_json_is_valid(world: World) -> None:
+def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
         np.testing.assert_allclose(estimates.prior, 1 / 3)
@@ -108,7 +106,7 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world: Worl
 
 
 @pytest.mark.parametrize("users", [1, 2, 5])
-def test_few_reports_give_a_warning_for_each_feature(world: World, users: int) -> None:
+def test_few_reports_give_a_warning_for_each_feature(world, users):
     for estimator in ("default", "paper"):
         estimates = estimate_snapshot(world.snapshot(users, seed=3), estimator)
         assert estimates.reports == users
@@ -120,7 +118,7 @@ def test_few_reports_give_a_warning_for_each_feature(world: World, users: int) -
             )
 
 
-def test_a_feature_that_is_not_asked_cannot_inform() -> None:
+def test_a_feature_that_is_not_asked_cannot_inform():
     plan = replace(payments(), weights=(0, 1, 0, 1)).compile()
     codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
     estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(2)))
@@ -131,18 +129,18 @@ def test_a_feature_that_is_not_asked_cannot_inform() -> None:
     assert "warnings.not-asked" in [each.id for each in find_warnings(estimates)]
 
 
-def test_the_papers_estimator_needs_the_label_question() -> None:
+def test_the_papers_estimator_needs_the_label_question():
     plan = replace(payments(), weights=(0, 1, 1, 1)).compile()
     with pytest.raises(EstimationError, match=r"give \[label\] a weight of 1"):
         estimate_snapshot(Snapshot(plan, {}, {}), "paper")
 
 
-def test_an_unknown_estimator_is_named(de_world: World) -> None:
+def test_an_unknown_estimator_is_named(de_world):
     with pytest.raises(EstimationError, match="'magic' is not one of default, paper"):
         estimate_snapshot(Snapshot(de_world.plan, {}, {}), "magic")
 
 
-def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world: World) -> None:
+def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
     snapshot = de_world.snapshot(300, seed=4)
     estimates = estimate_snapshot(snapshot, "paper")
     feature = estimates.features[0]
@@ -150,7 +148,7 @@ def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world: World)
     np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
 
 
-def test_noise_alone_makes_no_class_impossible() -> None:
+def test_noise_alone_makes_no_class_impossible():
     label = {"values": ["yes", "no", "never"], "weight": 1}
     plan = payments(epsilon=1.0, label=label).compile()
     label, k = plan.questions[0], 3
@@ -163,7 +161,7 @@ def test_noise_alone_makes_no_class_impossible() -> None:
     assert 0 < estimates.prior[k - 1] < errors[k - 1]
 
 
-def test_raw_estimates_do_not_depend_on_the_estimator(de_world: World) -> None:
+def test_raw_estimates_do_not_depend_on_the_estimator(de_world):
     snapshot = de_world.snapshot(300, seed=4)
     one, other = (estimate_snapshot(snapshot, name).features[0] for name in ("default", "paper"))
     np.testing.assert_array_equal(one.frequencies.value, other.frequencies.value)

@@ -1,7 +1,5 @@
 """Questions about several features: the estimates of each feature, against the full covariance matrix."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -75,9 +73,7 @@ def matrix(noise: FrequencyCovariance) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (2, 3, 5), (4, 2), (2, 2, 2, 3)])
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(
-    name: str, shape: tuple[int, ...]
-) -> None:
+def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name, shape):
     oracle, cells = design(name, int(np.prod(shape)), Decimal("2.5")), int(np.prod(shape))
     joint = np.random.default_rng(1).dirichlet(np.ones(cells))
     whole = oracle.covariance(joint[:, None], joint[None, :])
@@ -93,7 +89,7 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(
 
 
 @pytest.mark.slow
-def test_each_features_estimates_are_unbiased_and_their_errors_correct(world: World) -> None:
+def test_each_features_estimates_are_unbiased_and_their_errors_correct(world):
     collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
     for place, truth in ((0, THREE), (2, TWO)):
         frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in collected]
@@ -113,7 +109,7 @@ def test_each_features_estimates_are_unbiased_and_their_errors_correct(world: Wo
 # -- what follows ---------------------------------------------------------------------------------
 
 
-def test_the_pooled_prior_counts_the_question_once() -> None:
+def test_the_pooled_prior_counts_the_question_once():
     snapshot = make_world("SS").snapshot(5000, 1)
     question, lone = snapshot.plan.questions
     prior = compute_raw_estimates(snapshot).prior
@@ -134,7 +130,7 @@ def test_the_pooled_prior_counts_the_question_once() -> None:
     np.testing.assert_allclose(prior.estimate.value, both)
 
 
-def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values() -> None:
+def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
     estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
     three, lone, two = estimates.features
     assert three.distinguishable_entries.all()
@@ -144,13 +140,13 @@ def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values() -> 
     np.testing.assert_allclose(two.smoothed, TWO / PRIOR, atol=0.03)
 
 
-def test_few_reports_and_none_give_json() -> None:
+def test_few_reports_and_none_give_json():
     for users in (0, 1, 30):
         document = estimate_snapshot(make_world("OUE").snapshot(users, 1)).as_dict()
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_features_name_the_others_in_the_same_reports() -> None:
+def test_features_name_the_others_in_the_same_reports():
     snapshot = make_world("OUE").snapshot(2000, 1)
     estimates = estimate_snapshot(snapshot)
     assert [each.asked_with for each in estimates.features] == [("two",), (), ("three",)]
@@ -170,7 +166,7 @@ def test_features_name_the_others_in_the_same_reports() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name: str) -> None:
+def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_it(name):
     snapshot = make_world(name).snapshot(20_000, 1)
     question = snapshot.plan.questions[0]
     before = [
@@ -199,7 +195,7 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["DE", "OUE", "SS"])
-def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name: str) -> None:
+def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name):
     """With the grouped question alone, whose pooling weight is then 1."""
     full = make_world(name).snapshot(20_000, 1)
     question = full.plan.questions[0]
@@ -214,7 +210,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name: st
     )
 
 
-def test_an_alarm_names_the_values_of_all_features_of_a_question() -> None:
+def test_an_alarm_names_the_values_of_all_features_of_a_question():
     plan = make_world("OUE").plan
     question, rng = plan.questions[0], np.random.default_rng(2)
     honest = question.mechanism.perturb_many(rng.choice(12, size=6000, p=JOINT.ravel()), FastStream(7))

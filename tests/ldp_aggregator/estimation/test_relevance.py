@@ -1,7 +1,5 @@
 """Relevance: by hand, by raw estimates, and its standard error."""
 
-from __future__ import annotations
-
 import json
 import math
 import tracemalloc
@@ -29,7 +27,7 @@ def phi_square(joint: np.ndarray) -> float:
     return float((joint**2 / np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum() - 1)
 
 
-def test_the_relevance_of_a_table_is_its_mean_square_contingency_over_the_maximum() -> None:
+def test_the_relevance_of_a_table_is_its_mean_square_contingency_over_the_maximum():
     assert compute_relevance(TABLE, PRIOR) == pytest.approx(phi_square(TABLE * PRIOR) / 2)
     assert compute_relevance(np.eye(3), PRIOR) == pytest.approx(1)
     assert compute_relevance(np.full((3, 3), 1 / 3), PRIOR) == 0
@@ -37,12 +35,12 @@ def test_the_relevance_of_a_table_is_its_mean_square_contingency_over_the_maximu
     assert compute_relevance(two, PRIOR) == pytest.approx(1 / 2)
 
 
-def test_a_value_without_people_adds_no_relevance() -> None:
+def test_a_value_without_people_adds_no_relevance():
     table = np.vstack([TABLE, np.zeros(3)])
     assert compute_relevance(table, PRIOR) == pytest.approx(compute_relevance(TABLE, PRIOR))
 
 
-def test_the_relevance_of_a_number_is_its_variance_between_labels_plus_that_of_missing() -> None:
+def test_the_relevance_of_a_number_is_its_variance_between_labels_plus_that_of_missing():
     mean, variance, even = np.array([-0.2, 0.4]), np.array([0.1, 0.2]), np.array([0.5, 0.5])
     between = 0.3**2
     assert compute_relevance(Gaussian(mean, variance, None), even) == pytest.approx(
@@ -55,7 +53,7 @@ def test_the_relevance_of_a_number_is_its_variance_between_labels_plus_that_of_m
     )
 
 
-def test_the_closed_form_equals_the_full_matrix() -> None:
+def test_the_closed_form_equals_the_full_matrix():
     rng = np.random.default_rng(1)
     size, k = 5, 3
     value, own, shares = rng.normal(size=(size, k)), rng.random((size, k)), rng.dirichlet(np.ones(size))
@@ -113,8 +111,8 @@ def truths() -> np.ndarray:
 
 @pytest.mark.slow
 def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_is_right(
-    found: np.ndarray,
-) -> None:
+    found,
+):
     value, stderr = found[:, :2, 0], found[:, :2, 1]
     spread = value.std(axis=0)
     # the divisors of a table are estimates too, which explains a part of the difference
@@ -123,7 +121,7 @@ def test_the_raw_relevance_of_a_table_is_nearly_unbiased_and_its_standard_error_
 
 
 @pytest.mark.slow
-def test_the_raw_relevance_of_a_number_converges_to_the_truth() -> None:
+def test_the_raw_relevance_of_a_number_converges_to_the_truth():
     plan = relevance_plan(4)
     estimates = [
         estimate_snapshot(make_snapshot(plan, 30_000, seed)).features[2].relevance.estimate
@@ -136,7 +134,7 @@ def test_the_raw_relevance_of_a_number_converges_to_the_truth() -> None:
 
 
 @pytest.mark.slow
-def test_intervals_contain_the_truth_in_19_of_20_surveys(found: np.ndarray) -> None:
+def test_intervals_contain_the_truth_in_19_of_20_surveys(found):
     low, high = found[..., 2], found[..., 3]
     held = ((low <= truths() + 1e-12) & (truths() <= high)).sum(axis=0)
     # of 400 at 93%, fewer than 345 would be seen once in 1e7; the documented coverage is from 93%
@@ -146,7 +144,7 @@ def test_intervals_contain_the_truth_in_19_of_20_surveys(found: np.ndarray) -> N
 
 
 @pytest.mark.parametrize("people", [1, 20, 300, 3000, 50_000])
-def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people: int) -> None:
+def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
     plan = make_plan(epsilon=2, features={"number": {"range": [0, 10], "missing": "category"}})
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -163,7 +161,7 @@ def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people: i
             assert compute_relevance(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
 
 
-def test_relevance_is_unknown_without_reports() -> None:
+def test_relevance_is_unknown_without_reports():
     document = estimate_snapshot(Snapshot(relevance_plan(1), {})).as_dict()
     for feature in document["features"]:
         assert feature["relevance"]["value"] is None
@@ -173,7 +171,7 @@ def test_relevance_is_unknown_without_reports() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [8, 40, 100, 300])
-def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: int) -> None:
+def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people):
     """From so few reports, an interval would be informative only if noise made the estimate too large."""
     plan = health_plan()
     for seed in range(50):
@@ -187,7 +185,7 @@ def test_relevance_is_unknown_if_noise_alone_could_be_much_of_its_range(people: 
             assert feature.relevance.estimate.high == feature.relevance.maximum
 
 
-def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes() -> None:
+def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes():
     estimates = estimate_snapshot(make_snapshot(relevance_plan(4), 20_000, 1))
     assert [feature.relevance.maximum for feature in estimates.features] == [1, 1, 1 / 2]
     plan = health_plan()
@@ -196,13 +194,13 @@ def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes
     assert estimates.features[1].as_dict()["relevance"]["maximum"] == 1 / 2
 
 
-def test_relevance_is_known_with_enough_reports() -> None:
+def test_relevance_is_known_with_enough_reports():
     estimates = estimate_snapshot(make_snapshot(relevance_plan(4), 20_000, 1))
     assert all(is_relevance_known(feature.relevance) for feature in estimates.features[:2])
 
 
 @pytest.mark.slow
-def test_thousands_of_values_need_no_quadratic_memory() -> None:
+def test_thousands_of_values_need_no_quadratic_memory():
     plan = relevance_plan(4, list(map(str, range(20_000))), mechanism={"frequency": "DE"})
     snapshot = make_snapshot(plan, 500, 1)
     tracemalloc.start()

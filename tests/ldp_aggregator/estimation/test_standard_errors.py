@@ -6,8 +6,6 @@ Seeds are fixed. Over seeds, a true mean of 1 is within `BOUND` with probability
 tested too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -38,7 +36,7 @@ def assert_right(squares: Sequence[float] | np.ndarray) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_standard_errors_of_frequencies_and_priors_are_right(mechanism: str) -> None:
+def test_standard_errors_of_frequencies_and_priors_are_right(mechanism):
     world = make_world(mechanism)
     truths = world.joint.ravel(), world.two.ravel(), world.prior
     squares = []
@@ -52,7 +50,7 @@ def test_standard_errors_of_frequencies_and_priors_are_right(mechanism: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
-def test_standard_errors_of_numbers_and_their_squares_are_right(mechanism: str) -> None:
+def test_standard_errors_of_numbers_and_their_squares_are_right(mechanism):
     world = number_world(mechanism)
     income, degrees = (INCOMES[:-1] - 100) / 100, (DEGREES - 10) / 40
     truths = [
@@ -76,7 +74,7 @@ def mean_square(parts: list[tuple[np.ndarray, np.ndarray]], truths: Sequence[np.
     return np.mean(np.concatenate([((value - truth) / error) ** 2 for (value, error), truth in pairs]))
 
 
-def test_an_error_of_fifteen_percent_is_detected() -> None:
+def test_an_error_of_fifteen_percent_is_detected():
     squares = np.random.default_rng(1).chisquare(20, SURVEYS) / 20  # about as many independent estimates
     assert_right(squares)
     for factor in (0.85, 1.15):

@@ -1,7 +1,5 @@
 """The validation result of a model, and the features that it selects."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -59,7 +57,7 @@ def trained(people: int, epsilon: float = 4) -> Snapshot:
     return simulate_reports(make_survey(epsilon).compile(), *make_people(people, 2), FastStream(2))
 
 
-def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
+def test_the_accuracy_and_the_gains_lie_within_their_intervals():
     # 5 standard errors: false alarm 6e-7 each
     found = ValidationResult.from_snapshot(validated(40_000))
     assert abs(found.accuracy.value - ALL) < 5 * found.accuracy.stderr < 0.03
@@ -70,7 +68,7 @@ def test_the_accuracy_and_the_gains_lie_within_their_intervals() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 4])
-def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: float) -> None:
+def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon):
     found = [ValidationResult.from_snapshot(validated(3_000, epsilon, seed=seed)) for seed in range(200)]
     spread = np.std([each.gains.value for each in found], axis=0, ddof=1)
     claimed = np.mean([each.gains.stderr for each in found], axis=0)
@@ -78,7 +76,7 @@ def test_the_standard_error_of_a_gain_is_its_spread_over_many_surveys(epsilon: f
     assert np.all(np.abs(spread / claimed - 1) < 0.25)
 
 
-def test_the_top_k_set_with_the_best_significant_gain_is_selected_else_all_features() -> None:
+def test_the_top_k_set_with_the_best_significant_gain_is_selected_else_all_features():
     sure = ValidationResult.from_snapshot(validated(40_000))
     assert (sure.selected, sure.selected_features) in [(0, NAMES[:1]), (1, NAMES[:2])]
     unsure = ValidationResult.from_snapshot(validated(40, epsilon=0.5, seed=2))
@@ -101,16 +99,14 @@ def test_the_top_k_set_with_the_best_significant_gain_is_selected_else_all_featu
         ([np.nan] * 3, [np.inf] * 3, None),
     ],
 )
-def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(
-    gains: list[float], errors: list[float], chosen: int | None
-) -> None:
+def test_the_smallest_set_within_a_standard_error_of_the_best_is_selected(gains, errors, chosen):
     found = ValidationResult.from_snapshot(validated(100))
     estimate = IntervalEstimate.from_stderr(np.array(gains), np.array(errors), (-1, 1))
     assert dataclasses.replace(found, gains=estimate).selected == chosen
 
 
 @pytest.mark.slow
-def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
+def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys():
     survey = make_survey(4)
     same = dataclasses.replace(make_validation(), scores=(SURE, NOTHING[:2], NOTHING[:2], NOTHING))
     plan = survey.with_validation(same).compile()
@@ -126,7 +122,7 @@ def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys() -> None:
     assert kept <= 66
 
 
-def test_unselected_features_are_uninformative_for_the_classifier() -> None:
+def test_unselected_features_are_uninformative_for_the_classifier():
     snapshot, validation = trained(20_000), validated(40_000, top_k=(1,))
     plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
     assert plain.validation is None
@@ -142,7 +138,7 @@ def test_unselected_features_are_uninformative_for_the_classifier() -> None:
     assert [each.relevance for each in kept.features] == [each.relevance for each in plain.features]
 
 
-def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_features() -> None:
+def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_features():
     few = dataclasses.replace(
         make_validation((1,)), order=(0, 1)
     )  # an earlier validation left out the others
@@ -156,7 +152,7 @@ def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_featur
     assert relevances == [True, True, False, False]
 
 
-def test_uninformative_probabilities_are_those_of_all_people_for_each_class() -> None:
+def test_uninformative_probabilities_are_those_of_all_people_for_each_class():
     prior = np.array([0.25, 0.75])
     table = make_uninformative(np.array([[0.8, 0.4], [0.2, 0.6]]), prior)
     np.testing.assert_allclose(table, [[0.5, 0.5], [0.5, 0.5]])
@@ -170,12 +166,12 @@ def test_uninformative_probabilities_are_those_of_all_people_for_each_class() ->
     np.testing.assert_allclose(number.missing, [0.1, 0.1])
 
 
-def test_a_validation_round_alone_has_a_validation_result() -> None:
+def test_a_validation_round_alone_has_a_validation_result():
     found = estimate_snapshot(validated(1_000))
     assert found.validation_result is not None
 
 
-def test_warnings_include_those_of_the_validation_round() -> None:
+def test_warnings_include_those_of_the_validation_round():
     found = estimate_snapshot(trained(1_000), validation=validated(0))
     assert "warnings.of-round" in [each.id for each in find_warnings(found)]
 
@@ -184,7 +180,7 @@ def other_family(plan: Plan) -> Plan:
     return dataclasses.replace(plan, family="coffee")
 
 
-def test_a_validation_of_another_survey_is_refused() -> None:
+def test_a_validation_of_another_survey_is_refused():
     snapshot, validation = trained(100), validated(100)
     elsewhere = Snapshot(other_family(validation.plan), validation.totals)
     with pytest.raises(EstimationError, match="tea has epsilon 2, and tea has 4"):

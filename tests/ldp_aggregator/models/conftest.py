@@ -1,7 +1,5 @@
 """Two trained models: categories and a binned number, and a category and numeric features."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models with random probabilities, and rows for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,9 +1,6 @@
 """Models of a curator: their files, and that they are scikit-learn classifiers."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -75,7 +72,7 @@ def model(model_path: Path) -> CentralClassifier:
     return loaded
 
 
-def test_a_loaded_model_is_a_classifier(model: CentralClassifier, rows: Path) -> None:
+def test_a_loaded_model_is_a_classifier(model, rows):
     columns = read_typed_columns(rows, model.plan_.entries)
     assert is_classifier(model)
     assert model.classes_.tolist() == ["no", "yes"]
@@ -89,7 +86,7 @@ def test_a_loaded_model_is_a_classifier(model: CentralClassifier, rows: Path) ->
     assert clone(model).survey is not None
 
 
-def test_rows_are_read_as_by_local_models(model: CentralClassifier) -> None:
+def test_rows_are_read_as_by_local_models(model):
     import pandas as pd
 
     rows = [{"tea": "black", "hours": 3.5, "cups": 7}, {"cups": None, "tea": None, "hours": 11}]
@@ -104,7 +101,7 @@ def test_rows_are_read_as_by_local_models(model: CentralClassifier) -> None:
         model.predict(rows[0])
 
 
-def test_labels_are_sorted_and_typed(tmp_path: Path) -> None:
+def test_labels_are_sorted_and_typed(tmp_path):
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 3, 3000)
     lines = [f"{'xyz'[y]},{int(y == 1)},{'312'[y]}" for y in labels]
@@ -119,13 +116,13 @@ def test_labels_are_sorted_and_typed(tmp_path: Path) -> None:
         assert model.predict(teas).tolist() == [3, 1, 2]
 
 
-def test_a_fit_is_refused_because_no_ledger_would_record_it(model: CentralClassifier) -> None:
+def test_a_fit_is_refused_because_no_ledger_would_record_it(model):
     with pytest.raises(ModelError, match="ledger"):
         model.fit([{"tea": "black", "hours": 1, "cups": 1}], ["yes"])
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data: CuratorRows, k: int) -> None:
+def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
     """At these probabilities the gradient of the expected loss is zero."""
     from ldp_aggregator.central.losses import choose_loss
 
@@ -143,7 +140,7 @@ def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data: Curato
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
 
 
-def test_descriptions_name_trust_and_budgets(model: CentralClassifier) -> None:
+def test_descriptions_name_trust_and_budgets(model):
     assert "trust='central', epsilon=5" in repr(model)
     card = model.card()
     for text in ("central: a curator had the rows", "(5, ", "add-remove", "twice this epsilon"):
@@ -154,17 +151,17 @@ def test_descriptions_name_trust_and_budgets(model: CentralClassifier) -> None:
     assert "a curator had the rows</td>" in model._repr_html_()
 
 
-def test_a_reader_of_reports_refuses_a_model_of_a_curator(model_path: Path) -> None:
+def test_a_reader_of_reports_refuses_a_model_of_a_curator(model_path):
     with pytest.raises(ModelError, match=r"model.json: was trained by ldp-central"):
         parse_model(model_path.read_bytes(), "model.json")
 
 
-def test_scikit_learn_export_is_refused(model: CentralClassifier) -> None:
+def test_scikit_learn_export_is_refused(model):
     with pytest.raises(ModelError, match="only models of ldp-train"):
         to_sklearn(model)
 
 
-def test_a_damaged_file_is_refused(model_path: Path) -> None:
+def test_a_damaged_file_is_refused(model_path):
     data = model_path.read_bytes()
     for damaged in (data[:-50], data.replace(b'"epsilon":"5"', b'"epsilon":"4"'), data[:100] + data[101:]):
         model_path.write_bytes(damaged)
@@ -239,9 +236,7 @@ def one_number_less(content: dict[str, Any]) -> None:
         one_number_less,
     ],
 )
-def test_inconsistent_content_with_a_valid_checksum_is_refused(
-    model_path: Path, change: Callable[[dict[str, Any]], None]
-) -> None:
+def test_inconsistent_content_with_a_valid_checksum_is_refused(model_path, change):
     content = json.loads(model_path.read_bytes())
     del content["checksum"]
     change(content)
@@ -253,7 +248,7 @@ def test_inconsistent_content_with_a_valid_checksum_is_refused(
 @pytest.mark.parametrize(
     "split", [[0, 0, 9], [3, 0, 0], [-1, 0, 0], [0, 2, 1], [0, 0.5, 1], [0, 0], "ab", [True, 0, 0]]
 )
-def test_an_invalid_split_of_a_tree_is_refused(files: dict[str, bytes], tmp_path: Path, split: Any) -> None:
+def test_an_invalid_split_of_a_tree_is_refused(files, tmp_path, split):
     content = json.loads(files["tree"])
     del content["checksum"]
     content["model"]["splits"][0] = split

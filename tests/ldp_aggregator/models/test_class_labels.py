@@ -1,7 +1,5 @@
 """Labels have the types of the survey's values, or of the labels that a classifier was trained on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +51,7 @@ values = ["black", "green"]
         (("9" * 5000, "1"), ["9" * 5000, "1"]),
     ],
 )
-def test_labels_are_booleans_or_integers_if_all_values_are(values: tuple[str, ...], typed: list[Any]) -> None:
+def test_labels_are_booleans_or_integers_if_all_values_are(values, typed):
     found = to_typed_labels(values).tolist()
     assert found == typed
     assert [type(each) for each in found] == [type(each) for each in typed]
@@ -71,14 +69,14 @@ def test_labels_are_booleans_or_integers_if_all_values_are(values: tuple[str, ..
         (("1", "many"), [1, 1], ["1", "many"]),
     ],
 )
-def test_after_fit_labels_are_spelt_as_in_y(values: tuple[str, ...], y: list[Any], spelt: list[Any]) -> None:
+def test_after_fit_labels_are_spelt_as_in_y(values, y, spelt):
     label = Label("ill", values)
     found = spell_labels(label, np.array(y), encode_any_labels(label, y)).tolist()
     assert found == spelt
     assert [type(each) for each in found] == [type(each) for each in spelt]
 
 
-def test_labels_that_would_be_repeated_are_texts() -> None:
+def test_labels_that_would_be_repeated_are_texts():
     label, y = Label("ill", ("1", "true", "false")), np.array([1, True, False], dtype=object)
     assert spell_labels(label, y, encode_any_labels(label, y)).tolist() == ["1", "true", "false"]
 
@@ -107,9 +105,7 @@ def train(folder: Path, values: str) -> NaiveBayes:
 
 
 @pytest.mark.parametrize(("values", "labels"), CASES)
-def test_a_loaded_model_returns_and_scores_the_survey_s_own_types(
-    tmp_path: Path, values: str, labels: list[Any]
-) -> None:
+def test_a_loaded_model_returns_and_scores_the_survey_s_own_types(tmp_path, values, labels):
     model = train(tmp_path, values)
     frame, y = people(labels)
     assert model.classes_.tolist() == sorted(labels)
@@ -125,7 +121,7 @@ def test_a_loaded_model_returns_and_scores_the_survey_s_own_types(
 
 
 @pytest.mark.parametrize(("values", "labels"), CASES)
-def test_onnx_files_return_the_survey_s_own_types(tmp_path: Path, values: str, labels: list[Any]) -> None:
+def test_onnx_files_return_the_survey_s_own_types(tmp_path, values, labels):
     onnxruntime = pytest.importorskip("onnxruntime")
     model = train(tmp_path, values)
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
@@ -136,9 +132,7 @@ def test_onnx_files_return_the_survey_s_own_types(tmp_path: Path, values: str, l
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc", "balanced_accuracy"])
 @pytest.mark.parametrize(("values", "labels"), [*CASES, ("[true, false]", ["TRUE", "FALSE"])])
-def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(
-    tmp_path: Path, values: str, labels: list[Any], scoring: str | None
-) -> None:
+def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(tmp_path, values, labels, scoring):
     model = train(tmp_path, values).set_params(random_state=1)
     frame, y = people(labels)
     assert cross_val_score(model, frame, y, cv=3, scoring=scoring).min() > 0.8
@@ -147,7 +141,7 @@ def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(
     assert copy.classes_.tolist() == sorted(labels)
 
 
-def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path: Path) -> None:
+def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path):
     model = train(tmp_path, "[1, 0]")
     frame, y = people([1, 0], 10)
     y[3] = 7
@@ -159,7 +153,7 @@ def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path: Pat
             use(frame, series)
 
 
-def test_an_error_names_the_classifiers_that_replace_texts_by_codes() -> None:
+def test_an_error_names_the_classifiers_that_replace_texts_by_codes():
     plan = read_survey(SURVEY.format(values='["yes", "no"]')).compile()
     frame, y = people(["yes", "no"])
     stacking = StackingClassifier([("bayes", NaiveBayes(survey=plan))], cv=2)
@@ -171,13 +165,13 @@ def test_an_error_names_the_classifiers_that_replace_texts_by_codes() -> None:
         assert "StackingClassifier" not in str(caught.value)
 
 
-def test_a_class_that_only_the_test_rows_have_counts_as_wrong_without_a_survey() -> None:
+def test_a_class_that_only_the_test_rows_have_counts_as_wrong_without_a_survey():
     frame, y = people([1, 0])
     model = NaiveBayes(epsilon=8, random_state=1).fit(frame, y)
     assert 0 < model.score(frame, np.where(frame["tea"] == "green", y, 7)) < model.score(frame, y)
 
 
-def test_boolean_features_are_read_in_other_spellings(tmp_path: Path) -> None:
+def test_boolean_features_are_read_in_other_spellings(tmp_path):
     model = train(tmp_path, "[1, 0]").set_params(random_state=1)
     frame, y = people([1, 0])
     expected = model.predict_proba(frame)

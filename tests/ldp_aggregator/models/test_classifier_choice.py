@@ -1,10 +1,7 @@
 """Validation rounds of Naive Bayes and of a fitted classifier, which choose between the two."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,12 +77,12 @@ def compare(snapshot: Snapshot, rows: object, first: Snapshot, second: Snapshot)
 @pytest.mark.parametrize("better", [FITTED, NAIVE_BAYES])
 @pytest.mark.parametrize("first", [FITTED, NAIVE_BAYES])
 def test_the_answers_choose_the_classifier_with_a_significantly_higher_accuracy(
-    snapshot: Snapshot,
-    rows: dict[str, list[object]],
-    classifiers: dict[str, Tables],
-    better: str,
-    first: str,
-) -> None:
+    snapshot,
+    rows,
+    classifiers,
+    better,
+    first,
+):
     rounds = {
         kind: validate(each, 4000, guessing=kind != better, name=kind.replace(" ", "-"))
         for kind, each in classifiers.items()
@@ -108,9 +105,7 @@ def test_the_answers_choose_the_classifier_with_a_significantly_higher_accuracy(
     )
 
 
-def test_a_difference_within_its_noise_leaves_the_choice_to_the_reports(
-    snapshot: Snapshot, rows: dict[str, list[object]], classifiers: dict[str, Tables]
-) -> None:
+def test_a_difference_within_its_noise_leaves_the_choice_to_the_reports(snapshot, rows, classifiers):
     first, second = (validate(each, 60, name=f"round{len(kind)}") for kind, each in classifiers.items())
     chosen = compare(snapshot, rows, first, second)
     assert chosen.kept
@@ -119,8 +114,8 @@ def test_a_difference_within_its_noise_leaves_the_choice_to_the_reports(
 
 
 def test_rounds_without_answers_leave_the_choice_to_the_reports_and_have_no_accuracy(
-    snapshot: Snapshot, rows: dict[str, list[object]], classifiers: dict[str, Tables]
-) -> None:
+    snapshot, rows, classifiers
+):
     first, second = (validate(each, 0, name=f"round{len(kind)}") for kind, each in classifiers.items())
     chosen = compare(snapshot, rows, first, second)
     assert chosen.summary.chosen_by == "reports"
@@ -146,16 +141,12 @@ def result_of(accuracy: float, stderr: float) -> ValidationResult:
         ((0.1, np.inf), (0.9, 0.01), (FITTED, "reports")),
     ],
 )
-def test_the_rule_is_a_one_sided_test_with_an_error_of_a_tenth(
-    fitted: tuple[float, float], naive_bayes: tuple[float, float], expected: tuple[str, str]
-) -> None:
+def test_the_rule_is_a_one_sided_test_with_an_error_of_a_tenth(fitted, naive_bayes, expected):
     results = {FITTED: result_of(*fitted), NAIVE_BAYES: result_of(*naive_bayes)}
     assert compare_classifiers(results) == expected
 
 
-def test_the_selected_accuracy_is_that_of_the_selected_features(
-    snapshot: Snapshot, classifiers: dict[str, Tables]
-) -> None:
+def test_the_selected_accuracy_is_that_of_the_selected_features(snapshot, classifiers):
     result = ValidationResult.from_snapshot(validate(classifiers[NAIVE_BAYES], 40_000))
     assert result.selected is not None
     value, stderr = result.selected_accuracy
@@ -173,8 +164,8 @@ def test_the_selected_accuracy_is_that_of_the_selected_features(
 
 
 def test_a_round_of_another_model_is_refused_by_name_if_two_rounds_are_compared(
-    snapshot: Snapshot, estimates: Estimates, rows: dict[str, list[object]], classifiers: dict[str, Tables]
-) -> None:
+    snapshot, estimates, rows, classifiers
+):
     fitted, plain = (validate(each, 300, name=f"round{len(kind)}") for kind, each in classifiers.items())
     other_rows = to_columns(draw_people(ROWS, 9)[0][:, [5, 1, 2, 3, 4, 0]].clip(0, 1))
     with pytest.raises(UnlabelledRowsError, match=f"^round{len(FITTED)} validated a model that is neither"):
@@ -188,9 +179,7 @@ def test_a_round_of_another_model_is_refused_by_name_if_two_rounds_are_compared(
         fit_unlabelled(snapshot, estimates, rows, second_validation=plain)
 
 
-def test_a_second_round_of_another_survey_is_refused(
-    snapshot: Snapshot, rows: dict[str, list[object]], classifiers: dict[str, Tables]
-) -> None:
+def test_a_second_round_of_another_survey_is_refused(snapshot, rows, classifiers):
     survey = read_survey(SURVEY.replace('"overlapping"', '"other"'))
     model = build_validation(survey.compile(), *classifiers[FITTED])
     plan = replace(survey.with_validation(model), id="other-round", family="other").compile()
@@ -201,9 +190,7 @@ def test_a_second_round_of_another_survey_is_refused(
 
 
 @pytest.mark.parametrize("kind", [FITTED, NAIVE_BAYES])
-def test_a_round_is_recognised_if_a_few_reports_came_late(
-    rows: dict[str, list[object]], classifiers: dict[str, Tables], kind: str
-) -> None:
+def test_a_round_is_recognised_if_a_few_reports_came_late(rows, classifiers, kind):
     codes, labels = draw_people(20_000, 1)
     plan = read_survey(SURVEY).compile()
     late = simulate(20_000) + simulate_reports(plan, codes[:20], labels[:20], FastStream(9))
@@ -211,9 +198,7 @@ def test_a_round_is_recognised_if_a_few_reports_came_late(
     assert fit_unlabelled(late, estimates, rows).summary.validated == kind
 
 
-def test_one_round_of_another_model_chooses_features_only_and_the_card_states_it(
-    rows: dict[str, list[object]], classifiers: dict[str, Tables], tmp_path: Path
-) -> None:
+def test_one_round_of_another_model_chooses_features_only_and_the_card_states_it(rows, classifiers, tmp_path):
     later = simulate(20_000, seed=5)
     estimates = estimate_snapshot(later, validation=validate(classifiers[NAIVE_BAYES], 3000))
     fitted = fit_unlabelled(later, estimates, rows)
@@ -223,9 +208,7 @@ def test_one_round_of_another_model_chooses_features_only_and_the_card_states_it
     assert "validated another model than the two" in load_model(tmp_path / "model.json").card()
 
 
-def test_a_model_that_an_earlier_round_narrowed_is_recognised(
-    snapshot: Snapshot, rows: dict[str, list[object]], classifiers: dict[str, Tables]
-) -> None:
+def test_a_model_that_an_earlier_round_narrowed_is_recognised(snapshot, rows, classifiers):
     earlier = estimate_snapshot(snapshot, validation=validate(classifiers[NAIVE_BAYES], 4000))
     assert len(earlier.used_features) == 2
     fitted = fit_unlabelled(snapshot, earlier, rows)
@@ -237,9 +220,7 @@ def test_a_model_that_an_earlier_round_narrowed_is_recognised(
     assert compare(snapshot, rows, first, second).summary.compared.keys() == {FITTED, NAIVE_BAYES}
 
 
-def test_a_column_that_the_round_did_not_select_may_contradict_the_reports(
-    snapshot: Snapshot, classifiers: dict[str, Tables]
-) -> None:
+def test_a_column_that_the_round_did_not_select_may_contradict_the_reports(snapshot, classifiers):
     estimates = estimate_snapshot(snapshot, validation=validate(classifiers[FITTED], 4000))
     selected = estimates.used_features
     narrowed = replace(estimates.validation_snapshot.plan.validation, order=(5, 0), top_k=(1,))
@@ -259,7 +240,7 @@ def test_a_column_that_the_round_did_not_select_may_contradict_the_reports(
     assert fitted.summary.contradicting == ()
 
 
-def test_scores_of_numbers_are_compared_too() -> None:
+def test_scores_of_numbers_are_compared_too():
     text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
     plan = read_survey(text).compile()
     codes, labels = draw_people(20_000, 1)
@@ -287,11 +268,11 @@ def naive_bayes_chosen(
 
 
 def test_naive_bayes_that_the_answers_chose_predicts_like_a_model_of_its_round(
-    snapshot: Snapshot,
-    naive_bayes_chosen: UnlabelledClassifier,
-    classifiers: dict[str, Tables],
-    tmp_path: Path,
-) -> None:
+    snapshot,
+    naive_bayes_chosen,
+    classifiers,
+    tmp_path,
+):
     save_model(tmp_path / "model.json", snapshot, naive_bayes_chosen.estimates, classifier=naive_bayes_chosen)
     plain = validate(classifiers[NAIVE_BAYES], 4000, name="plain")
     save_model(tmp_path / "plain.json", snapshot, estimate_snapshot(snapshot, validation=plain))
@@ -302,9 +283,7 @@ def test_naive_bayes_that_the_answers_chose_predicts_like_a_model_of_its_round(
     assert json.loads((tmp_path / "model.json").read_bytes())["kind"] == "people"
 
 
-def test_file_card_and_page_state_who_chose_and_both_accuracies(
-    snapshot: Snapshot, naive_bayes_chosen: UnlabelledClassifier, tmp_path: Path
-) -> None:
+def test_file_card_and_page_state_who_chose_and_both_accuracies(snapshot, naive_bayes_chosen, tmp_path):
     path = tmp_path / "model.json"
     save_model(path, snapshot, naive_bayes_chosen.estimates, classifier=naive_bayes_chosen)
     model = load_model(path)
@@ -316,8 +295,8 @@ def test_file_card_and_page_state_who_chose_and_both_accuracies(
 
 
 def test_estimates_of_the_other_round_are_not_saved_with_the_classifier(
-    snapshot: Snapshot, estimates: Estimates, naive_bayes_chosen: UnlabelledClassifier
-) -> None:
+    snapshot, estimates, naive_bayes_chosen
+):
     with pytest.raises(ValueError, match="save its `estimates`"):
         dump_model(snapshot, estimates, classifier=naive_bayes_chosen)
     assert naive_bayes_chosen.compared_snapshot is not None

@@ -1,7 +1,5 @@
 """Every reader of JSON or TOML, given a file with one wrong entry, raises LdpError or uses the file."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
@@ -19,7 +17,7 @@ from click.testing import CliRunner
 from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.training_summary import format_summary
-from ldp_aggregator.estimation import Estimates, estimate_snapshot
+from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_file import dump_model, load_model, parse_model
 from ldp_aggregator.privacy_statement import read_audit, state_privacy
@@ -115,7 +113,7 @@ def _plans_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) -> None:
+def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot):
     def train(data: bytes) -> None:
         snapshot = Snapshot.from_json(data)
         format_summary(parse_model(dump_model(snapshot, estimate_snapshot(snapshot))).results)
@@ -127,9 +125,7 @@ def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot: Snapshot) 
 
 
 @pytest.mark.slow
-def test_a_damaged_model_is_refused_or_used(
-    number_snapshot: Snapshot, number_estimates: Estimates, tmp_path: Path
-) -> None:
+def test_a_damaged_model_is_refused_or_used(number_snapshot, number_estimates, tmp_path):
     path = tmp_path / "model.json"
 
     def use(data: bytes) -> None:
@@ -159,7 +155,7 @@ def test_a_damaged_model_is_refused_or_used(
     read_all(document, ask_again, 30, ("estimates", "validation"), signed)
 
 
-def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path: Path) -> None:
+def test_a_damaged_audit_is_refused_or_kept(number_snapshot, tmp_path):
     path, plan = tmp_path / "audit.json", number_snapshot.plan
 
     def keep(data: bytes) -> None:
@@ -177,13 +173,13 @@ def test_a_damaged_audit_is_refused_or_kept(number_snapshot: Snapshot, tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["numeric-projection", "validation", "together"])
-def test_a_damaged_plan_is_refused(name: str) -> None:
+def test_a_damaged_plan_is_refused(name):
     document = json.loads((VECTORS / f"good-{name}.json").read_bytes())["plan"]
     read_all(json.loads(document) if isinstance(document, str) else document, Plan.from_json, 250)
 
 
 @pytest.mark.parametrize("depth", [100, 900, 990, 100_000])
-def test_deep_nesting_is_refused(number_snapshot: Snapshot, depth: int) -> None:
+def test_deep_nesting_is_refused(number_snapshot, depth):
     for data in (b"[" * depth + b"]" * depth, b'{"plan":' * depth + b"1" + b"}" * depth):
         for read in (Snapshot.from_json, parse_model, Plan.from_json):
             with pytest.raises(LdpError):
@@ -193,7 +189,7 @@ def test_deep_nesting_is_refused(number_snapshot: Snapshot, depth: int) -> None:
 @pytest.mark.parametrize(
     "odd", ["nan", "-inf", "1" * 400, "1e400", "1e-400", "[]", "{}", "true", "'x'", "[[1]]"]
 )
-def test_a_damaged_survey_is_refused_or_compiled(odd: str) -> None:
+def test_a_damaged_survey_is_refused_or_compiled(odd):
     lines = NUMBERS.splitlines()
     for place, line in enumerate(lines):
         if "=" in line:
@@ -205,7 +201,7 @@ def test_a_damaged_survey_is_refused_or_compiled(odd: str) -> None:
 @pytest.mark.parametrize(
     "odd", ["1" * 400, "1e400", "NaN", "[]", "{}", "null", "true", '"\\ud800"', "1" * 5000]
 )
-def test_a_damaged_row_is_refused_or_previewed(odd: str, tmp_path: Path) -> None:
+def test_a_damaged_row_is_refused_or_previewed(odd, tmp_path):
     (tmp_path / "survey.toml").write_text(NUMBERS)
     for name in ("tea", "hours", "asleep"):
         row = {"tea": '"black"', "hours": "5", "age": "40", "asleep": '"yes"'} | {name: odd}

@@ -1,7 +1,5 @@
 """Fast prediction gives the labels of the scores."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -32,7 +30,7 @@ def decided_share(model: NaiveBayes, X: np.ndarray) -> float:
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.int32])
-def test_whole_numbers_get_the_labels_of_the_scores(labels: int, dtype: type) -> None:
+def test_whole_numbers_get_the_labels_of_the_scores(labels, dtype):
     model, X = random_model(DISCRETE, labels), random_integers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     np.testing.assert_array_equal(model.predict(np.asfortranarray(X)), predict_by_scores(model, X))
@@ -43,14 +41,14 @@ def test_whole_numbers_get_the_labels_of_the_scores(labels: int, dtype: type) ->
 
 @pytest.mark.parametrize("labels", [2, 3, 9])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_numbers_get_the_labels_of_the_scores(labels: int, dtype: type) -> None:
+def test_numbers_get_the_labels_of_the_scores(labels, dtype):
     model, X = random_model(NUMERIC, labels), random_numbers().astype(dtype)
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert decided_share(model, X) > 0.99
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_mixed_rows_frames_and_columns_give_equal_predictions(labels: int) -> None:
+def test_mixed_rows_frames_and_columns_give_equal_predictions(labels):
     model = random_model(NUMERIC + DISCRETE, labels)
     X = np.column_stack([random_numbers().astype(np.int64), random_integers()])
     frame = pd.DataFrame(X, columns=model.feature_names_in_)
@@ -66,7 +64,7 @@ def test_mixed_rows_frames_and_columns_give_equal_predictions(labels: int) -> No
     assert not model._fast_predictor.supports(frame.to_dict("series"))
 
 
-def test_the_scores_decide_a_tie() -> None:
+def test_the_scores_decide_a_tie():
     model = random_model(DISCRETE, 2)
     even = [np.full((feature.size, 2), 1 / feature.size) for feature in model.plan_.features]
     tied = give_probabilities(model, np.full(2, 0.5), even)
@@ -74,7 +72,7 @@ def test_the_scores_decide_a_tie() -> None:
     assert set(tied.predict(random_integers())) == {"label 0"}
 
 
-def test_the_grid_decides_numbers_beside_a_border() -> None:
+def test_the_grid_decides_numbers_beside_a_border():
     # within one grid step of the point where two labels are equally likely
     shares = (None, np.full(2, 0.5))
     sides = [Gaussian(np.array([-0.25, 0.25]), np.full(2, 0.01), missing) for missing in shares]
@@ -87,14 +85,14 @@ def test_the_grid_decides_numbers_beside_a_border() -> None:
 
 
 @pytest.mark.parametrize("wrong", [4, 99, -(2**63), 2**63 - 1])
-def test_a_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> None:
+def test_a_number_that_is_no_value_is_refused_by_its_row(wrong):
     model, X = random_model(DISCRETE), random_integers()
     X[1234, 0] = wrong
     with pytest.raises(RowError, match=r"^grade: row 1235: is not one of the survey's values"):
         model.predict(X)
 
 
-def test_the_scores_decide_cells_that_are_not_plain_numbers() -> None:
+def test_the_scores_decide_cells_that_are_not_plain_numbers():
     model, X = random_model(DISCRETE), random_integers(50)
     for table in (X.astype(object), X.astype(float), np.abs(X).astype(np.uint64)):
         assert not model._fast_predictor.supports(table)
@@ -106,14 +104,14 @@ def test_the_scores_decide_cells_that_are_not_plain_numbers() -> None:
         model.predict(columns)
 
 
-def test_the_scores_decide_numbers_too_close_for_doubles() -> None:
+def test_the_scores_decide_numbers_too_close_for_doubles():
     model = random_model("[features.age]\nrange = [1000000000000, 1000000000001]")
     X = 1e12 + np.random.default_rng(1).random((200, 1))
     np.testing.assert_array_equal(model.predict(X), predict_by_scores(model, X))
     assert decided_share(model, X) == 0
 
 
-def test_many_values_and_projections_have_no_fast_prediction() -> None:
+def test_many_values_and_projections_have_no_fast_prediction():
     assert random_model('[features.a]\nvalues = ["1", "5000"]')._fast_predictor is None
     for far in ("range = [0, 1e18]\nbins = 3", "range = [0, 1e18]\nbins = 2", "edges = [0, 1e17, 1e18]"):
         model = random_model(f"[features.a]\n{far}")

@@ -1,7 +1,5 @@
 """Training gives the same numbers, within rounding, whichever BLAS kernel the processor selects."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -71,8 +69,8 @@ def assert_close(one: Any, other: Any, path: str = "") -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_another_blas_kernel_trains_the_same_model_but_for_rounding(
-    kernel: str, default: Trained, snapshot: Snapshot, number_snapshot: Snapshot, tmp_path: Path
-) -> None:
+    kernel, default, snapshot, number_snapshot, tmp_path
+):
     used, models = train([snapshot, number_snapshot], tmp_path, kernel)
     if used in ("", default[0]):
         pytest.skip(f"needs an OpenBLAS that takes {kernel} here, and another kernel by default")

@@ -1,22 +1,19 @@
 """A model file is read back as it was written, or refused with a reason."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from ldp_aggregator import ModelError, load_model
-from ldp_aggregator.estimation import Estimates, Gaussian, estimate_snapshot
+from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.models.model_file import dump_model, parse_model, save_model
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.models.test_damaged_json import DELETED, put, signed
 
 
-def test_the_file_restores_the_trained_model(model_path: Path, estimates: Estimates) -> None:
+def test_the_file_restores_the_trained_model(model_path, estimates):
     model = load_model(model_path)
     assert model.plan_.digest == estimates.plan_digest
     assert model.estimates_.as_dict() == estimates.as_dict()
@@ -26,9 +23,7 @@ def test_the_file_restores_the_trained_model(model_path: Path, estimates: Estima
     np.testing.assert_allclose(model.predict_proba([row])[0], joint[::-1] / joint.sum())
 
 
-def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(
-    model_path: Path, snapshot: Snapshot
-) -> None:
+def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(model_path, snapshot):
     content = json.loads(model_path.read_bytes())
     assert (content["version"], content["kind"]) == (1, "people")
     assert content["plan"] == json.loads(snapshot.plan.json)
@@ -43,53 +38,53 @@ def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(
     assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
 
 
-def test_equal_models_are_equal_files(snapshot: Snapshot, estimates: Estimates) -> None:
+def test_equal_models_are_equal_files(snapshot, estimates):
     again = Snapshot.from_json(snapshot.to_json())
     assert dump_model(snapshot, estimates) == dump_model(again, estimate_snapshot(again))
 
 
-def test_saving_leaves_nothing_else_behind(tmp_path: Path, snapshot: Snapshot, estimates: Estimates) -> None:
+def test_saving_leaves_nothing_else_behind(tmp_path, snapshot, estimates):
     save_model(tmp_path / "m.json", snapshot, estimates)
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
 
 
-def test_added_white_space_is_accepted(model_path: Path) -> None:
+def test_added_white_space_is_accepted(model_path):
     pretty = json.dumps(json.loads(model_path.read_bytes()), indent=2)
     assert set(parse_model(pretty.encode()).plan.label.values) == {"no", "yes"}
 
 
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
+def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(ModelError, match=r"absent\.json: cannot be read"):
         load_model(tmp_path / "absent.json")
 
 
 @pytest.mark.parametrize("keep", [0, 1, 100, -2])
-def test_a_truncated_file_is_refused(model_path: Path, keep: int) -> None:
+def test_a_truncated_file_is_refused(model_path, keep):
     with pytest.raises(ModelError, match="truncated or edited"):
         parse_model(model_path.read_bytes()[:keep])
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b'{"format": "else"}', b"{}"])
-def test_other_json_is_refused(data: bytes) -> None:
+def test_other_json_is_refused(data):
     with pytest.raises(ModelError, match="not a model file"):
         parse_model(data)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 100_000, b'{"a": 1, "a": 2}', b"\x80\x04K\x01."])
-def test_invalid_json_is_refused(data: bytes) -> None:
+def test_invalid_json_is_refused(data):
     with pytest.raises(ModelError, match="not readable"):
         parse_model(data)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_numbers_must_be_finite(model_path: Path, number: str) -> None:
+def test_numbers_must_be_finite(model_path, number):
     data = model_path.read_bytes().replace(b'"reports":20000', b'"reports":' + number.encode())
     with pytest.raises(ModelError, match="which is not finite"):
         parse_model(data)
 
 
 @pytest.mark.parametrize(("old", "new"), [('"version":1', '"version":4'), ('"kind":"people"', '"kind":"x"')])
-def test_another_version_or_kind_is_refused(model_path: Path, old: str, new: str) -> None:
+def test_another_version_or_kind_is_refused(model_path, old, new):
     data = model_path.read_bytes()
     assert old.encode() in data
     with pytest.raises(
@@ -98,7 +93,7 @@ def test_another_version_or_kind_is_refused(model_path: Path, old: str, new: str
         parse_model(data.replace(old.encode(), new.encode()))
 
 
-def test_an_edit_by_hand_is_refused(model_path: Path) -> None:
+def test_an_edit_by_hand_is_refused(model_path):
     with pytest.raises(ModelError, match="checksum does not match"):
         parse_model(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
 
@@ -139,9 +134,7 @@ HOURS = "estimates: features.1"
         (("estimates", "features", 2, "smoothed", "missing"), [0.1, 0.1], "age: has shares of missing"),
     ],
 )
-def test_a_wrong_entry_under_a_valid_checksum_is_refused_by_its_name(
-    number_model_path: Path, entry: tuple[str | int, ...], value: object, named: str
-) -> None:
+def test_a_wrong_entry_under_a_valid_checksum_is_refused_by_its_name(number_model_path, entry, value, named):
     content = json.loads(number_model_path.read_bytes())
     del content["checksum"]
     put(content, entry, value)
@@ -149,7 +142,7 @@ def test_a_wrong_entry_under_a_valid_checksum_is_refused_by_its_name(
         parse_model(signed(content))
 
 
-def test_numeric_features_are_restored(number_model_path: Path, number_estimates: Estimates) -> None:
+def test_numeric_features_are_restored(number_model_path, number_estimates):
     model = load_model(number_model_path)
     assert model.estimates_.as_dict() == number_estimates.as_dict()
     tea, hours, age = (feature.smoothed for feature in number_estimates.features)

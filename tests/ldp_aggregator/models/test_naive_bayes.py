@@ -1,10 +1,6 @@
 """The classifier behaves as scikit-learn requires, and trains on tables of all kinds."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,13 +36,11 @@ def model(model_path: Path) -> NaiveBayes:
         NaiveBayes(epsilon=16, bins=None, random_state=1),
     ]
 )
-def test_the_estimator_passes_scikit_learn_s_checks(
-    estimator: NaiveBayes, check: Callable[..., None]
-) -> None:
+def test_the_estimator_passes_scikit_learn_s_checks(estimator, check):
     check(estimator)
 
 
-def test_dicts_frames_and_arrays_give_equal_predictions(model: NaiveBayes) -> None:
+def test_dicts_frames_and_arrays_give_equal_predictions(model):
     frame = pd.DataFrame(ROWS)
     expected = model.predict_proba(ROWS)
     np.testing.assert_array_equal(model.predict_proba(frame), expected)
@@ -57,7 +51,7 @@ def test_dicts_frames_and_arrays_give_equal_predictions(model: NaiveBayes) -> No
     )
 
 
-def test_probabilities_follow_the_classes(model: NaiveBayes) -> None:
+def test_probabilities_follow_the_classes(model):
     assert list(model.classes_) == ["no", "yes"]
     assert list(model.feature_names_in_) == ["tea", "hours"]
     assert model.n_features_in_ == 2
@@ -68,7 +62,7 @@ def test_probabilities_follow_the_classes(model: NaiveBayes) -> None:
     np.testing.assert_allclose(np.exp(model.predict_log_proba(ROWS)), probabilities)
 
 
-def test_rows_are_coded_as_on_a_device(model: NaiveBayes) -> None:
+def test_rows_are_coded_as_on_a_device(model):
     with pytest.raises(
         RowError, match=r"^tea: row 2: is not one of the survey's values: \"black\", \"green\"$"
     ):
@@ -79,7 +73,7 @@ def test_rows_are_coded_as_on_a_device(model: NaiveBayes) -> None:
         model.predict([{"tea": None, "hours": 1}])
 
 
-def test_every_feature_that_is_absent_or_does_not_fit_is_named(model: NaiveBayes) -> None:
+def test_every_feature_that_is_absent_or_does_not_fit_is_named(model):
     for rows in ([{}], {}, [{"tea": "s3cret", "hours": "few"}]):
         with pytest.raises(RowError) as caught:
             model.predict(rows)
@@ -87,12 +81,12 @@ def test_every_feature_that_is_absent_or_does_not_fit_is_named(model: NaiveBayes
         assert "s3cret" not in str(caught.value)
 
 
-def test_an_infinite_number_is_refused_where_a_survey_is_inferred() -> None:
+def test_an_infinite_number_is_refused_where_a_survey_is_inferred():
     with pytest.raises(RowError, match=r"^hours: is infinite"):
         NaiveBayes(epsilon=8, random_state=0).fit([{"hours": np.inf}, {"hours": 1.0}], ["a", "b"])
 
 
-def test_frames_may_hold_numbers_in_any_way() -> None:
+def test_frames_may_hold_numbers_in_any_way():
     plain = pd.DataFrame({"tea": ["a", "b", "a", "b"] * 9, "hours": [1.0, 2.0, np.nan, 4.0] * 9})
     labels = np.array(["yes", "no"] * 18)
     model = NaiveBayes(epsilon=8, bins=2, random_state=0).fit(plain.to_dict("records"), labels)
@@ -101,7 +95,7 @@ def test_frames_may_hold_numbers_in_any_way() -> None:
         np.testing.assert_array_equal(model.predict_proba(plain.astype({"hours": dtype})), expected)
 
 
-def test_an_absent_feature_is_named(model: NaiveBayes) -> None:
+def test_an_absent_feature_is_named(model):
     with pytest.raises(RowError, match=r"^hours: is absent; give None"):
         model.predict([{"tea": "green"}])
     with pytest.raises(RowError, match=r"^hours: there is no such column"):
@@ -110,7 +104,7 @@ def test_an_absent_feature_is_named(model: NaiveBayes) -> None:
         model.predict(np.array([["green"]]))
 
 
-def test_a_clone_of_a_loaded_model_is_unfitted(model: NaiveBayes) -> None:
+def test_a_clone_of_a_loaded_model_is_unfitted(model):
     with pytest.raises(NotFittedError):
         clone(model).predict(ROWS)
 
@@ -124,7 +118,7 @@ def people(count: int = 3000, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame({"tea": tea, "hours": hours}), np.where(tired, "tired", "fresh")
 
 
-def test_fit_simulates_the_protocol_and_cross_validates() -> None:
+def test_fit_simulates_the_protocol_and_cross_validates():
     rows, labels = people()
     scores = cross_val_score(NaiveBayes(epsilon=4, random_state=1), rows, labels, cv=3)
     assert scores.min() > 0.9
@@ -132,7 +126,7 @@ def test_fit_simulates_the_protocol_and_cross_validates() -> None:
     assert noisy.mean() < scores.mean()
 
 
-def test_fit_takes_dicts_and_labels_that_are_numbers() -> None:
+def test_fit_takes_dicts_and_labels_that_are_numbers():
     rows, labels = people()
     model = NaiveBayes(epsilon=8, random_state=1).fit(rows.to_dict("records"), labels == "tired")
     assert list(model.classes_) == [False, True]
@@ -140,7 +134,7 @@ def test_fit_takes_dicts_and_labels_that_are_numbers() -> None:
     assert model.score(rows.to_dict("records"), labels == "tired") > 0.9
 
 
-def test_missing_values_become_a_category() -> None:
+def test_missing_values_become_a_category():
     rows, labels = people()
     rows.loc[::5, "hours"] = np.nan
     rows.loc[::7, "tea"] = None
@@ -164,7 +158,7 @@ values = ["black", "green", "oolong"]
 """
 
 
-def test_fit_uses_the_given_survey() -> None:
+def test_fit_uses_the_given_survey():
     rows, labels = people()
     model = NaiveBayes(survey=read_survey(SURVEY), random_state=1).fit(rows, labels)
     assert list(model.classes_) == ["dead", "fresh", "tired"]
@@ -177,13 +171,13 @@ def test_fit_uses_the_given_survey() -> None:
         model.fit(rows, ["?"] * len(rows))
 
 
-def test_a_survey_that_is_only_its_text_is_refused() -> None:
+def test_a_survey_that_is_only_its_text_is_refused():
     rows, labels = people(20)
     with pytest.raises(TypeError, match="survey needs a Survey or a Plan, not str"):
         NaiveBayes(survey=SURVEY).fit(rows, labels)
 
 
-def test_the_papers_estimator_asks_for_the_label() -> None:
+def test_the_papers_estimator_asks_for_the_label():
     rows, labels = people()
     model = NaiveBayes(epsilon=8, estimator="paper", random_state=1).fit(rows, labels)
     assert [question.feature_indices for question in model.plan_.questions] == [(), (0, 1)]
@@ -191,13 +185,13 @@ def test_the_papers_estimator_asks_for_the_label() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), 1000])
-def test_an_impossible_epsilon_is_refused(epsilon: float) -> None:
+def test_an_impossible_epsilon_is_refused(epsilon):
     rows, labels = people(50)
     with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
         NaiveBayes(epsilon=epsilon).fit(rows, labels)
 
 
-def test_equal_seeds_give_equal_models() -> None:
+def test_equal_seeds_give_equal_models():
     rows, labels = people()
     one, other = (NaiveBayes(random_state=3).fit(rows, labels).predict_proba(rows) for _ in range(2))
     np.testing.assert_array_equal(one, other)
@@ -216,7 +210,7 @@ def test_equal_seeds_give_equal_models() -> None:
         ({"bins": None, "numeric": "XYZ"}, "choose one of"),
     ],
 )
-def test_unknown_mechanisms_are_refused(wrong: dict[str, Any], why: str) -> None:
+def test_unknown_mechanisms_are_refused(wrong, why):
     rows, labels = people(30)
     with pytest.raises((ValueError, SurveyError), match=why):
         NaiveBayes(**wrong).fit(rows, labels)
@@ -224,7 +218,7 @@ def test_unknown_mechanisms_are_refused(wrong: dict[str, Any], why: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
-def test_without_bins_numbers_stay_numbers(numeric: str) -> None:
+def test_without_bins_numbers_stay_numbers(numeric):
     rows, labels = people(20_000)
     model = NaiveBayes(epsilon=4, bins=None, numeric=numeric, random_state=1).fit(rows, labels)
     assert [feature.kind for feature in model.plan_.features] == ["categorical", "numeric"]
@@ -233,7 +227,7 @@ def test_without_bins_numbers_stay_numbers(numeric: str) -> None:
     assert numeric == "auto" or asked == {numeric}
 
 
-def test_numbers_with_missing_values_and_with_one_value() -> None:
+def test_numbers_with_missing_values_and_with_one_value():
     rows, labels = people()
     rows.loc[::5, "hours"] = np.nan
     rows["same"] = 7
@@ -243,7 +237,7 @@ def test_numbers_with_missing_values_and_with_one_value() -> None:
 
 
 @pytest.mark.slow
-def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes() -> None:
+def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes():
     rng = np.random.default_rng(2)
     label = rng.integers(0, 3, 200_000)
     X = rng.normal(np.array([[0, 0], [1, 2], [2, -1]])[label], [0.8, 1.2])
@@ -254,7 +248,7 @@ def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes() -> None:
 
 
 @pytest.mark.slow
-def test_the_papers_numbers_need_the_label_question() -> None:
+def test_the_papers_numbers_need_the_label_question():
     rows, labels = people(50_000)
     model = NaiveBayes(epsilon=8, bins=None, estimator="paper", random_state=1).fit(rows, labels)
     assert [question.kind for question in model.plan_.questions] == ["label", "coupled", "mean", "square"]
@@ -282,7 +276,7 @@ missing = "category"
 """
 
 
-def test_with_a_projection_rows_hold_its_inputs() -> None:
+def test_with_a_projection_rows_hold_its_inputs():
     rows, labels = people(20_000)
     rows["age"] = 40.0
     rows.loc[::9, "hours"] = np.nan

@@ -1,7 +1,5 @@
 """For random models and rows, predict gives the label of the highest score, or the error of the scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -116,7 +114,7 @@ def predict_by_scores(model: NaiveBayes, rows: Any) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("assume_finite", [False, True])
 @pytest.mark.filterwarnings("ignore:(invalid|overflow).*:RuntimeWarning")  # scikit-learn's, of infinities
-def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite: bool) -> None:
+def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_finite):
     refused = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, assume_finite])
@@ -132,9 +130,7 @@ def test_predict_gives_the_label_of_the_highest_score_or_the_same_error(assume_f
 
 @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
 @pytest.mark.parametrize("missing", ["", 'missing = "category"'])
-def test_infinity_is_refused_even_where_scikit_learn_does_not_look_for_it(
-    infinite: float, missing: str
-) -> None:
+def test_infinity_is_refused_even_where_scikit_learn_does_not_look_for_it(infinite, missing):
     table = np.array([[50.0], [infinite], [20.0]])
     model = random_model(f"[features.f0]\nrange = [0, 100]\n{missing}")
     with config_context(assume_finite=True), pytest.raises(RowError, match=r"^f0: row 2: is infinite"):

@@ -1,7 +1,5 @@
 """Scores of mixed rows are sums of the log-likelihoods of scikit-learn's classifiers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,7 +20,7 @@ def codes_of(x: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(x), 2 * GRID + 1, np.rint((np.nan_to_num(x) + 1) * GRID)).astype(np.int64)
 
 
-def test_scores_add_up_over_features() -> None:
+def test_scores_add_up_over_features():
     x = np.array([-1, -0.25, 0.5, np.nan])
     codes = np.column_stack([codes_of(x), [0, 1, 0, 0]])
     scores = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE]).compute_scores(codes)
@@ -34,14 +32,14 @@ def test_scores_add_up_over_features() -> None:
     assert scores[1, 2] == -np.inf  # a probability of exactly zero excludes the label
 
 
-def test_scores_of_selected_rows_equal_those_of_all() -> None:
+def test_scores_of_selected_rows_equal_those_of_all():
     codes = np.column_stack([codes_of(np.linspace(-1, 1, 9)), np.arange(9) % 2])
     tables = LogProbabilities.from_probabilities(PRIOR, [NORMAL, TABLE])
     chosen = np.array([7, 2, 2])
     np.testing.assert_array_equal(tables.compute_scores(codes, chosen), tables.compute_scores(codes)[chosen])
 
 
-def test_extreme_numbers_still_give_probabilities() -> None:
+def test_extreme_numbers_still_give_probabilities():
     # Yilmaz et al.'s estimator may give a mean far outside the range, and a variance near zero
     wild = Gaussian(np.array([1e9, -1e9, 0.0]), np.full(3, 1e-6), None)
     logs = normalise_log_scores(
@@ -73,7 +71,7 @@ def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return x, (rng.random(5000) < 0.2 + 0.3 * label).astype(np.int64), label
 
 
-def test_the_baseline_equals_scikit_learns_model(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+def test_the_baseline_equals_scikit_learns_model(rows):
     x, tea, label = rows
     plan = read_survey(SURVEY.format(missing="")).compile()
     codes = np.column_stack([codes_of(x), tea])
@@ -87,8 +85,8 @@ def test_the_baseline_equals_scikit_learns_model(rows: tuple[np.ndarray, np.ndar
 
 
 def test_the_baseline_accepts_missing_numbers_and_absent_labels(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
+    rows,
+):
     x, tea, label = rows
     x = np.where(np.arange(len(x)) % 10 == 0, np.nan, x)
     plan = read_survey(SURVEY.format(missing='missing = "category"')).compile()

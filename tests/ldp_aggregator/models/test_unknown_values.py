@@ -1,11 +1,7 @@
 """Unknown values are errors that name their row, or are left out of the score."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,7 +46,7 @@ KNOWN = {"tea": "green", "hours": 5.0, "age": 50.0}
         {"age": float("nan"), "tea": ""},
     ],
 )
-def test_unknown_values_are_left_out_of_the_score(model: NaiveBayes, unknown: dict[str, object]) -> None:
+def test_unknown_values_are_left_out_of_the_score(model, unknown):
     expected = score_without(model, KNOWN, set(unknown))
     rows = [KNOWN, KNOWN | unknown, KNOWN]
     found = model.predict_log_proba(rows)
@@ -61,27 +57,27 @@ def test_unknown_values_are_left_out_of_the_score(model: NaiveBayes, unknown: di
         model.set_params(handle_unknown="error").predict(rows)
 
 
-def test_a_row_without_any_known_value_has_the_probabilities_of_the_classes() -> None:
+def test_a_row_without_any_known_value_has_the_probabilities_of_the_classes():
     model = random_model(DISCRETE.replace('missing = "category"', "")).set_params(handle_unknown="ignore")
     names = [entry.name for entry in model.plan_.entries]
     found = model.predict_proba([dict.fromkeys(names)])
     np.testing.assert_allclose(found[0], np.exp(model.log_probabilities_.prior), rtol=1e-12)
 
 
-def test_missing_values_that_the_survey_knows_are_not_left_out(model: NaiveBayes) -> None:
+def test_missing_values_that_the_survey_knows_are_not_left_out(model):
     row = KNOWN | {"hours": None}
     found = model.predict_log_proba([row])
     np.testing.assert_allclose(found, score_without(model, row, set()), rtol=1e-12)
 
 
-def test_values_that_are_no_category_and_no_number_stay_errors(model: NaiveBayes) -> None:
+def test_values_that_are_no_category_and_no_number_stay_errors(model):
     for hours in ("few", float("inf")):
         with pytest.raises(RowError, match=r"^hours: row 1: "):
             model.predict([KNOWN | {"hours": hours}])
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_fast_prediction_and_scores_agree_about_unknown_numbers(labels: int) -> None:
+def test_fast_prediction_and_scores_agree_about_unknown_numbers(labels):
     model = random_model(DISCRETE, labels).set_params(handle_unknown="ignore")
     X = random_integers().astype(float)
     X[::7, 0] = np.nan
@@ -91,14 +87,14 @@ def test_fast_prediction_and_scores_agree_about_unknown_numbers(labels: int) -> 
     np.testing.assert_array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
 
 
-def test_known_rows_have_the_same_scores_in_both_ways() -> None:
+def test_known_rows_have_the_same_scores_in_both_ways():
     model, X = random_model(DISCRETE), random_integers()
     expected = model.predict_joint_log_proba(X)
     model.set_params(handle_unknown="ignore")
     np.testing.assert_array_equal(model.predict_joint_log_proba(X), expected)
 
 
-def test_a_clone_keeps_the_parameter(model: NaiveBayes) -> None:
+def test_a_clone_keeps_the_parameter(model):
     assert clone(model).handle_unknown == "ignore"
 
 
@@ -110,7 +106,7 @@ def test_a_clone_keeps_the_parameter(model: NaiveBayes) -> None:
         lambda model: model.fit([KNOWN], [1]),
     ],
 )
-def test_an_unknown_parameter_is_refused(model: NaiveBayes, use: Callable[[NaiveBayes], object]) -> None:
+def test_an_unknown_parameter_is_refused(model, use):
     with pytest.raises(ValueError, match="handle_unknown must be one of error, ignore, not 'drop'"):
         use(model.set_params(handle_unknown="drop"))
 
@@ -118,7 +114,7 @@ def test_an_unknown_parameter_is_refused(model: NaiveBayes, use: Callable[[Naive
 # -- errors -------------------------------------------------------------------------------------
 
 
-def test_errors_name_a_row_by_the_integer_index_of_the_frame(number_model_path: Path) -> None:
+def test_errors_name_a_row_by_the_integer_index_of_the_frame(number_model_path):
     model = load_model(number_model_path)
     frame = pd.DataFrame([KNOWN] * 4, index=[10, 20, 30, 40])
     frame.loc[30, "tea"], frame.loc[40, "age"] = "s3cret", None
@@ -151,9 +147,7 @@ def test_errors_name_a_row_by_the_integer_index_of_the_frame(number_model_path: 
         (pd.period_range("2026-01", periods=2, freq="M"), "index 2026-02"),
     ],
 )
-def test_errors_quote_only_an_index_of_integers_or_dates(
-    number_model_path: Path, index: Any, place: str
-) -> None:
+def test_errors_quote_only_an_index_of_integers_or_dates(number_model_path, index, place):
     frame = pd.DataFrame([KNOWN, KNOWN | {"tea": "s3cret"}], index=index)
     with pytest.raises(RowError) as caught:
         load_model(number_model_path).predict(frame)
@@ -161,7 +155,7 @@ def test_errors_quote_only_an_index_of_integers_or_dates(
     assert not re.search("bob|s3cret", str(caught.value))
 
 
-def test_all_missing_columns_are_named_at_once(number_model_path: Path) -> None:
+def test_all_missing_columns_are_named_at_once(number_model_path):
     model = load_model(number_model_path)
     for use in (model.predict, model.predict_proba, model.encode):
         with pytest.raises(RowError, match=r"^hours: there is no such column\nage: there is no such column$"):
@@ -170,7 +164,7 @@ def test_all_missing_columns_are_named_at_once(number_model_path: Path) -> None:
         model.predict([KNOWN, {"tea": "green", "hours": 1}])
 
 
-def test_a_single_dict_is_refused_with_the_correction(number_model_path: Path) -> None:
+def test_a_single_dict_is_refused_with_the_correction(number_model_path):
     model = load_model(number_model_path)
     for use in (model.predict, model.encode, lambda row: clone(model).fit(row, ["yes"])):
         with pytest.raises(

@@ -1,7 +1,5 @@
 """A classifier fitted to reports and to rows without labels, its file, and what it states about the rows."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +66,7 @@ def plain_file(folder: Path, snapshot: Snapshot, estimates: Estimates) -> Path:
 # -- reading rows ---------------------------------------------------------------------------------
 
 
-def test_rows_are_read_from_every_kind_of_table(snapshot: Snapshot) -> None:
+def test_rows_are_read_from_every_kind_of_table(snapshot):
     codes, _ = draw_people(120, 1)
     columns = to_columns(codes)
     frame = pd.DataFrame(columns)
@@ -79,8 +77,8 @@ def test_rows_are_read_from_every_kind_of_table(snapshot: Snapshot) -> None:
 
 
 def test_other_columns_and_labels_are_ignored_and_missing_columns_are_not_present(
-    snapshot: Snapshot,
-) -> None:
+    snapshot,
+):
     codes, labels = draw_people(120, 1)
     columns = to_columns(codes) | {"tired": CLASSES[labels].tolist(), "note": ["x"] * 120}
     del columns["copy1"]
@@ -100,12 +98,12 @@ def test_other_columns_and_labels_are_ignored_and_missing_columns_are_not_presen
         (lambda columns: np.zeros((120, 2)), "array of 6 columns"),
     ],
 )
-def test_rows_that_cannot_be_used_are_refused(snapshot: Snapshot, change: object, why: str) -> None:
+def test_rows_that_cannot_be_used_are_refused(snapshot, change, why):
     with pytest.raises(UnlabelledRowsError, match=why):
         read_unlabelled_rows(snapshot.plan, change(to_columns(draw_people(120, 1)[0])))  # type: ignore[operator]
 
 
-def test_a_value_outside_the_survey_is_refused_with_its_row(snapshot: Snapshot) -> None:
+def test_a_value_outside_the_survey_is_refused_with_its_row(snapshot):
     columns = to_columns(draw_people(120, 1)[0])
     columns["copy3"][41] = "middle"
     with pytest.raises(RowError, match="copy3: row 42: is not one of the survey's values"):
@@ -132,7 +130,7 @@ bins = 4
 """
 
 
-def test_components_are_computed_and_need_all_of_their_inputs() -> None:
+def test_components_are_computed_and_need_all_of_their_inputs():
     plan = read_survey(PROJECTED).compile()
     columns = {"tea": ["black", "green"] * 60, "hours": [1, 9] * 60, "age": [20, 80] * 60}
     places = {feature.name: place for place, feature in enumerate(plan.features)}
@@ -146,9 +144,7 @@ def test_components_are_computed_and_need_all_of_their_inputs() -> None:
 # -- the fit --------------------------------------------------------------------------------------
 
 
-def test_features_that_repeat_each_other_are_no_longer_counted_many_times(
-    snapshot: Snapshot, estimates: Estimates, classifier: UnlabelledClassifier
-) -> None:
+def test_features_that_repeat_each_other_are_no_longer_counted_many_times(snapshot, estimates, classifier):
     codes, labels = draw_people(20_000, 3)
     naive_bayes = LogProbabilities.from_probabilities(
         estimates.prior, [feature.smoothed for feature in estimates.features]
@@ -163,7 +159,7 @@ def test_features_that_repeat_each_other_are_no_longer_counted_many_times(
     assert classifier.summary.contradicting == ()
 
 
-def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tmp_path: Path) -> None:
+def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tmp_path):
     few = simulate(12, epsilon="0.5")
     estimates = estimate_snapshot(few)
     classifier = fit_unlabelled(few, estimates, to_columns(draw_people(ROWS, 2)[0]))
@@ -181,7 +177,7 @@ def test_from_few_reports_naive_bayes_is_kept_in_a_file_that_old_readers_read(tm
     np.testing.assert_array_equal(model.predict_proba(frame), plain.predict_proba(frame))
 
 
-def test_absent_features_keep_the_tables_of_naive_bayes(snapshot: Snapshot, estimates: Estimates) -> None:
+def test_absent_features_keep_the_tables_of_naive_bayes(snapshot, estimates):
     columns = to_columns(draw_people(ROWS, 2)[0])
     del columns["copy0"], columns["hours"]
     fitted = fit_unlabelled(snapshot, estimates, columns)
@@ -191,7 +187,7 @@ def test_absent_features_keep_the_tables_of_naive_bayes(snapshot: Snapshot, esti
     assert fitted.summary.fitted == ("copy1", "copy2", "copy3", "copy4")
 
 
-def test_rows_of_another_population_are_named_and_raked(snapshot: Snapshot, estimates: Estimates) -> None:
+def test_rows_of_another_population_are_named_and_raked(snapshot, estimates):
     rows, _ = draw_people(ROWS, 2, tired=0.85)
     fitted = fit_unlabelled(snapshot, estimates, to_columns(rows))
     assert "hours" in fitted.summary.contradicting
@@ -203,9 +199,7 @@ def test_rows_of_another_population_are_named_and_raked(snapshot: Snapshot, esti
     assert gap < 0.01
 
 
-def test_the_confidence_over_a_sample_is_weighted_as_that_over_all_rows(
-    snapshot: Snapshot, estimates: Estimates, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_confidence_over_a_sample_is_weighted_as_that_over_all_rows(snapshot, estimates, monkeypatch):
     rows = to_columns(draw_people(2000, 2, tired=0.85)[0])
     all_rows = fit_unlabelled(snapshot, estimates, rows)
     monkeypatch.setattr(classifier_module, "MAX_ROWS", 1999)
@@ -213,9 +207,7 @@ def test_the_confidence_over_a_sample_is_weighted_as_that_over_all_rows(
     assert sample.summary.confidence == pytest.approx(all_rows.summary.confidence, abs=0.003)
 
 
-def test_rows_that_contradict_the_reports_too_much_are_refused(
-    snapshot: Snapshot, estimates: Estimates
-) -> None:
+def test_rows_that_contradict_the_reports_too_much_are_refused(snapshot, estimates):
     rows, _ = draw_people(ROWS, 2)
     rows[: ROWS - 12, 5] = 0
     rows[:, 1:COPIES] = rows[:, :1]
@@ -224,7 +216,7 @@ def test_rows_that_contradict_the_reports_too_much_are_refused(
         fit_unlabelled(snapshot, estimates, to_columns(rows))
 
 
-def test_numbers_without_bins_alone_are_refused() -> None:
+def test_numbers_without_bins_alone_are_refused():
     text = SURVEY.replace("range = [0, 3]\nbins = 3", "range = [0, 3]")
     plan = read_survey(text).compile()
     codes, labels = draw_people(5000, 1)
@@ -249,7 +241,7 @@ range = [0, 24]
 
 
 @pytest.mark.parametrize("people", [2000, 0])
-def test_a_survey_of_numbers_without_bins_or_without_reports_is_refused(people: int) -> None:
+def test_a_survey_of_numbers_without_bins_or_without_reports_is_refused(people):
     plan = read_survey(NUMBERS_ALONE if people else SURVEY).compile()
     codes = np.zeros((people, len(plan.features)), dtype=np.int64)
     snapshot = simulate_reports(plan, codes, np.zeros(people, dtype=np.int64), FastStream(1))
@@ -258,7 +250,7 @@ def test_a_survey_of_numbers_without_bins_or_without_reports_is_refused(people: 
         fit_unlabelled(snapshot, estimate_snapshot(snapshot), rows)
 
 
-def test_the_papers_estimator_is_refused(snapshot: Snapshot) -> None:
+def test_the_papers_estimator_is_refused(snapshot):
     with_label = read_survey(SURVEY.replace('"no"]', '"no"]\nweight = 1', 1)).compile()
     codes, labels = draw_people(2000, 1)
     paper = simulate_reports(with_label, codes, labels, FastStream(1))
@@ -266,7 +258,7 @@ def test_the_papers_estimator_is_refused(snapshot: Snapshot) -> None:
         fit_unlabelled(paper, estimate_snapshot(paper, "paper"), to_columns(codes))
 
 
-def test_numbers_with_a_normal_distribution_are_fitted_and_read_back(tmp_path: Path) -> None:
+def test_numbers_with_a_normal_distribution_are_fitted_and_read_back(tmp_path):
     text = SURVEY.replace("range = [0, 3]\nbins = 3", 'range = [0, 3]\nmissing = "category"')
     plan = read_survey(text).compile()
     rng = np.random.default_rng(1)
@@ -290,9 +282,7 @@ def test_numbers_with_a_normal_distribution_are_fitted_and_read_back(tmp_path: P
 
 
 @pytest.mark.parametrize("factor", [0.01, 40.0])
-def test_a_number_with_any_factor_predicts_the_same_from_file_and_onnx(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: float
-) -> None:
+def test_a_number_with_any_factor_predicts_the_same_from_file_and_onnx(tmp_path, monkeypatch, factor):
     onnxruntime = pytest.importorskip("onnxruntime")
     from ldp_aggregator import save_onnx
 
@@ -325,7 +315,7 @@ def test_a_number_with_any_factor_predicts_the_same_from_file_and_onnx(
     np.testing.assert_allclose(session.run(None, feeds)[1], expected, atol=1e-9)
 
 
-def test_fit_of_a_simulation_takes_rows_without_labels() -> None:
+def test_fit_of_a_simulation_takes_rows_without_labels():
     codes, labels = draw_people(8000, 1)
     rows, _ = draw_people(ROWS, 2)
     tested, truth = draw_people(8000, 3)
@@ -341,7 +331,7 @@ def test_fit_of_a_simulation_takes_rows_without_labels() -> None:
     assert (fitted.predict(test) == fitted.classes_[fitted.predict_proba(test).argmax(axis=1)]).all()
 
 
-def test_cross_validation_passes_the_rows_to_every_fit() -> None:
+def test_cross_validation_passes_the_rows_to_every_fit():
     codes, labels = draw_people(4500, 1)
     rows = pd.DataFrame(to_columns(draw_people(ROWS, 2)[0]))
     X, y = pd.DataFrame(to_columns(codes)), CLASSES[labels]
@@ -354,8 +344,8 @@ def test_cross_validation_passes_the_rows_to_every_fit() -> None:
 
 
 def test_the_file_restores_the_classifier_and_keeps_the_estimates_of_the_reports(
-    path: Path, tmp_path: Path, snapshot: Snapshot, estimates: Estimates, classifier: UnlabelledClassifier
-) -> None:
+    path, tmp_path, snapshot, estimates, classifier
+):
     model, plain = load_model(path), load_model(plain_file(tmp_path, snapshot, estimates))
     assert model.estimates_.as_dict() == plain.estimates_.as_dict() == estimates.as_dict()
     codes, _ = draw_people(500, 4)
@@ -368,7 +358,7 @@ def test_the_file_restores_the_classifier_and_keeps_the_estimates_of_the_reports
     assert (model.predict(frame) != plain.predict(frame)).any()
 
 
-def test_the_kind_unlabelled_without_a_fitted_classifier_is_refused(path: Path) -> None:
+def test_the_kind_unlabelled_without_a_fitted_classifier_is_refused(path):
     content = json.loads(path.read_bytes())
     assert content["kind"] == "unlabelled"
     del content["checksum"]
@@ -392,9 +382,7 @@ def _results(path: Path, data: bytes) -> object:
     return read_results(path)
 
 
-def test_the_file_has_neither_the_number_of_the_rows_nor_a_digest(
-    path: Path, snapshot: Snapshot, estimates: Estimates
-) -> None:
+def test_the_file_has_neither_the_number_of_the_rows_nor_a_digest(path, snapshot, estimates):
     content = json.loads(path.read_bytes())
     assert content["unlabelled"]["rows"] == 500
     del content["checksum"]
@@ -416,13 +404,11 @@ def test_the_file_has_neither_the_number_of_the_rows_nor_a_digest(
 @pytest.mark.parametrize(
     ("count", "rounded"), [(100, 100), (149, 100), (512, 500), (951, 1000), (12_345, 10_000)]
 )
-def test_the_number_of_rows_is_rounded_to_one_digit(count: int, rounded: int) -> None:
+def test_the_number_of_rows_is_rounded_to_one_digit(count, rounded):
     assert round_to_one_digit(count) == rounded
 
 
-def test_card_and_page_state_that_epsilon_does_not_cover_the_rows(
-    path: Path, tmp_path: Path, snapshot: Snapshot, estimates: Estimates
-) -> None:
+def test_card_and_page_state_that_epsilon_does_not_cover_the_rows(path, tmp_path, snapshot, estimates):
     statement = "Epsilon does NOT cover the unlabelled rows"
     model = load_model(path)
     for text in (model.card(), render_page(read_results(path)).decode()):
@@ -438,7 +424,7 @@ def test_card_and_page_state_that_epsilon_does_not_cover_the_rows(
     assert statement not in load_model(plain_file(tmp_path, snapshot, estimates)).card()
 
 
-def test_names_of_features_in_the_card_are_escaped(path: Path) -> None:
+def test_names_of_features_in_the_card_are_escaped(path):
     model = load_model(path)
     model.unlabelled_ = replace(model.unlabelled_, absent=("<b>*a*",), contradicting=("x_y",))
     assert r"&lt;b&gt;\*a\*" in model.card()
@@ -449,8 +435,8 @@ def test_names_of_features_in_the_card_are_escaped(path: Path) -> None:
 
 
 def test_rounds_and_sizes_use_the_estimates_and_a_validation_uses_the_classifier(
-    path: Path, tmp_path: Path, snapshot: Snapshot, estimates: Estimates, classifier: UnlabelledClassifier
-) -> None:
+    path, tmp_path, snapshot, estimates, classifier
+):
     model = parse_model(path.read_bytes())
     plain = parse_model(plain_file(tmp_path, snapshot, estimates).read_bytes())
     np.testing.assert_array_equal(model.prior, plain.prior)
@@ -472,8 +458,8 @@ def test_rounds_and_sizes_use_the_estimates_and_a_validation_uses_the_classifier
 
 @pytest.mark.parametrize("validates_rows", [False, True])
 def test_the_description_names_the_classifier_that_devices_validated(
-    snapshot: Snapshot, estimates: Estimates, classifier: UnlabelledClassifier, validates_rows: bool
-) -> None:
+    snapshot, estimates, classifier, validates_rows
+):
     naive_bayes = (estimates.prior, [feature.smoothed for feature in estimates.features])
     model = (classifier.prior, classifier.conditionals) if validates_rows else naive_bayes
     survey = read_survey(SURVEY).with_validation(build_validation(snapshot.plan, *model))
@@ -485,13 +471,13 @@ def test_the_description_names_the_classifier_that_devices_validated(
     assert fitted.summary.validated == expected
 
 
-def test_features_that_a_validation_left_out_are_not_fitted(snapshot: Snapshot, estimates: Estimates) -> None:
+def test_features_that_a_validation_left_out_are_not_fitted(snapshot, estimates):
     rows = read_unlabelled_rows(snapshot.plan, to_columns(draw_people(ROWS, 2)[0]))
     conditionals = [feature.smoothed for feature in estimates.features]
     assert fit_to_rows(snapshot, estimates.prior, conditionals, rows, {0, 5}).fitted == (0, 5)
 
 
-def test_exports_predict_the_same(path: Path, tmp_path: Path) -> None:
+def test_exports_predict_the_same(path, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     from ldp_aggregator import save_onnx, to_sklearn
 

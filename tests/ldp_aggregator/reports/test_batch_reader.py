@@ -1,7 +1,5 @@
 """Bodies read into batches: the outcome equals that of reading report by report, for any bytes."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 
@@ -81,7 +79,7 @@ def read_individually(plan: Plan, body: bytes) -> list[tuple[int, bytes, bytes] 
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_batches_hold_what_the_reports_hold(mechanism: dict[str, str]) -> None:
+def test_batches_hold_what_the_reports_hold(mechanism):
     plan = plan_of(mechanism)
     body = b"".join(reports(plan, 200))
     assert BatchReader(plan)._locate_reports(body) is not None  # none of it is read again
@@ -89,7 +87,7 @@ def test_batches_hold_what_the_reports_hold(mechanism: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_damaged_bodies_are_read_as_report_by_report(mechanism: dict[str, str]) -> None:
+def test_damaged_bodies_are_read_as_report_by_report(mechanism):
     plan, rng = plan_of(mechanism), random.Random(2)
     sound = reports(plan, 40)
     for _ in range(300):
@@ -114,7 +112,7 @@ def test_damaged_bodies_are_read_as_report_by_report(mechanism: dict[str, str]) 
         assert found == expected
 
 
-def test_reports_of_another_plan_are_rejected_individually() -> None:
+def test_reports_of_another_plan_are_rejected_individually():
     plan, other = plan_of(MECHANISMS[0]), plan_of(MECHANISMS[0], 2.0)
     body = b"".join([reports(plan, 1)[0], reports(other, 1)[0], reports(plan, 2)[1]])
     assert [each if isinstance(each, Reason) else "sound" for each in read_batches(plan, body)] == [
@@ -124,7 +122,7 @@ def test_reports_of_another_plan_are_rejected_individually() -> None:
     ]
 
 
-def test_a_large_body_takes_little_memory() -> None:
+def test_a_large_body_takes_little_memory():
     plan = plan_of(MECHANISMS[1])
     body = b"".join(reports(plan, 200)) * 100
     tracemalloc.start()
@@ -134,14 +132,14 @@ def test_a_large_body_takes_little_memory() -> None:
     assert peak < 4 * len(body)
 
 
-def test_an_empty_body_is_malformed() -> None:
+def test_an_empty_body_is_malformed():
     with pytest.raises(ReportError) as caught:
         BatchReader(plan_of(MECHANISMS[0])).read(b"")
     assert caught.value.reason is Reason.MALFORMED
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 64, 300])
-def test_marks_differ_wherever_a_payload_does(size: int) -> None:
+def test_marks_differ_wherever_a_payload_does(size):
     rng = np.random.default_rng(3)
     payload = rng.integers(0, 256, (1, size), np.uint8)
     others = np.repeat(payload, 8 * size, axis=0)
@@ -152,7 +150,7 @@ def test_marks_differ_wherever_a_payload_does(size: int) -> None:
     assert len(np.unique(compute_marks(everything), axis=0)) == len(everything)
 
 
-def test_marks_are_the_same_in_every_release() -> None:
+def test_marks_are_the_same_in_every_release():
     # marks are stored: with another hash, repeated reports would be rejected as reused ids
     payload = np.arange(11, dtype=np.uint8)[None]
     assert compute_marks(payload).tobytes().hex() == "95e2ec4962f9744d"

@@ -1,9 +1,6 @@
 """Whole tables are coded exactly as a device codes each row."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -29,7 +26,7 @@ CITIES = ["north", 3, 3.0, True, None, "", math.nan, "true", "3", np.int64(3), n
 HOURS = [1, 1.0, True - 1.0, Decimal("2.5"), None, "", math.nan, 5, np.float32(7.5), -1e300, 10**30, -0.0]
 
 
-def test_a_table_is_coded_row_by_row_as_a_device_does(plan: Plan) -> None:
+def test_a_table_is_coded_row_by_row_as_a_device_does(plan):
     coded = encode_table(plan, {"city": CITIES, "hours": HOURS, "other": [object()]})
     rows = [{"city": city, "hours": hours} for city, hours in zip(CITIES, HOURS, strict=True)]
     assert coded.dtype == np.int64
@@ -49,32 +46,32 @@ def test_a_table_is_coded_row_by_row_as_a_device_does(plan: Plan) -> None:
     ],
     ids=["float", "uint8", "float32", "series", "nullable", "object", "masked"],
 )
-def test_columns_of_every_kind_are_coded_by_their_elements(plan: Plan, hours: Sequence[object]) -> None:
+def test_columns_of_every_kind_are_coded_by_their_elements(plan, hours):
     cities = pd.Series(["north", None, "3", "true"], dtype="category")
     coded = encode_table(plan, {"city": cities, "hours": hours})
     rows = [{"city": cities[i], "hours": hours[i]} for i in range(4)]
     assert coded.tolist() == [list(plan.encode_row(row)) for row in rows]
 
 
-def test_a_data_frame_is_a_table(plan: Plan) -> None:
+def test_a_data_frame_is_a_table(plan):
     frame = pd.DataFrame({"hours": [0.0, 9.0], "city": ["north", None], "more": [1, 2]})
     assert encode_table(plan, frame).tolist() == [[0, 0], [3, 2]]  # type: ignore[arg-type]
 
 
-def test_labels_are_coded_as_a_device_does(plan: Plan) -> None:
+def test_labels_are_coded_as_a_device_does(plan):
     coded = encode_labels(plan, ["yes", "no", np.str_("no")])
     assert coded.dtype == np.int64
     assert coded.tolist() == [0, 1, 1]
     assert encode_labels(plan, []).tolist() == []
 
 
-def test_an_absent_column_is_named(plan: Plan) -> None:
+def test_an_absent_column_is_named(plan):
     with pytest.raises(RowError, match="the table has no such column") as caught:
         encode_table(plan, {"city": ["north"]})
     assert caught.value.field == "hours"
 
 
-def test_every_column_that_does_not_fit_is_named(plan: Plan) -> None:
+def test_every_column_that_does_not_fit_is_named(plan):
     with pytest.raises(RowError) as caught:
         encode_table(plan, {"city": ["north", "s3cret"], "hours": [math.inf, 1]})
     assert [each.field for each in caught.value.problems] == ["city", "hours"]
@@ -83,14 +80,14 @@ def test_every_column_that_does_not_fit_is_named(plan: Plan) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_columns_of_different_lengths_are_no_table(plan: Plan) -> None:
+def test_columns_of_different_lengths_are_no_table(plan):
     for cities, hours in ((2, 1), (1, 2)):
         with pytest.raises(RowError):
             encode_table(plan, {"city": ["north"] * cities, "hours": [1] * hours})
 
 
 @pytest.mark.parametrize("stranger", [["s3cret"], {"s3cret": 1}, {"s3cret"}])
-def test_a_cell_of_many_values_is_refused_by_its_row(plan: Plan, stranger: object) -> None:
+def test_a_cell_of_many_values_is_refused_by_its_row(plan, stranger):
     with pytest.raises(RowError, match="row 2: must be a single value") as caught:
         encode_table(plan, {"city": ["north"] * 2, "hours": [1, stranger]})
     assert caught.value.field == "hours"
@@ -98,7 +95,7 @@ def test_a_cell_of_many_values_is_refused_by_its_row(plan: Plan, stranger: objec
 
 
 @pytest.mark.parametrize("stranger", ["s3cret", ("s3cret",), b"s3cret"])
-def test_the_first_wrong_row_is_named_without_its_value(plan: Plan, stranger: object) -> None:
+def test_the_first_wrong_row_is_named_without_its_value(plan, stranger):
     for name, good in (("city", "north"), ("hours", 1)):
         columns = {"city": ["north"] * 4, "hours": [1] * 4} | {name: [good, good, stranger, stranger]}
         with pytest.raises(RowError, match="row 3:") as caught:
@@ -109,7 +106,7 @@ def test_the_first_wrong_row_is_named_without_its_value(plan: Plan, stranger: ob
         encode_labels(plan, [stranger])
 
 
-def test_equal_values_of_different_types_have_different_codes(plan: Plan) -> None:
+def test_equal_values_of_different_types_have_different_codes(plan):
     # True == 1 == 1.0 in Python: a memory of values alone would code them alike.
     for column in ([True, 1], [1, True], [1.0, True]):
         with pytest.raises(RowError):
@@ -132,7 +129,7 @@ def counted_plan() -> Plan:
         ([], np.int64),
     ],
 )
-def test_whole_numbers_are_coded_as_their_cells_are(numbers: list[int], dtype: type) -> None:
+def test_whole_numbers_are_coded_as_their_cells_are(numbers, dtype):
     plan = counted_plan()
     columns = {"grade": np.array(numbers, dtype=dtype), "tea": np.ones(len(numbers), dtype=dtype)}
     cells = {name: column.tolist() for name, column in columns.items()}
@@ -140,14 +137,14 @@ def test_whole_numbers_are_coded_as_their_cells_are(numbers: list[int], dtype: t
 
 
 @pytest.mark.parametrize("wrong", [3, -4, -(2**63), 2**63 - 1])
-def test_a_whole_number_that_is_no_value_is_refused_by_its_row(wrong: int) -> None:
+def test_a_whole_number_that_is_no_value_is_refused_by_its_row(wrong):
     plan = counted_plan()
     columns = {"grade": np.array([2, 10, wrong, wrong]), "tea": np.ones(4, dtype=np.int64)}
     with pytest.raises(RowError, match=r"^grade: row 3: is not one of the survey's values"):
         encode_table(plan, columns)
 
 
-def test_pandas_columns_are_coded_as_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pandas_columns_are_coded_as_arrays(monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("coded value by value")
 

@@ -1,7 +1,5 @@
 """Stores in a Redis that a test may stop and configure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,11 +1,8 @@
 """Failures specific to Redis: it may lose reports that it has acknowledged."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,16 +13,14 @@ import redis
 from ldp_aggregator.stores import StoreError, StorePolicy
 from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
-from tests.ldp_aggregator.stores.conftest import StartRedis, count
+from tests.ldp_aggregator.stores.conftest import count
 from tests.support.batches import is_ready, record
-from tests.support.servers import ClusterNode, paused_rewrite, rewrites_file, rewriting_process, wait_for
+from tests.support.servers import paused_rewrite, rewrites_file, rewriting_process, wait_for
 
 pytestmark = pytest.mark.slow
 
 
-def test_settings_that_may_lose_reports_are_refused_unless_accepted(
-    store: RedisStore, client: redis.Redis
-) -> None:
+def test_settings_that_may_lose_reports_are_refused_unless_accepted(store, client):
     assert store.check_durability(StorePolicy()) == DURABLE
     client.config_set("appendfsync", "everysec")
     with pytest.raises(StoreError, match=r"appendfsync everysec.*set appendonly yes and appendfsync always"):
@@ -49,14 +44,14 @@ def test_settings_that_may_lose_reports_are_refused_unless_accepted(
     assert "responsible" in store.check_durability(StorePolicy("unchecked"))
 
 
-def test_settings_that_cannot_be_read_are_refused_too(url: str, client: redis.Redis) -> None:
+def test_settings_that_cannot_be_read_are_refused_too(url, client):
     client.execute_command("ACL", "SETUSER", "plain", "on", ">word", "~*", "+@all", "-config")
     store = RedisStore(url.replace("unix://", "unix://plain:word@"))
     with pytest.raises(StoreError, match="--durability unchecked"):
         store.check_durability(StorePolicy())
 
 
-def test_a_redis_without_a_password_is_refused_unless_allowed() -> None:
+def test_a_redis_without_a_password_is_refused_unless_allowed():
     for address in ("redis://127.0.0.1:1/0", "rediss://someone@127.0.0.1:1"):
         with pytest.raises(StoreError, match="--allow-open-redis"):
             RedisStore(address).check_durability(StorePolicy("unchecked"))
@@ -64,7 +59,7 @@ def test_a_redis_without_a_password_is_refused_unless_allowed() -> None:
     assert RedisStore("redis://:word@127.0.0.1:1").check_durability(StorePolicy("unchecked"))
 
 
-def test_a_silent_redis_times_out(monkeypatch: pytest.MonkeyPatch, start_redis: StartRedis) -> None:
+def test_a_silent_redis_times_out(monkeypatch, start_redis):
     monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.1)
     server, store = start_redis()
     count(store)
@@ -76,7 +71,7 @@ def test_a_silent_redis_times_out(monkeypatch: pytest.MonkeyPatch, start_redis: 
     assert store.totals("sleep")["q"].n == 2
 
 
-def test_a_redis_without_memory_counts_nothing(store: RedisStore, client: redis.Redis) -> None:
+def test_a_redis_without_memory_counts_nothing(store, client):
     ids = {number.to_bytes(16, "big"): bytes(8) for number in range(1000)}
     record(store, "sleep", "q", dict(list(ids.items())[:1]), np.array([1, 0]))
     client.config_set("maxmemory", 1)
@@ -89,22 +84,20 @@ def test_a_redis_without_memory_counts_nothing(store: RedisStore, client: redis.
     assert (store.totals("sleep")["q"].n, store.totals("sleep")["q"].cells.tolist()) == (1000, [6, 6])
 
 
-def test_a_redis_that_lost_its_data_counts_from_zero(store: RedisStore, client: redis.Redis) -> None:
+def test_a_redis_that_lost_its_data_counts_from_zero(store, client):
     count(store)
     client.flushall()  # like a crash with appendfsync everysec
     count(store)
     assert store.totals("sleep")["q"].n == 1
 
 
-def test_no_node_of_a_cluster_is_asked_where_keys_are(
-    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
-) -> None:
+def test_no_node_of_a_cluster_is_asked_where_keys_are(cluster_nodes, cluster_store):
     for question in "abcdef":
         assert record(cluster_store, "sleep", question, {bytes(16): bytes(8)}, np.array([1])) == {}
     assert not any("cmdstat_command|getkeys" in node.client.info("commandstats") for node in cluster_nodes)
 
 
-def test_a_wide_question_needs_few_commands_per_report(store: RedisStore, client: redis.Redis) -> None:
+def test_a_wide_question_needs_few_commands_per_report(store, client):
     record(store, "sleep", "q", {bytes(16): bytes(8)}, np.arange(1024) % 2)
     before = client.info("commandstats")
     record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.arange(1024) % 2)
@@ -113,7 +106,7 @@ def test_a_wide_question_needs_few_commands_per_report(store: RedisStore, client
     assert sum(calls.values()) - calls["cmdstat_info"] <= 6
 
 
-def test_weak_settings_stop_recording_and_readiness(store: RedisStore, client: redis.Redis) -> None:
+def test_weak_settings_stop_recording_and_readiness(store, client):
     store.check_durability(StorePolicy())
     weak = {"appendonly": "no", "appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes"}
     weak["maxmemory-policy"] = "allkeys-lru"
@@ -132,7 +125,7 @@ def test_weak_settings_stop_recording_and_readiness(store: RedisStore, client: r
     assert store.totals("sleep")["q"].n == len(weak)
 
 
-def test_everysec_is_accepted_if_the_operator_accepts_it(store: RedisStore, client: redis.Redis) -> None:
+def test_everysec_is_accepted_if_the_operator_accepts_it(store, client):
     client.config_set("appendfsync", "everysec")
     store.check_durability(StorePolicy("everysec"))
     assert count(store) == {}
@@ -141,7 +134,7 @@ def test_everysec_is_accepted_if_the_operator_accepts_it(store: RedisStore, clie
         count(store, b"1" * 16)
 
 
-def test_reports_are_refused_until_redis_has_written_its_file(start_redis: StartRedis) -> None:
+def test_reports_are_refused_until_redis_has_written_its_file(start_redis):
     server, store = start_redis("--rdb-key-save-delay", "500")  # microseconds per key
     store.check_durability(StorePolicy())
     with redis.Redis.from_url(server.url) as client:
@@ -156,9 +149,7 @@ def test_reports_are_refused_until_redis_has_written_its_file(start_redis: Start
         assert client.info("persistence")["aof_rewrite_in_progress"] == 0
 
 
-def test_each_node_of_a_cluster_that_is_written_to_is_checked(
-    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
-) -> None:
+def test_each_node_of_a_cluster_that_is_written_to_is_checked(cluster_nodes, cluster_store):
     cluster_store.check_durability(StorePolicy())
     questions = [f"q{number}" for number in range(12)]
     for node in cluster_nodes:
@@ -182,9 +173,7 @@ def test_each_node_of_a_cluster_that_is_written_to_is_checked(
         assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
 
 
-def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(
-    store: RedisStore, client: redis.Redis
-) -> None:
+def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(store, client):
     client.config_set("hash-max-listpack-entries", 128)
     assert "order of arrival: set hash-max-listpack-entries 0" in store.check_durability(StorePolicy())
 
@@ -212,7 +201,7 @@ def assert_no_order(base: bytes, names: list[bytes]) -> None:
     assert abs(score) < 5.6
 
 
-def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Path) -> None:
+def test_the_ids_of_one_batch_are_written_in_sorted_order(url, tmp_path):
     store, rng = RedisStore(url), random.Random(8)
     names = [rng.randbytes(16) for _ in range(2500)]  # more than one command in the script
     record(store, "sleep", "q", dict.fromkeys(names, bytes(8)), np.array([1]))
@@ -222,9 +211,7 @@ def test_the_ids_of_one_batch_are_written_in_sorted_order(url: str, tmp_path: Pa
     store.close()
 
 
-def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(
-    tmp_path: Path, start_redis: StartRedis
-) -> None:
+def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(tmp_path, start_redis):
     _, store = start_redis("--rdbcompression", "no", query="?rewrite_seconds=1")
     store.check_durability(StorePolicy())
     names = [random.Random(turn).randbytes(16) for turn in range(600)]
@@ -238,9 +225,7 @@ def test_the_file_is_rewritten_after_the_interval_and_then_shows_no_order(
     assert_no_order(base, names)
 
 
-def test_a_file_written_while_the_hash_table_grows_shows_no_order(
-    tmp_path: Path, start_redis: StartRedis
-) -> None:
+def test_a_file_written_while_the_hash_table_grows_shows_no_order(tmp_path, start_redis):
     server, store = start_redis("--rdbcompression", "no")
     store.check_durability(StorePolicy())
     names = [random.Random(turn).randbytes(16) for turn in range(600)]
@@ -261,7 +246,7 @@ def test_a_file_written_while_the_hash_table_grows_shows_no_order(
     assert_no_order(base, names)
 
 
-def test_a_snapshot_shows_no_order_of_reports(tmp_path: Path, start_redis: StartRedis) -> None:
+def test_a_snapshot_shows_no_order_of_reports(tmp_path, start_redis):
     server, store = start_redis()
     names = [random.Random(turn).randbytes(16) for turn in range(600)]
     for name in names:
@@ -271,9 +256,7 @@ def test_a_snapshot_shows_no_order_of_reports(tmp_path: Path, start_redis: Start
     assert_no_order((tmp_path / "dump.rdb").read_bytes(), names)
 
 
-def test_the_time_of_a_rewrite_is_drawn_within_the_interval(
-    url: str, monkeypatch: pytest.MonkeyPatch, client: redis.Redis
-) -> None:
+def test_the_time_of_a_rewrite_is_drawn_within_the_interval(url, monkeypatch, client):
     # the file contains this time, and would otherwise show the arrival of the first report
     monkeypatch.setattr("ldp_aggregator.stores.redis_aof._draw_uniform", lambda: 0.001)
     store = RedisStore(f"{url}?rewrite_seconds=1000")
@@ -283,9 +266,7 @@ def test_the_time_of_a_rewrite_is_drawn_within_the_interval(
     store.close()
 
 
-def test_a_rewrite_that_fails_is_requested_again(
-    monkeypatch: pytest.MonkeyPatch, start_redis: StartRedis
-) -> None:
+def test_a_rewrite_that_fails_is_requested_again(monkeypatch, start_redis):
     monkeypatch.setattr("ldp_aggregator.stores.redis_aof._RETRY_SECONDS", 0.05)
     delay = ("--rdb-key-save-delay", "10000000")  # microseconds per key
     server, store = start_redis(*delay, query="?rewrite_seconds=1")
@@ -298,16 +279,14 @@ def test_a_rewrite_that_fails_is_requested_again(
         wait_for(lambda: client.info("persistence")["aof_last_bgrewrite_status"] == "ok")
 
 
-def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(
-    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
-) -> None:
+def test_the_rewrites_of_all_nodes_of_a_cluster_are_checked(cluster_nodes, cluster_store):
     rewriter = cluster_store._rewriter
     rewriter._rewrite_now()
     wait_for(lambda: rewriter._check_rewrite() is None)
     assert not any(rewrites_file(node.client) for node in cluster_nodes)
 
 
-def test_two_collectors_rewrite_the_file_once_per_interval(url: str, client: redis.Redis) -> None:
+def test_two_collectors_rewrite_the_file_once_per_interval(url, client):
     stores = [RedisStore(f"{url}?rewrite_seconds=1") for _ in range(2)]
     for number, store in enumerate(stores):
         store.check_durability(StorePolicy())
@@ -325,6 +304,6 @@ def test_two_collectors_rewrite_the_file_once_per_interval(url: str, client: red
 
 
 @pytest.mark.parametrize("seconds", ["", "soon", "-1", "nan", "1e9"])
-def test_an_invalid_interval_is_refused(seconds: str) -> None:
+def test_an_invalid_interval_is_refused(seconds):
     with pytest.raises(StoreError, match="rewrite_seconds"):
         RedisStore(f"redis://127.0.0.1:1/0?rewrite_seconds={seconds}")

@@ -1,11 +1,7 @@
 """Settings of Redis that change while a collector runs: when reports are durable again."""
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,8 +47,8 @@ def fail_rewrite(server: LocalRedis, client: redis.Redis) -> None:
 
 
 def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak(
-    filled: tuple[LocalRedis, RedisStore],
-) -> None:
+    filled,
+):
     server, store = filled
     store.check_durability(StorePolicy())
     with redis.Redis.from_url(server.url) as client:
@@ -64,7 +60,7 @@ def test_a_failed_rewrite_does_not_refuse_reports_after_another_setting_was_weak
         assert count(store) == {}
 
 
-def test_waiting_for_the_file_ends_after_a_failed_rewrite(filled: tuple[LocalRedis, RedisStore]) -> None:
+def test_waiting_for_the_file_ends_after_a_failed_rewrite(filled):
     server, store = filled
     store.check_durability(StorePolicy())
     store._check._unwritten[""] = object()  # appendonly was seen off, and the rewrite then failed
@@ -77,8 +73,8 @@ def test_waiting_for_the_file_ends_after_a_failed_rewrite(filled: tuple[LocalRed
 
 
 def test_settings_read_before_they_were_weak_do_not_end_the_wait(
-    filled: tuple[LocalRedis, RedisStore],
-) -> None:
+    filled,
+):
     server, store = filled
     store.check_durability(StorePolicy())
     strong = store._check.check_servers()
@@ -95,7 +91,7 @@ def test_settings_read_before_they_were_weak_do_not_end_the_wait(
         wait_for(lambda: is_ready(store))
 
 
-def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(cluster_store: RedisStore) -> None:
+def test_one_node_of_a_cluster_does_not_end_the_wait_for_another(cluster_store):
     cluster_store.check_durability(StorePolicy())
     first, second = ({"target_nodes": node} for node in cluster_store._redis.get_primaries()[:2])
     settings = cluster_store._check.check_servers()[:1]
@@ -121,9 +117,7 @@ def move_slot(source: ClusterNode, target: ClusterNode, key: str) -> None:
         node.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", names[1])
 
 
-def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
-    cluster_nodes: Sequence[ClusterNode], cluster_store: RedisStore
-) -> None:
+def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(cluster_nodes, cluster_store):
     cluster_store.check_durability(StorePolicy())
     record(cluster_store, "moving", "q", {bytes(16): bytes(8)}, np.array([1]))
     key = "ldp:{moving:q}:ids"
@@ -141,7 +135,7 @@ def test_a_node_that_a_question_moved_to_is_checked_before_it_acknowledges(
     assert cluster_store.totals("moving")["q"].n == 2
 
 
-def test_each_failure_of_redis_has_its_reason(filled: tuple[LocalRedis, RedisStore]) -> None:
+def test_each_failure_of_redis_has_its_reason(filled):
     server, store = filled
     store.check_durability(StorePolicy())
 
@@ -165,9 +159,7 @@ def test_each_failure_of_redis_has_its_reason(filled: tuple[LocalRedis, RedisSto
     assert reason() == StoreFailure.CONNECTION_FAILED
 
 
-def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(tmp_path, monkeypatch):
     port = free_port()
     server = RedisServer(tmp_path, "--port", str(port), "--bind", "127.0.0.1")
     server.start()

@@ -1,7 +1,5 @@
 """Behaviour specific to SQLite: files without the order of arrival, a full disk, concurrent opening."""
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 import re
@@ -27,7 +25,7 @@ def ids(start: int, size: int) -> dict[bytes, bytes]:
     return {number.to_bytes(16, "big"): bytes(8) for number in range(start, start + size)}
 
 
-def test_a_full_disk_loses_no_report_and_the_store_recovers_with_free_space(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_report_and_the_store_recovers_with_free_space(tmp_path):
     store = SQLiteStore(str(tmp_path / "store.db"))
     record(store, "sleep", "q", ids(0, 1), np.array([1]))
     with store._connection() as connection:
@@ -62,7 +60,7 @@ def _is_ready_without_room(path: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_store_that_cannot_write_is_not_ready(tmp_path: Path) -> None:
+def test_a_store_that_cannot_write_is_not_ready(tmp_path):
     pytest.importorskip("resource")
     process = multiprocessing.get_context("spawn").Process(
         target=_is_ready_without_room, args=(str(tmp_path / "store.db"),)
@@ -72,7 +70,7 @@ def test_a_store_that_cannot_write_is_not_ready(tmp_path: Path) -> None:
     assert process.exitcode == 0
 
 
-def test_opening_waits_for_another_process_that_creates_the_file(tmp_path: Path) -> None:
+def test_opening_waits_for_another_process_that_creates_the_file(tmp_path):
     path = str(tmp_path / "store.db")
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
@@ -84,7 +82,7 @@ def test_opening_waits_for_another_process_that_creates_the_file(tmp_path: Path)
     other.close()
 
 
-def test_a_file_is_read_without_changing_it_even_after_a_crash(tmp_path: Path) -> None:
+def test_a_file_is_read_without_changing_it_even_after_a_crash(tmp_path):
     path = tmp_path / "odd name%20?.db"
     store = SQLiteStore(str(path))
     store.publish("sleep", b"{}")
@@ -104,7 +102,7 @@ def test_a_file_is_read_without_changing_it_even_after_a_crash(tmp_path: Path) -
     assert left == {name: (crashed / name).read_bytes() for name in left}
 
 
-def test_reading_does_not_turn_another_file_into_a_store(tmp_path: Path) -> None:
+def test_reading_does_not_turn_another_file_into_a_store(tmp_path):
     path = tmp_path / "other.db"
     path.touch()
     reading = SQLiteStore(str(path), read_only=True)
@@ -138,7 +136,7 @@ def pages_of(path: Path) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path: Path) -> None:
+def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path):
     first, second = tmp_path / "first.db", tmp_path / "second.db"
     SQLiteStore(str(first)).close()
     shutil.copy(first, second)  # with the same hash key
@@ -154,7 +152,7 @@ def test_the_file_does_not_depend_on_the_order_of_reports(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 40])
-def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path: Path, size: int) -> None:
+def test_after_a_checkpoint_no_file_shows_the_order_of_arrival(tmp_path, size):
     """Probability of a false alarm: below 1e-7 (a normal score beyond 5.6)."""
     store, entries = SQLiteStore(str(tmp_path / "store.db")), list(random_ids(800, size).items())
     for start in range(0, len(entries), size):
@@ -195,9 +193,7 @@ def _idle_worker(path: str, ready: object, stop: object) -> None:
 
 
 @pytest.mark.slow
-def test_an_idle_store_empties_its_log_while_others_have_it_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_store_empties_its_log_while_others_have_it_open(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.2)
     path, log = str(tmp_path / "store.db"), tmp_path / "store.db-wal"
     context = multiprocessing.get_context("spawn")
@@ -218,9 +214,7 @@ def test_an_idle_store_empties_its_log_while_others_have_it_open(
     assert sorted(tmp_path.iterdir()) == [tmp_path / "store.db"]
 
 
-def test_a_log_in_use_by_a_reader_is_emptied_when_the_reader_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_in_use_by_a_reader_is_emptied_when_the_reader_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_SECONDS", 0.05)
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 0.05)
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._RETRY_SECONDS", 0.05)
@@ -238,9 +232,7 @@ def test_a_log_in_use_by_a_reader_is_emptied_when_the_reader_ends(
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("statement", ["PRAGMA user_version = 7", "CREATE TABLE reports (id)"])
-def test_a_file_of_another_version_or_program_is_refused_and_stays(
-    tmp_path: Path, statement: str, read_only: bool
-) -> None:
+def test_a_file_of_another_version_or_program_is_refused_and_stays(tmp_path, statement, read_only):
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
@@ -250,7 +242,7 @@ def test_a_file_of_another_version_or_program_is_refused_and_stays(
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'plans'").fetchone()
 
 
-def test_similar_ids_do_not_share_a_bucket(tmp_path: Path) -> None:
+def test_similar_ids_do_not_share_a_bucket(tmp_path):
     """Probability of a false alarm: below 1e-7 (twice the highest mean, 130, is more than 10 sd off)."""
     store = SQLiteStore(str(tmp_path / "store.db"))
     record(store, "sleep", "q", ids(0, 10_000), np.array([1]))
@@ -277,7 +269,7 @@ def store_with_reader(path: Path) -> tuple[SQLiteStore, sqlite3.Connection]:
     return store, reader
 
 
-def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CHECKPOINT_BUSY_SECONDS", 20.0)
     store, reader = store_with_reader(tmp_path / "store.db")
     start = time.monotonic()
@@ -289,7 +281,7 @@ def test_emptying_the_log_does_not_wait_for_a_reader(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path: Path) -> None:
+def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path):
     path = tmp_path / "store.db"
     store, reader = store_with_reader(path)
     threading.Timer(0.5, reader.close).start()
@@ -297,7 +289,7 @@ def test_closing_a_store_waits_for_a_reader_and_then_leaves_no_log(tmp_path: Pat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_closing_a_store_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_a_store_does_not_wait_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.sqlite._CLOSE_SECONDS", 0.3)
     store, reader = store_with_reader(tmp_path / "store.db")
     start = time.monotonic()
@@ -314,9 +306,7 @@ def _record_in_child(store: SQLiteStore) -> None:
 
 
 @pytest.mark.slow
-def test_a_child_forked_while_the_log_is_emptied_can_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_forked_while_the_log_is_emptied_can_record(tmp_path, monkeypatch):
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("needs fork")
     store, begun = SQLiteStore(str(tmp_path / "store.db")), threading.Event()

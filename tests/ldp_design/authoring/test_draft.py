@@ -1,7 +1,5 @@
 """The draft of any sample compiles, and every row of the sample fits it."""
 
-from __future__ import annotations
-
 import tomllib
 from decimal import Decimal
 
@@ -67,7 +65,7 @@ samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
-def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], source: str) -> None:
+def test_a_draft_compiles_and_every_row_fits_it(sample, source):
     sample = sample | {"label": ["yes", "no"] * 15}
     try:
         text = draft_survey(sample, "label", source)
@@ -82,13 +80,13 @@ def test_a_draft_compiles_and_every_row_fits_it(sample: dict[str, list[str]], so
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_survives_quoting_on_one_line(text: str) -> None:
+def test_any_text_survives_quoting_on_one_line(text):
     assert tomllib.loads(f"a = {quote(text)}") == {"a": text}
     assert quote(text).isprintable()
 
 
 @given(st.decimals(-(10**6), 10**6, places=3), st.decimals(Decimal("0.001"), 10**6, places=3))
-def test_ranges_are_rounded_outward_to_a_few_round_bins(low: Decimal, span: Decimal) -> None:
+def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
     start, end, bins = round_outward(low, low + span)
     assert start <= low
     assert low + span <= end
@@ -116,11 +114,11 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low: Decimal, span: Deci
         ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
     ],
 )
-def test_a_column_s_type_is_inferred(column: list[str], entries: tuple[str, ...]) -> None:
+def test_a_column_s_type_is_inferred(column, entries):
     assert tuple(line for line in infer_feature(column).entries if not line.startswith("#")) == entries
 
 
-def test_spellings_that_applications_do_not_use_get_a_hint() -> None:
+def test_spellings_that_applications_do_not_use_get_a_hint():
     assert any(
         "True and False are the values true and false" in line
         for line in infer_feature(["True", "a"]).entries
@@ -129,17 +127,17 @@ def test_spellings_that_applications_do_not_use_get_a_hint() -> None:
     assert any("1.0 is the value 1" in line for line in infer_feature(["1.0", "unknown"]).entries)
 
 
-def test_a_column_with_infinite_numbers_is_left_out() -> None:
+def test_a_column_with_infinite_numbers_is_left_out():
     found = infer_feature([*map(str, range(20)), "inf", "-inf"])
     assert found.left_out == "2 of its numbers are infinite: empty those cells?"
     assert infer_feature([*map(str, range(20)), "nan", ""]).entries
 
 
-def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out() -> None:
+def test_numbers_that_differ_beyond_the_tenth_digit_are_left_out():
     assert "tenth digit" in infer_feature([str(10**15 + i) for i in range(20)]).left_out
 
 
-def test_a_value_in_two_unicode_forms_is_one_value() -> None:
+def test_a_value_in_two_unicode_forms_is_one_value():
     sample = {"place": ["caf\u00e9", "cafe\u0301", "bar"], "label": ["yes", "no", "no"]}
     survey = read_survey(draft_survey(sample, "label", "sample"))
     (place,) = survey.features
@@ -147,10 +145,10 @@ def test_a_value_in_two_unicode_forms_is_one_value() -> None:
     assert [place.code(text) for text in sample["place"]] == [1, 1, 0]
 
 
-def test_an_id_is_made_of_the_file_name() -> None:
+def test_an_id_is_made_of_the_file_name():
     assert make_survey_id("My Data (2026)") == "my-data-2026"
     assert make_survey_id("日本") == "my-survey"
 
 
-def test_the_warning_uses_the_clients_default_limit_of_epsilon() -> None:
+def test_the_warning_uses_the_clients_default_limit_of_epsilon():
     assert float(overview.DEFAULT_MAX_EPSILON) == ldp_client.client.MAX_EPSILON

@@ -1,9 +1,6 @@
 """A projected survey keeps the author's text except the numbers, which become inputs of a projection."""
 
-from __future__ import annotations
-
 import tomllib
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -90,7 +87,7 @@ def with_(**columns: list[str]) -> dict[str, list[str]]:
 # -- what is written ----------------------------------------------------------------------------
 
 
-def test_numbers_become_inputs_and_components_take_their_place() -> None:
+def test_numbers_become_inputs_and_components_take_their_place():
     survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2, bins=4))
     assert survey.id == "tea-dca2"
     assert [feature.name for feature in survey.features] == ["kind", "dca1", "dca2", "city"]
@@ -107,19 +104,19 @@ def test_numbers_become_inputs_and_components_take_their_place() -> None:
     assert Plan.from_json(plan.json) == plan
 
 
-def test_without_bins_components_are_numbers() -> None:
+def test_without_bins_components_are_numbers():
     survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "pca"))
     assert survey.id == "tea-pca1"
     assert isinstance(survey.features[1], NumericFeature)
     assert survey.features[1].name == "pca1"
 
 
-def test_numbers_without_bins_are_inputs_too() -> None:
+def test_numbers_without_bins_are_inputs_too():
     text = write_projection(SURVEY.replace("bins = 3\n", ""), TABLE, "rows.csv", bins=4)
     assert tomllib.loads(text) == tomllib.loads(write_projection(SURVEY, TABLE, "rows.csv", bins=4))
 
 
-def test_everything_else_stays_as_it_was_written() -> None:
+def test_everything_else_stays_as_it_was_written():
     text = write_projection(SURVEY, TABLE, "rows.csv")
     kept = text[text.index("# What this is about") :]
     assert kept[: kept.index("# Discriminant")] == SURVEY[: SURVEY.index("# About the hours")].replace(
@@ -131,7 +128,7 @@ def test_everything_else_stays_as_it_was_written() -> None:
         assert gone not in kept
 
 
-def test_the_matrix_is_the_fit_of_the_table() -> None:
+def test_the_matrix_is_the_fit_of_the_table():
     x = np.stack(
         [np.array(TABLE["hours"], float) / 6 - 1, np.array(TABLE["cups [a day]"], float) / 10 - 1], 1
     )
@@ -145,7 +142,7 @@ def test_the_matrix_is_the_fit_of_the_table() -> None:
     assert [(each.low, each.high) for each in survey.features[1:3]] == list(found.bounds)
 
 
-def test_the_devices_components_are_centred_and_within_their_ranges() -> None:
+def test_the_devices_components_are_centred_and_within_their_ranges():
     survey = read_survey(write_projection(SURVEY, TABLE, "rows.csv", "dca", 2))
     columns = {name: list(map(float, TABLE[name])) for name in ("hours", "cups [a day]")}
     for feature, column in zip(
@@ -162,7 +159,7 @@ def test_the_devices_components_are_centred_and_within_their_ranges() -> None:
     assert plan.encode_row(row) == tuple(coded[7])
 
 
-def test_the_text_begins_with_the_origin_of_the_projection() -> None:
+def test_the_text_begins_with_the_origin_of_the_projection():
     text = write_projection(SURVEY, TABLE, "my rows.csv", "dca", 2, ridge=0.02)
     beginning = unwrap(text.split("\n\n")[0])
     assert 'stated to be PUBLIC, "my rows.csv",' in beginning
@@ -180,7 +177,7 @@ def test_the_text_begins_with_the_origin_of_the_projection() -> None:
     assert sum(shares) == pytest.approx(100, abs=0.02)
 
 
-def test_rows_with_a_gap_are_left_out_and_counted() -> None:
+def test_rows_with_a_gap_are_left_out_and_counted():
     gaps = with_(hours=["", " ", "nan", *TABLE["hours"][3:]], tired=[*TABLE["tired"][:-1], ""])
     whole = {name: cells[3:-1] for name, cells in TABLE.items()}
     text, expected = (
@@ -193,13 +190,13 @@ def test_rows_with_a_gap_are_left_out_and_counted() -> None:
     assert "297 of its 300 rows; the others lack a number." in unwrap(by_pca)
 
 
-def test_pca_needs_no_label() -> None:
+def test_pca_needs_no_label():
     assert "PCA" in write_projection(
         SURVEY, {name: TABLE[name] for name in TABLE if name != "tired"}, "rows.csv", "pca"
     )
 
 
-def test_components_may_be_missing_if_an_input_may() -> None:
+def test_components_may_be_missing_if_an_input_may():
     text = write_projection(SURVEY.replace("bins = 3", 'bins = 3\nmissing = "category"'), TABLE, "rows.csv")
     survey = read_survey(text)
     assert [each.missing for each in survey.projection.inputs] == ["category", "error"]
@@ -207,7 +204,7 @@ def test_components_may_be_missing_if_an_input_may() -> None:
     assert [each.missing for each in survey.features if isinstance(each, CategoricalFeature)] == ["error"] * 2
 
 
-def test_components_have_the_weight_that_all_numbers_share() -> None:
+def test_components_have_the_weight_that_all_numbers_share():
     both = SURVEY.replace("bins = 3", "bins = 3\nweight = 4").replace("edges = [", "weight = 4\nedges = [")
     assert read_survey(write_projection(both, TABLE, "rows.csv", components=2)).weights[1:] == (
         1,
@@ -219,7 +216,7 @@ def test_components_have_the_weight_that_all_numbers_share() -> None:
     assert read_survey(write_projection(one, TABLE, "rows.csv")).weights[1:] == (1, 1, 1)
 
 
-def test_a_number_that_nobody_is_asked_about_stays_as_it_is() -> None:
+def test_a_number_that_nobody_is_asked_about_stays_as_it_is():
     text = write_projection(SURVEY.replace("bins = 3", "bins = 3\nweight = 0"), TABLE, "rows.csv")
     survey = read_survey(text)
     assert [feature.name for feature in survey.features] == ["kind", "hours", "dca1", "city"]
@@ -227,7 +224,7 @@ def test_a_number_that_nobody_is_asked_about_stays_as_it_is() -> None:
     assert "# About the hours." in text
 
 
-def test_a_long_id_is_shortened_to_make_room() -> None:
+def test_a_long_id_is_shortened_to_make_room():
     survey = read_survey(write_projection(SURVEY.replace('"tea" ', f'"{"t" * 64}" '), TABLE, "rows.csv"))
     assert survey.id == "t" * 59 + "-dca1"
 
@@ -250,7 +247,7 @@ def test_a_long_id_is_shortened_to_make_room() -> None:
         lambda text: text.replace("# What", '# "tea": what'),
     ],
 )
-def test_every_sensible_layout_is_kept(change: Callable[[str], str]) -> None:
+def test_every_sensible_layout_is_kept(change):
     text = change(SURVEY)
     new, old = read_survey(write_projection(text, TABLE, "rows.csv")), read_survey(text)
     assert new.id == "tea-dca1"
@@ -259,7 +256,7 @@ def test_every_sensible_layout_is_kept(change: Callable[[str], str]) -> None:
     assert [feature for feature in new.features if isinstance(feature, CategoricalFeature)] == kept
 
 
-def test_comments_right_above_the_next_header_stay_with_it() -> None:
+def test_comments_right_above_the_next_header_stay_with_it():
     between = "# bins = 4\n\n# Nothing of this belongs to hours.\n\n"
     text = write_projection(SURVEY.replace(between, "# About the cups.\n"), TABLE, "rows.csv")
     assert "About the cups" not in text
@@ -267,7 +264,7 @@ def test_comments_right_above_the_next_header_stay_with_it() -> None:
     assert "# About the city.\n[features.city]" in write_projection(swapped, TABLE, "rows.csv")
 
 
-def test_the_example_can_be_projected() -> None:
+def test_the_example_can_be_projected():
     example = (Path(ldp_design.authoring.__file__).parent / "example.toml").read_text("utf-8")
     rng = np.random.default_rng(2)
     columns = {
@@ -283,12 +280,12 @@ def test_the_example_can_be_projected() -> None:
 # -- what cannot be projected -------------------------------------------------------------------
 
 
-def test_a_projected_survey_is_not_projected_again() -> None:
+def test_a_projected_survey_is_not_projected_again():
     with pytest.raises(ProjectionError, match="has a projection already"):
         write_projection(write_projection(SURVEY, TABLE, "rows.csv"), TABLE, "rows.csv")
 
 
-def test_a_survey_without_numbers_is_refused() -> None:
+def test_a_survey_without_numbers_is_refused():
     text = SURVEY.replace("bins = 3", "bins = 3\nweight = 0").replace("edges = [", "weight = 0\nedges = [")
     with pytest.raises(ProjectionError, match="asks about no number"):
         write_projection(text, TABLE, "rows.csv")
@@ -304,13 +301,13 @@ def test_a_survey_without_numbers_is_refused() -> None:
         ),
     ],
 )
-def test_a_number_without_a_table_of_its_own_is_refused(old: str, new: str) -> None:
+def test_a_number_without_a_table_of_its_own_is_refused(old, new):
     assert old in SURVEY
     with pytest.raises(LayoutError, match=r"features\.hours: needs a separate table"):
         write_projection(SURVEY.replace(old, new), TABLE, "rows.csv")
 
 
-def test_a_layout_that_cannot_be_kept_is_refused() -> None:
+def test_a_layout_that_cannot_be_kept_is_refused():
     freely = SURVEY.replace('id = "tea" ', 'id = """\ntea""" ')
     assert read_survey(freely).id == "tea"
     with pytest.raises(LayoutError, match="layout of the survey cannot be edited"):
@@ -318,7 +315,7 @@ def test_a_layout_that_cannot_be_kept_is_refused() -> None:
 
 
 @pytest.mark.parametrize("place", ["[features.kind]", '"tired"'])
-def test_a_name_that_is_taken_is_refused(place: str) -> None:
+def test_a_name_that_is_taken_is_refused(place):
     text = SURVEY.replace(place, place.replace("kind", "dca1").replace("tired", "dca1"))
     columns = with_(dca1=TABLE["tired"])
     with pytest.raises(ProjectionError, match="dca1: the survey has a column of that name"):
@@ -339,7 +336,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_table_that_does_not_fit_is_named_without_its_values(name: str) -> None:
+def test_a_table_that_does_not_fit_is_named_without_its_values(name):
     kind, changes, why = UNFIT[name]
     columns = {name: cells for name, cells in (TABLE | changes).items() if cells is not None}
     with pytest.raises(kind, match=why) as caught:
@@ -347,11 +344,11 @@ def test_a_table_that_does_not_fit_is_named_without_its_values(name: str) -> Non
     assert SECRET not in str(caught.value)
 
 
-def test_more_components_than_numbers_are_refused() -> None:
+def test_more_components_than_numbers_are_refused():
     with pytest.raises(FitError, match="2 inputs make 1 to 2 components, not 3"):
         write_projection(SURVEY, TABLE, "rows.csv", "pca", 3)
 
 
-def test_a_survey_with_mistakes_is_refused() -> None:
+def test_a_survey_with_mistakes_is_refused():
     with pytest.raises(SurveyError, match=r"line 5: survey\.epsilon"):
         write_projection(SURVEY.replace("1.0", "0"), TABLE, "rows.csv")

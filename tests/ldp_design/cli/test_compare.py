@@ -1,7 +1,5 @@
 """ldp-compare on the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +58,7 @@ def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -
 
 
 @pytest.mark.slow
-def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
+def test_a_page_is_written(run, folder):
     result = run("--trust", "central,local", "-o", folder / "compare.html")
     assert result.stdout.splitlines()[-1] == f"wrote {folder}/compare.html: the same with a picture"
     page = parse_page((folder / "compare.html").read_bytes())
@@ -84,9 +82,7 @@ def test_a_page_is_written(run: Callable[..., Result], folder: Path) -> None:
         (["-o", "no/such/folder/compare.html"], {}, 2, "--output: there is no folder"),
     ],
 )
-def test_invalid_options_are_refused_before_anything_runs(
-    run: Callable[..., Result], arguments: list[str], options: dict[str, object], code: int, why: str
-) -> None:
+def test_invalid_options_are_refused_before_anything_runs(run, arguments, options, code, why):
     result = run(*arguments, **options)
     assert result.exit_code == code
     assert why in " ".join(result.stderr.split())
@@ -109,9 +105,7 @@ def test_invalid_options_are_refused_before_anything_runs(
         (lambda text: text.replace(",", ";"), "separated by"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused_before_anything_runs(
-    run: Callable[..., Result], folder: Path, change: Callable[[str], str], why: str
-) -> None:
+def test_rows_that_do_not_fit_are_refused_before_anything_runs(run, folder, change, why):
     (folder / "rows.csv").write_text(change(make_csv(400)))
     result = run()
     assert result.exit_code == 1, result.output
@@ -120,7 +114,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_runs(
 
 
 @pytest.mark.usefixtures("unused")
-def test_the_rows_are_never_overwritten(run: Callable[..., Result], folder: Path) -> None:
+def test_the_rows_are_never_overwritten(run, folder):
     result = run("-o", folder / "rows.csv")
     assert result.exit_code == 2
     assert "is an input of this command too" in result.stderr

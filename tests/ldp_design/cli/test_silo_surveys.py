@@ -1,7 +1,5 @@
 """Commands with a survey of silos: what works, and the one sentence that names the right command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -43,7 +41,7 @@ REFUSING = {
 
 
 @pytest.mark.parametrize("name", REFUSING)
-def test_commands_for_surveys_of_people_name_the_right_ones(name: str, survey: Path) -> None:
+def test_commands_for_surveys_of_people_name_the_right_ones(name, survey):
     (survey.parent / "rows.csv").write_text("smoker,age,weight,pulse,ill\nyes,50,70,60,no\n")
     command, words = REFUSING[name]
     arguments = [word.replace("SURVEY", str(survey)).replace("FOLDER", str(survey.parent)) for word in words]
@@ -81,7 +79,7 @@ WRONG_OPTIONS = {
 
 
 @pytest.mark.parametrize("name", WRONG_OPTIONS)
-def test_options_that_do_not_fit_silos_are_refused_by_name(name: str, survey: Path) -> None:
+def test_options_that_do_not_fit_silos_are_refused_by_name(name, survey):
     words = [
         word.replace("SURVEY", str(survey)).replace("FOLDER", str(survey.parent))
         for word in WRONG_OPTIONS[name]
@@ -92,21 +90,21 @@ def test_options_that_do_not_fit_silos_are_refused_by_name(name: str, survey: Pa
 
 
 @pytest.mark.parametrize("command", ["size", "dossier"])
-def test_options_of_silos_are_refused_for_surveys_of_people(command: str, survey: Path) -> None:
+def test_options_of_silos_are_refused_for_surveys_of_people(command, survey):
     survey.write_text(WARDS.replace('kind = "silo"', "").replace("rows = 100000\nrows_per_person = 1\n", ""))
     output = ["-o", survey.parent / "page.html"] if command == "dossier" else []
     result = run(ldp_survey, command, survey, "--rows", 9, *output)
     assert (result.exit_code, "--rows and --silos are for surveys of silos" in result.output) == (2, True)
 
 
-def test_a_client_of_people_refuses_the_survey_and_its_plan(survey: Path) -> None:
+def test_a_client_of_people_refuses_the_survey_and_its_plan(survey):
     (survey.parent / "plan.json").write_bytes(PLAN.json)
     for path in (survey, survey.parent / "plan.json"):
         with pytest.raises(SurveyError, match="ldp-silo report"):
             ldp_client.load_plan(path)
 
 
-def test_check_prints_the_message_and_its_noise(survey: Path) -> None:
+def test_check_prints_the_message_and_its_noise(survey):
     result = run(ldp_survey, "check", survey)
     assert result.exit_code == 0
     assert "28 cells in 4 tables" in result.output
@@ -118,7 +116,7 @@ def test_check_prints_the_message_and_its_noise(survey: Path) -> None:
     assert PLAN.digest in text
 
 
-def test_check_as_json_has_the_facts_of_every_table(survey: Path) -> None:
+def test_check_as_json_has_the_facts_of_every_table(survey):
     result = json.loads(run(ldp_survey, "check", survey, "--json").stdout)
     assert result["valid"] is True
     [warning] = result["problems"]
@@ -132,13 +130,13 @@ def test_check_as_json_has_the_facts_of_every_table(survey: Path) -> None:
     assert all(each["standard_error"] == pytest.approx(5.65, rel=0.01) for each in facts["tables"])
 
 
-def test_check_names_mistakes_as_for_other_surveys(survey: Path) -> None:
+def test_check_names_mistakes_as_for_other_surveys(survey):
     survey.write_text(WARDS.replace("rows = 100000", "rows = 0"))
     result = run(ldp_survey, "check", survey)
     assert (result.exit_code, "survey.rows: needs the most rows" in result.output) == (1, True)
 
 
-def test_compile_and_sign_work_as_for_other_surveys(survey: Path) -> None:
+def test_compile_and_sign_work_as_for_other_surveys(survey):
     pytest.importorskip("cryptography")
     plan, key = survey.parent / "plan.json", survey.parent / "key.pem"
     result = run(ldp_survey, "compile", survey, "-o", plan)
@@ -150,7 +148,7 @@ def test_compile_and_sign_work_as_for_other_surveys(survey: Path) -> None:
         assert f"digest {PLAN.digest}" in result.output
 
 
-def test_training_without_messages_writes_no_model(tmp_path: Path) -> None:
+def test_training_without_messages_writes_no_model(tmp_path):
     url = f"sqlite:///{tmp_path}/ldp.db"
     store = open_store(url)
     store.publish(PLAN.id, PLAN.json)
@@ -161,7 +159,7 @@ def test_training_without_messages_writes_no_model(tmp_path: Path) -> None:
     assert not (tmp_path / "model.json").exists()
 
 
-def test_tokens_are_created_for_silos(tmp_path: Path) -> None:
+def test_tokens_are_created_for_silos(tmp_path):
     plan = read_silo_survey(WARDS.replace("[label]", 'enrolment = "token"\n[label]')).compile()
     url = f"sqlite:///{tmp_path}/ldp.db"
     store = open_store(url)

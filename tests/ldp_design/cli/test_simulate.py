@@ -1,11 +1,9 @@
 """ldp-simulate on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from shlex import split
 
@@ -34,7 +32,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     return run
 
 
-def test_the_table_shows_every_variant_and_the_baselines(run: Callable[..., Result]) -> None:
+def test_the_table_shows_every_variant_and_the_baselines(run):
     result = run("--epsilon", "1, 8", "--mechanism", "DE,auto", "--repeats", 2)
     assert result.exit_code == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()[3:7]] == [
@@ -47,7 +45,7 @@ def test_the_table_shows_every_variant_and_the_baselines(run: Callable[..., Resu
     assert "majority class 0." in result.stdout
 
 
-def test_json_is_the_only_thing_printed(run: Callable[..., Result]) -> None:
+def test_json_is_the_only_thing_printed(run):
     result = run("--epsilon", "8", "--repeats", 2, "--estimator", "paper", "--seed", 3, "--json")
     document = json.loads(result.stdout)
     assert set(document) == {"rows", "non_private", "majority", "majority_class", "public_share"}
@@ -56,7 +54,7 @@ def test_json_is_the_only_thing_printed(run: Callable[..., Result]) -> None:
 
 
 @pytest.mark.slow
-def test_a_plot_is_written(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_plot_is_written(run, tmp_path):
     assert run("--epsilon", "1,2", "--repeats", 2, "--plot", tmp_path / "out.png").exit_code == 0
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
@@ -71,13 +69,13 @@ def test_a_plot_is_written(run: Callable[..., Result], tmp_path: Path) -> None:
     ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
-    run: Callable[..., Result],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    path: str,
-    code: int,
-    why: str,
-) -> None:
+    run,
+    tmp_path,
+    monkeypatch,
+    path,
+    code,
+    why,
+):
     if path.startswith("/proc") and not Path("/proc").is_dir():
         pytest.skip("needs a folder in which nobody can make files")
     monkeypatch.setattr("ldp_design.cli.simulate.simulate", None)
@@ -86,9 +84,7 @@ def test_a_plot_that_cannot_be_written_is_refused_before_simulating(
 
 
 @pytest.mark.parametrize("json_", [[], ["--json"]])
-def test_the_table_is_printed_even_if_the_plot_cannot_be_written(
-    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_: list[str]
-) -> None:
+def test_the_table_is_printed_even_if_the_plot_cannot_be_written(run, tmp_path, monkeypatch, json_):
     def full(*_: object, **__: object) -> None:
         raise OSError("No space left on device")
 
@@ -99,9 +95,7 @@ def test_the_table_is_printed_even_if_the_plot_cannot_be_written(
     assert "out.png: the plot cannot be written: No space left on device" in result.stderr
 
 
-def test_without_matplotlib_the_extra_is_named_before_simulating(
-    run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_extra_is_named_before_simulating(run, tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_design.cli.simulate.simulate", None)
     for module in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, module, None)  # importing it now fails
@@ -119,13 +113,13 @@ def test_without_matplotlib_the_extra_is_named_before_simulating(
         (["--epsilon", "1", "--repeats", "0"], "repeats"),
     ],
 )
-def test_mistakes_are_explained(run: Callable[..., Result], arguments: Sequence[object], why: str) -> None:
+def test_mistakes_are_explained(run, arguments, why):
     result = run(*arguments)
     assert result.exit_code != 0
     assert why in result.stderr
 
 
-def test_booleans_in_csv_are_read_in_other_spellings(tmp_path: Path) -> None:
+def test_booleans_in_csv_are_read_in_other_spellings(tmp_path):
     survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
     survey.write_text(
         '[survey]\nid = "b"\nepsilon = 8.0\n[label]\nname = "ill"\nvalues = [true, false]\n'
@@ -140,7 +134,7 @@ def test_booleans_in_csv_are_read_in_other_spellings(tmp_path: Path) -> None:
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path: Path) -> None:
+def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path):
     survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
     survey.write_text(TEA)
     rows.write_text(
@@ -162,13 +156,13 @@ def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path: Path)
     assert document["majority_class"] == "no"
 
 
-def test_a_useful_model_is_not_marked(run: Callable[..., Result]) -> None:
+def test_a_useful_model_is_not_marked(run):
     result = run("--epsilon", "8", "--repeats", 3, "--seed", 3)
     assert "not better" not in result.stdout
     assert "balanced is the accuracy within each class" in result.stdout
 
 
-def test_epsilon_is_that_of_the_survey_by_default(run: Callable[..., Result]) -> None:
+def test_epsilon_is_that_of_the_survey_by_default(run):
     result = run("--repeats", 1, "--json")
     assert [row["epsilon"] for row in json.loads(result.stdout)["rows"]] == [1.0]
 
@@ -176,7 +170,7 @@ def test_epsilon_is_that_of_the_survey_by_default(run: Callable[..., Result]) ->
 # -- --reports ----------------------------------------------------------------------------------
 
 
-def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_reports_of_all_rows_are_written_for_training(run, tmp_path):
     archive, model, table = tmp_path / "made up.reports", tmp_path / "model.json", tmp_path / "estimates.csv"
     result = run("--repeats", 1, "--json", "--reports", archive)
     assert result.exit_code == 0
@@ -191,7 +185,7 @@ def test_reports_of_all_rows_are_written_for_training(run: Callable[..., Result]
     assert table.read_text().startswith("feature,statistic,value,class,estimate")
 
 
-def test_reports_differ_although_the_seed_is_equal(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_reports_differ_although_the_seed_is_equal(run, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for archive in (first, second):
         assert run("--repeats", 1, "--seed", 5, "--reports", archive).exit_code == 0
@@ -199,22 +193,20 @@ def test_reports_differ_although_the_seed_is_equal(run: Callable[..., Result], t
 
 
 @pytest.mark.parametrize("name", ["survey.toml", "rows.csv"])
-def test_reports_do_not_replace_an_input(run: Callable[..., Result], tmp_path: Path, name: str) -> None:
+def test_reports_do_not_replace_an_input(run, tmp_path, name):
     result = run("--repeats", 1, "--reports", tmp_path / name)
     assert result.exit_code == 2
     assert f"{tmp_path / name} is an input of this command too" in result.stderr
     assert (tmp_path / "survey.toml").read_text() == TEA
 
 
-def test_reports_and_plot_need_different_files(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_reports_and_plot_need_different_files(run, tmp_path):
     result = run("--repeats", 1, "--reports", tmp_path / "out.png", "--plot", tmp_path / "out.png")
     assert result.exit_code == 2
     assert "--plot and --reports are the same file" in result.stderr
 
 
-def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(
-    run: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(run, tmp_path):
     with (tmp_path / "rows.csv").open("a") as file:
         file.write("mint,3,yes\n")
     result = run("--repeats", 1, "--reports", tmp_path / "out")
@@ -225,9 +217,7 @@ def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(
 
 
 @pytest.mark.slow
-def test_the_example_of_the_documentation_simulates_trains_and_sizes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_of_the_documentation_simulates_trains_and_sizes(tmp_path, monkeypatch):
     section = PAGE.partition("## Try it on made-up answers")[2].partition("\n## ")[0]
     (survey,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     (script,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
@@ -250,7 +240,7 @@ def test_the_example_of_the_documentation_simulates_trains_and_sizes(
     assert "People are as the pilot of 20,000 reports describes them" in " ".join(sized.stdout.split())
 
 
-def test_users_are_stated_and_every_row_has_calibration(run: Callable[..., Result]) -> None:
+def test_users_are_stated_and_every_row_has_calibration(run):
     printed = run("--users", 3000, "--repeats", 2)
     assert printed.exit_code == 0, printed.stderr
     assert "accuracy over 2 repeats, 3,000 people, estimator default" in printed.stdout
@@ -260,7 +250,7 @@ def test_users_are_stated_and_every_row_has_calibration(run: Callable[..., Resul
     assert run("--users", 0).exit_code == 2
 
 
-def test_both_models_are_printed_side_by_side(tmp_path: Path) -> None:
+def test_both_models_are_printed_side_by_side(tmp_path):
     (tmp_path / "survey.toml").write_text(overlapping.SURVEY)
     (tmp_path / "rows.csv").write_text(overlapping.to_csv(*overlapping.draw_people(2000, 1)))
     files = [str(tmp_path / "survey.toml"), str(tmp_path / "rows.csv"), "--repeats", "2"]

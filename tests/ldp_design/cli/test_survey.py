@@ -1,7 +1,5 @@
 """ldp-survey on the command line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -79,7 +77,7 @@ def table(rows: Iterable[Iterable[object]]) -> str:
 # -- init ---------------------------------------------------------------------------------------
 
 
-def test_the_example_passes_its_own_check(files: Callable[..., Path]) -> None:
+def test_the_example_passes_its_own_check(files):
     example = run("init")
     checked = run("check", files("survey.toml", example.stdout))
     assert (example.exit_code, checked.exit_code) == (0, 0)
@@ -87,7 +85,7 @@ def test_the_example_passes_its_own_check(files: Callable[..., Path]) -> None:
     assert [each.partition(":")[2].partition(":")[0] for each in warnings] == [" missed_payment (the label)"]
 
 
-def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files: Callable[..., Path]) -> None:
+def test_a_draft_separates_categories_from_numbers_and_marks_each_guess(files):
     rows = [["age", "city", "children", "paid"]]
     rows += [[20 + i, ["Graz", "Linz"][i % 2], i % 4, ["yes", "no"][i % 2]] for i in range(40)]
     draft = run("init", "--from", files("Public Sample.csv", table(rows)), "--label", "paid").stdout
@@ -111,7 +109,7 @@ def without_comment_signs(text: str) -> str:
     return text[:first] + "\n".join(line.removeprefix("# ") for line in lines if line[2:3] != "W")
 
 
-def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files: Callable[..., Path]) -> None:
+def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files):
     sample = files("sample.csv", table([["a b", "c"], ["x", "1"], ["y", "0"], ["", "0"]]))
     drafts = [run("init").stdout, run("init", "--from", sample, "--label", "c").stdout]
     for draft, feature in zip(drafts, ("age", "a b"), strict=True):
@@ -122,21 +120,21 @@ def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files: Call
         assert list(texts.languages["en"]["features"]) == [feature]
 
 
-def test_a_draft_warns_of_private_samples(files: Callable[..., Path]) -> None:
+def test_a_draft_warns_of_private_samples(files):
     sample = files("sample.csv", table([["a", "b"], ["x", "1"], ["y", "0"]]))
     draft = run("init", "--from", sample, "--label", "b").stdout
     words = " ".join(draft.replace("\n# ", " ").split())
     assert "PUBLIC sample. Values and ranges that are inferred from private rows leak these rows." in words
 
 
-def test_missing_cells_become_a_category(files: Callable[..., Path]) -> None:
+def test_missing_cells_become_a_category(files):
     rows = [["a", "b", "c"], *([i or "", ["", "x"][i % 2], "n"[: i % 2] or "y"] for i in range(30))]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "c").stdout
     assert [feature.missing for feature in read_survey(draft).features] == ["category"] * 2
     assert "# guess: 15 of 30 rows have no answer; confirm" in draft
 
 
-def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files: Callable[..., Path]) -> None:
+def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
     rows = [["", "same", "one", "name", "mixed", "empty", "f", "l"]]
     rows += [[i, "x", 1.5, f"n{i}", i or "NA", "", i % 2, "ab"[i % 2]] for i in range(60)]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "l").stdout
@@ -163,15 +161,13 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files: Calla
         ([["a", "b"], ["x"]], "b", "row 1 has 1 cells"),
     ],
 )
-def test_an_unusable_sample_is_a_clear_error(
-    files: Callable[..., Path], rows: Iterable[Iterable[object]], label: str, why: str
-) -> None:
+def test_an_unusable_sample_is_a_clear_error(files, rows, label, why):
     result = run("init", "--from", files("sample.csv", table(rows)), "--label", label)
     assert result.exit_code == 1
     assert why in result.stderr
 
 
-def test_sample_and_label_must_be_given_together(files: Callable[..., Path]) -> None:
+def test_sample_and_label_must_be_given_together(files):
     assert run("init", "--label", "b").exit_code == 2
     assert run("init", "--from", files("sample.csv", "a,b\n"), "--label", "b").exit_code == 1
     assert run("init", "--from", files("sample.csv", "a,b\n")).exit_code == 2
@@ -180,7 +176,7 @@ def test_sample_and_label_must_be_given_together(files: Callable[..., Path]) -> 
 # -- check --------------------------------------------------------------------------------------
 
 
-def test_check_shows_what_every_question_costs(files: Callable[..., Path]) -> None:
+def test_check_shows_what_every_question_costs(files):
     path = files("survey.toml", SURVEY)
     result = run("check", path)
     tea, hours = (line.split() for line in result.stdout.splitlines()[3:5])
@@ -212,21 +208,19 @@ def test_check_shows_what_every_question_costs(files: Callable[..., Path]) -> No
     ],
     ids=["lists", "number", "label alone", "grouped"],
 )
-def test_check_counts_features_and_questions(
-    files: Callable[..., Path], old: str, new: str, expected: str
-) -> None:
+def test_check_counts_features_and_questions(files, old, new, expected):
     text = SURVEY.replace(old, new, 1).replace("epsilon = 1.0", "epsilon = 2.4")
     first = run("check", files("survey.toml", text)).stdout.splitlines()[0]
     assert first == f"tea: epsilon 2.4, {expected}, of which each person answers one"
 
 
-def test_check_of_a_survey_with_one_question_counts_it(files: Callable[..., Path]) -> None:
+def test_check_of_a_survey_with_one_question_counts_it(files):
     text = SURVEY.replace("weight = 3", "weight = 0")
     first = run("check", files("survey.toml", text)).stdout.splitlines()[0]
     assert first == "tea: epsilon 1, 1 feature, asked in 1 question"
 
 
-def test_check_names_every_mistake_by_line_and_field(files: Callable[..., Path]) -> None:
+def test_check_names_every_mistake_by_line_and_field(files):
     result = run("check", files("survey.toml", BROKEN))
     output = [line.split(": ")[:3] for line in result.stderr.splitlines()]
     assert result.exit_code == 1
@@ -255,15 +249,13 @@ def test_check_names_every_mistake_by_line_and_field(files: Callable[..., Path])
         ),
     ],
 )
-def test_check_names_the_line_of_syntax_and_of_what_cannot_be_compiled(
-    files: Callable[..., Path], old: str, new: str, place: str
-) -> None:
+def test_check_names_the_line_of_syntax_and_of_what_cannot_be_compiled(files, old, new, place):
     result = run("check", files("survey.toml", SURVEY.replace(old, new, 1)))
     assert result.exit_code == 1
     assert result.stderr.startswith(place)
 
 
-def test_check_warns_of_what_is_rarely_intended(files: Callable[..., Path]) -> None:
+def test_check_warns_of_what_is_rarely_intended(files):
     odd = SURVEY.replace("epsilon = 1.0", "epsilon = 4").replace("bins = 3", "bins = 200")
     output = run("check", files("survey.toml", odd.replace('"mint"]', '"mint"]\nweight = 0'))).stdout
     assert "warning: epsilon is above 2" in output
@@ -271,7 +263,7 @@ def test_check_warns_of_what_is_rarely_intended(files: Callable[..., Path]) -> N
     assert "warning: hours has 402 possible answers" in output
 
 
-def test_check_shows_questions_about_several_features_without_a_warning(files: Callable[..., Path]) -> None:
+def test_check_shows_questions_about_several_features_without_a_warning(files):
     several = SURVEY.replace("epsilon = 1.0", "epsilon = 12").replace("bins = 3", "bins = 20")
     output = run("check", files("survey.toml", several.replace("weight = 3", ""))).stdout
     assert "\ntea, hours  3 x 21 x 2 = 126 " in output
@@ -286,9 +278,7 @@ def test_check_shows_questions_about_several_features_without_a_warning(files: C
         ("[1, -0.5]", "[-9, -1.25]", "its sums are from -1.25 to 1.75, none of them"),
     ],
 )
-def test_check_warns_of_a_constant_component(
-    files: Callable[..., Path], weights: str, span: str, why: str
-) -> None:
+def test_check_warns_of_a_constant_component(files, weights, span, why):
     text = (
         SURVEY.split("[features.")[0]
         + "[projection.inputs.a]\nrange = [0, 9]\n[projection.inputs.b]\nrange = [0, 9]\n"
@@ -299,13 +289,13 @@ def test_check_warns_of_a_constant_component(
     assert "is the same for everybody" not in run("check", files("s.toml", sound)).stdout
 
 
-def test_check_warns_of_people_who_cannot_answer(files: Callable[..., Path]) -> None:
+def test_check_warns_of_people_who_cannot_answer(files):
     output = run("check", files("survey.toml", SURVEY.replace('missing = "category"', ""))).stdout
     assert "warning: tea: a person whose answer is not listed cannot report" in output
     assert "warning: tea, hours: a person without an answer cannot report" in output
 
 
-def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files: Callable[..., Path]) -> None:
+def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files):
     rows = [["city", "count", "days", "plan"]]
     rows += [[["Graz", "Wels", "Zell"][i % 3], [1, 2, 5][i % 3], i % 4, "abc"[i % 3]] for i in range(30)]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "plan").stdout
@@ -323,7 +313,7 @@ def test_a_draft_offers_another_value_where_a_list_may_be_incomplete(files: Call
 # -- compile ------------------------------------------------------------------------------------
 
 
-def test_a_compiled_plan_is_a_survey_too(files: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_compiled_plan_is_a_survey_too(files, tmp_path):
     path, plan = files("survey.toml", SURVEY), tmp_path / "plan.json"
     assert run("compile", path, "-o", plan).exit_code == 0
     assert Plan.from_json(plan.read_bytes()) == read_survey(SURVEY).compile()
@@ -331,7 +321,7 @@ def test_a_compiled_plan_is_a_survey_too(files: Callable[..., Path], tmp_path: P
     assert run("check", plan).stdout == run("check", path).stdout
 
 
-def test_compile_prints_the_digest_and_the_next_step(files: Callable[..., Path], tmp_path: Path) -> None:
+def test_compile_prints_the_digest_and_the_next_step(files, tmp_path):
     plan = tmp_path / "a plan.json"
     printed = run("compile", files("survey.toml", SURVEY), "-o", plan).stdout
     assert printed == (
@@ -340,13 +330,13 @@ def test_compile_prints_the_digest_and_the_next_step(files: Callable[..., Path],
     )
 
 
-def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_a_last_newline_do_no_harm(files, tmp_path):
     path = files("survey.toml", "\ufeff" + SURVEY.replace("\n", "\r\n"))
     plan = files("plan.json", run("compile", path).stdout + "\n")
     assert run("check", plan).stdout == run("check", path).stdout
 
 
-def test_compile_writes_the_texts_beside_the_plan(files: Callable[..., Path], tmp_path: Path) -> None:
+def test_compile_writes_the_texts_beside_the_plan(files, tmp_path):
     path, plan = files("survey.toml", SURVEY + TEXTS), tmp_path / "plan.json"
     assert run("compile", path, "-o", plan).exit_code == 0
     expected = read_survey(SURVEY + TEXTS).compile()
@@ -359,23 +349,19 @@ def test_compile_writes_the_texts_beside_the_plan(files: Callable[..., Path], tm
     assert (tmp_path / "copy.texts.json").read_bytes() == expected.texts.json
 
 
-def test_compile_without_output_prints_the_plan_and_mentions_the_texts(files: Callable[..., Path]) -> None:
+def test_compile_without_output_prints_the_plan_and_mentions_the_texts(files):
     result = run("compile", files("survey.toml", SURVEY + TEXTS))
     assert result.stdout_bytes == read_survey(SURVEY + TEXTS).compile().json
     assert "give -o PLAN.json to write them" in result.stderr
     assert not run("compile", files("survey.toml", SURVEY)).stderr
 
 
-def test_compile_writes_no_texts_for_a_survey_without_them(
-    files: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_compile_writes_no_texts_for_a_survey_without_them(files, tmp_path):
     run("compile", files("survey.toml", SURVEY), "-o", tmp_path / "plan.json")
     assert not (tmp_path / "plan.texts.json").exists()
 
 
-def test_compile_and_check_of_a_plan_without_its_texts_say_so(
-    files: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_compile_and_check_of_a_plan_without_its_texts_say_so(files, tmp_path):
     plan = files("plan.json", read_survey(SURVEY + TEXTS).compile().json.decode())
     result = run("compile", plan, "-o", tmp_path / "other.json")
     assert result.exit_code == 1
@@ -383,15 +369,13 @@ def test_compile_and_check_of_a_plan_without_its_texts_say_so(
     assert "texts: their file is not beside the plan" in run("check", plan).stdout
 
 
-def test_compile_into_a_folder_that_does_not_exist_is_an_error(
-    files: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_compile_into_a_folder_that_does_not_exist_is_an_error(files, tmp_path):
     result = run("compile", files("survey.toml", SURVEY), "-o", tmp_path / "no" / "plan.json")
     assert result.exit_code == 1
     assert "cannot be written" in result.stderr
 
 
-def test_check_lists_what_each_language_lacks(files: Callable[..., Path]) -> None:
+def test_check_lists_what_each_language_lacks(files):
     shown = run("check", files("survey.toml", SURVEY + TEXTS)).stdout
     assert "  en: complete\n" in shown
     assert (
@@ -417,7 +401,7 @@ def sent(output: str) -> bytes:
     return bytes.fromhex("".join(lines[start + 1 : end]))
 
 
-def test_a_preview_shows_the_report_s_bytes(files: Callable[..., Path]) -> None:
+def test_a_preview_shows_the_report_s_bytes(files):
     plan = read_survey(SURVEY).compile()
     output = preview(files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)))
     report = unpack(sent(output))
@@ -428,7 +412,7 @@ def test_a_preview_shows_the_report_s_bytes(files: Callable[..., Path]) -> None:
     assert next(line for line in output.splitlines() if "this one" in line).split()[0] == question.name
 
 
-def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files: Callable[..., Path]) -> None:
+def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files):
     output = preview(
         files("survey.toml", SURVEY), "--row", files("row.json", json.dumps(ROW)), "--question", "hours"
     )
@@ -446,7 +430,7 @@ def test_a_preview_shows_the_true_answer_beside_the_other_possible_ones(files: C
     assert "Sending it spends epsilon = 1;" in " ".join(output.split())
 
 
-def test_a_preview_names_the_values_that_were_clipped(files: Callable[..., Path]) -> None:
+def test_a_preview_names_the_values_that_were_clipped(files):
     path = files("survey.toml", SURVEY)
     far, near = (
         preview(path, "--row", files("row.json", json.dumps({**ROW, "hours": hours}))) for hours in (13, 12)
@@ -455,7 +439,7 @@ def test_a_preview_names_the_values_that_were_clipped(files: Callable[..., Path]
     assert "outside" not in near
 
 
-def test_a_preview_of_a_number_shows_both_of_its_questions(files: Callable[..., Path]) -> None:
+def test_a_preview_of_a_number_shows_both_of_its_questions(files):
     path = files("survey.toml", SURVEY.replace("bins = 3\n", ""))
     row = files("row.json", json.dumps({**ROW, "hours": 9}))
     output = preview(path, "--row", row, "--question", "hours")
@@ -467,14 +451,14 @@ def test_a_preview_of_a_number_shows_both_of_its_questions(files: Callable[..., 
     assert "  hours = 0.25 (squared distance), tired = no\n" in square
 
 
-def test_an_unknown_question_is_an_error_before_a_row_is_made_up(files: Callable[..., Path]) -> None:
+def test_an_unknown_question_is_an_error_before_a_row_is_made_up(files):
     result = run("preview", files("survey.toml", SURVEY), "--question", "coffee")
     assert result.exit_code == 1
     assert not result.stdout
     assert "there is no question or feature 'coffee'; the survey asks tea; hours" in result.stderr
 
 
-def test_entries_that_a_json_row_lacks_are_named_with_the_value_to_write(files: Callable[..., Path]) -> None:
+def test_entries_that_a_json_row_lacks_are_named_with_the_value_to_write(files):
     result = run("preview", files("survey.toml", SURVEY), "--row", files("row.json", '{"tired": "no"}'))
     assert result.exit_code == 1
     lines = result.stderr.removeprefix("Error: ").splitlines()
@@ -484,8 +468,8 @@ def test_entries_that_a_json_row_lacks_are_named_with_the_value_to_write(files: 
 
 
 def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(
-    files: Callable[..., Path],
-) -> None:
+    files,
+):
     path = files(
         "survey.toml",
         SURVEY.replace("[features.hours]", "[features.height]\nrange = [0, 2]\n[features.hours]"),
@@ -498,14 +482,14 @@ def test_a_preview_of_a_question_about_a_number_has_no_column_without_entries(
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "SUE", "OUE", "SHE", "THE", "SS"])
-def test_every_mechanism_has_a_preview_of_a_sample_row(files: Callable[..., Path], mechanism: str) -> None:
+def test_every_mechanism_has_a_preview_of_a_sample_row(files, mechanism):
     path = files("survey.toml", SURVEY + f'[mechanism]\nfrequency = "{mechanism}"\n')
     output = preview(path)
     assert output.startswith("A row, made up")
     assert f"randomised by {mechanism}" in output
 
 
-def test_a_row_of_a_csv_file_is_counted_from_1(files: Callable[..., Path]) -> None:
+def test_a_row_of_a_csv_file_is_counted_from_1(files):
     path, rows = files("survey.toml", SURVEY), files("rows.csv", "tea,hours,tired\nblack,1,yes\nmint,,no\n")
     output = preview(path, "--csv", rows, "--row-number", 2, "--question", "hours")
     assert "  hours = (missing), tired = no\n" in output
@@ -514,7 +498,7 @@ def test_a_row_of_a_csv_file_is_counted_from_1(files: Callable[..., Path]) -> No
     assert (missing.exit_code, "has 2 rows, but no row 3" in missing.stderr) == (1, True)
 
 
-def test_booleans_of_a_csv_file_are_read_in_other_spellings(files: Callable[..., Path]) -> None:
+def test_booleans_of_a_csv_file_are_read_in_other_spellings(files):
     survey = SURVEY.replace('values = ["yes", "no"]', "values = [false, true]")
     survey = survey.replace('values = ["black", "green", "mint"]', "values = [false, true]")
     path, rows = files("survey.toml", survey), files("rows.csv", "tea,hours,tired\nTrue,1,0\n")
@@ -522,7 +506,7 @@ def test_booleans_of_a_csv_file_are_read_in_other_spellings(files: Callable[...,
     assert "  tea = true, tired = false\n" in output
 
 
-def test_large_domains_list_the_likeliest_and_the_truth(files: Callable[..., Path]) -> None:
+def test_large_domains_list_the_likeliest_and_the_truth(files):
     path = files("survey.toml", SURVEY.replace("bins = 3", "bins = 100"))
     output = preview(path, "--row", files("row.json", json.dumps(ROW)), "--question", "hours")
     assert output.count("<- the truth") == 1
@@ -539,22 +523,20 @@ def test_large_domains_list_the_likeliest_and_the_truth(files: Callable[..., Pat
         (json.dumps({"tea": "mint", "hours": 1}), "tired: the label is missing"),
     ],
 )
-def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(
-    files: Callable[..., Path], row: str, why: str
-) -> None:
+def test_a_row_that_does_not_fit_is_named_by_field_and_not_by_value(files, row, why):
     result = run("preview", files("survey.toml", SURVEY), "--row", files("row.json", row))
     assert result.exit_code == 1
     assert why in result.stderr
     assert "secret" not in result.stderr
 
 
-def test_an_unknown_question_and_two_rows_are_refused(files: Callable[..., Path]) -> None:
+def test_an_unknown_question_and_two_rows_are_refused(files):
     path, row = files("survey.toml", SURVEY), files("row.json", json.dumps(ROW))
     assert "the survey asks tea; hours" in run("preview", path, "--question", "coffee").stderr
     assert run("preview", path, "--row", row, "--csv", row).exit_code == 2
 
 
-def test_preview_shows_the_texts_of_a_language(files: Callable[..., Path]) -> None:
+def test_preview_shows_the_texts_of_a_language(files):
     path = files("survey.toml", SURVEY + TEXTS + '[texts.de.label]\nvalues = { no = "Nein" }\n')
     row = files("row.json", json.dumps(ROW))
     shown = preview(path, "--row", row, "--question", "tea", "--language", "de")

@@ -1,7 +1,5 @@
 """ldp-survey check --json."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -50,7 +48,7 @@ def check(path: Path, text: str) -> dict[str, Any]:
     return parsed
 
 
-def test_the_facts_of_a_survey_are_printed(path: Path) -> None:
+def test_the_facts_of_a_survey_are_printed(path):
     plan = read_survey(SURVEY).compile()
     survey = check(path, SURVEY)["survey"]
     questions = survey.pop("questions")
@@ -74,7 +72,7 @@ def test_the_facts_of_a_survey_are_printed(path: Path) -> None:
     assert all(f"{each['report_bytes']} bytes" in text and each["mechanism"] in text for each in questions)
 
 
-def test_a_number_has_two_questions_and_a_group_has_several_features(path: Path) -> None:
+def test_a_number_has_two_questions_and_a_group_has_several_features(path):
     yes_no = "".join(f"[features.{name}]\nvalues = [true, false]\n" for name in "abcd")
     text = SURVEY.replace("epsilon = 1.0", "epsilon = 2.4") + "[features.height]\nrange = [0, 2]\n" + yes_no
     questions = check(path, text)["survey"]["questions"]
@@ -84,12 +82,12 @@ def test_a_number_has_two_questions_and_a_group_has_several_features(path: Path)
     assert {name for group in groups for name in group} <= {"tea", *"abcd"}
 
 
-def test_a_question_about_the_label_alone_has_no_features(path: Path) -> None:
+def test_a_question_about_the_label_alone_has_no_features(path):
     text = SURVEY.replace('values = ["yes", "no"]', 'values = ["yes", "no"]\nweight = 1')
     assert [] in [each["features"] for each in check(path, text)["survey"]["questions"]]
 
 
-def test_warnings_have_the_line_of_their_first_entry(path: Path) -> None:
+def test_warnings_have_the_line_of_their_first_entry(path):
     text = SURVEY.replace("epsilon = 1.0", "epsilon = 4").replace("bins = 3", "bins = 200")
     result = check(path, text.replace('"mint"]', '"mint"]\nweight = 0'))
     problems = result["problems"]
@@ -108,7 +106,7 @@ def test_warnings_have_the_line_of_their_first_entry(path: Path) -> None:
     assert warnings == [f"warning: {each['message']}" for each in problems]
 
 
-def test_the_warning_about_an_input_of_a_projection_names_the_input(path: Path) -> None:
+def test_the_warning_about_an_input_of_a_projection_names_the_input(path):
     text = (
         SURVEY.split("[features.")[0]
         + "[projection.inputs.a]\nrange = [0, 9]\n"
@@ -118,7 +116,7 @@ def test_the_warning_about_an_input_of_a_projection_names_the_input(path: Path) 
     assert fields == [(9, "features.sum"), (7, "projection.inputs.a"), (6, "label.values")]
 
 
-def test_the_texts_that_a_language_lacks_are_listed(path: Path, tmp_path: Path) -> None:
+def test_the_texts_that_a_language_lacks_are_listed(path, tmp_path):
     plan = read_survey(SURVEY + TEXTS).compile()
     expected = {"sha256": plan.texts_digest, "missing": {"en": ["features.tea.values.mint"]}}
     assert check(path, SURVEY + TEXTS)["survey"]["texts"] == expected
@@ -127,7 +125,7 @@ def test_the_texts_that_a_language_lacks_are_listed(path: Path, tmp_path: Path) 
     assert {each["line"] for each in without_texts["problems"]} == {None}
 
 
-def test_every_mistake_is_printed_with_its_line_and_field(path: Path) -> None:
+def test_every_mistake_is_printed_with_its_line_and_field(path):
     path.write_text(SURVEY.replace('id = "tea"', 'id = "Tea!"').replace("[0, 12]", "[12, 0]"), "utf-8")
     result = run(path, "--json")
     parsed = json.loads(result.stdout)
@@ -153,9 +151,7 @@ def test_every_mistake_is_printed_with_its_line_and_field(path: Path) -> None:
         (b"{}", None, "is JSON, but not a whole compiled plan"),
     ],
 )
-def test_a_file_that_is_no_survey_is_one_mistake(
-    path: Path, content: bytes, line: int | None, message: str
-) -> None:
+def test_a_file_that_is_no_survey_is_one_mistake(path, content, line, message):
     path.write_bytes(content)
     result = run(path, "--json")
     (problem,) = json.loads(result.stdout)["problems"]
@@ -164,7 +160,7 @@ def test_a_file_that_is_no_survey_is_one_mistake(
     assert message in problem["message"]
 
 
-def test_wrong_texts_beside_a_plan_are_a_mistake_in_their_file(tmp_path: Path) -> None:
+def test_wrong_texts_beside_a_plan_are_a_mistake_in_their_file(tmp_path):
     plan = read_survey(SURVEY + TEXTS).compile()
     (tmp_path / "plan.json").write_bytes(plan.json)
     (tmp_path / "plan.texts.json").write_bytes(b"\xff")
@@ -173,9 +169,7 @@ def test_wrong_texts_beside_a_plan_are_a_mistake_in_their_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("arguments", [["--json", "no.toml"], ["no.toml", "--json"], ["--json", "."]])
-def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
-) -> None:
+def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     result = run(*arguments)
     assert (result.exit_code, result.stderr) == (2, "")
@@ -187,7 +181,7 @@ def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(
     assert parsed["problems"][0]["message"] in without.stderr
 
 
-def test_the_documentation_lists_every_key(path: Path) -> None:
+def test_the_documentation_lists_every_key(path):
     page = (
         (ROOT / "docs" / "survey-file.md").read_text("utf-8").partition("## Check a survey in a program")[2]
     )

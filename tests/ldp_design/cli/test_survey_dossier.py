@@ -1,7 +1,5 @@
 """ldp-survey dossier on the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,7 @@ def run(survey: Path, *options: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_it_writes_one_page(survey: Path) -> None:
+def test_it_writes_one_page(survey):
     result = run(survey)
     assert result.exit_code == 0, result.output
     assert result.output == f"wrote {survey.with_name('dossier.html')}\n"
@@ -48,42 +46,42 @@ def test_people_and_an_audit_can_be_given(survey: Path) -> None:
     )
 
 
-def test_label_shares_can_be_given(survey: Path) -> None:
+def test_label_shares_can_be_given(survey):
     result = run(survey, "--users", "500", "--label-shares", "yes=0.2,no=0.8")
     assert result.exit_code == 0, result.output
     page = parse_page(survey.with_name("dossier.html").read_bytes())
     assert "“yes” 20%, “no” 80%" in page.section("accuracy").text
 
 
-def test_label_shares_that_do_not_fit_are_an_error_and_write_nothing(survey: Path) -> None:
+def test_label_shares_that_do_not_fit_are_an_error_and_write_nothing(survey):
     result = run(survey, "--label-shares", "yes=0.2")
     assert result.exit_code == 2
     assert "--label-shares: no share of 'no'" in result.output or 'no share of "no"' in result.output
     assert not survey.with_name("dossier.html").exists()
 
 
-def test_an_audit_of_another_plan_is_an_error_and_writes_nothing(survey: Path) -> None:
+def test_an_audit_of_another_plan_is_an_error_and_writes_nothing(survey):
     result = run(survey, "--audit", str(write_audit(survey.parent, "0" * 64)))
     assert result.exit_code == 1
     assert "is the audit of another plan; audit this plan" in result.output
     assert not survey.with_name("dossier.html").exists()
 
 
-def test_a_mistake_in_the_survey_is_an_error(survey: Path) -> None:
+def test_a_mistake_in_the_survey_is_an_error(survey):
     survey.write_text(TEA.replace("epsilon = 1.0", "epsilon = 0"))
     result = run(survey)
     assert result.exit_code == 1
     assert "epsilon" in result.output
 
 
-def test_a_compiled_plan_is_refused(survey: Path) -> None:
+def test_a_compiled_plan_is_refused(survey):
     survey.write_bytes(read_survey(SLEEP + SLEEP_TEXTS).compile().json)
     result = run(survey)
     assert result.exit_code == 1
     assert "give the TOML survey" in result.output
 
 
-def test_the_survey_is_not_overwritten(survey: Path) -> None:
+def test_the_survey_is_not_overwritten(survey):
     result = CliRunner().invoke(main, ["dossier", str(survey), "-o", str(survey)])
     assert result.exit_code == 2
     assert survey.read_text() == TEA

@@ -1,9 +1,5 @@
 """ldp-survey init -o."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner, Result
 
@@ -16,7 +12,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["init", *map(str, arguments)])
 
 
-def test_the_file_is_what_is_printed_without_the_option(tmp_path: Path) -> None:
+def test_the_file_is_what_is_printed_without_the_option(tmp_path):
     sample = tmp_path / "sample.csv"
     sample.write_text(SAMPLE, "utf-8")
     for number, arguments in enumerate([[], ["--from", sample, "--label", "b"]]):
@@ -29,7 +25,7 @@ def test_the_file_is_what_is_printed_without_the_option(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sample.csv", "edited.toml"])
-def test_an_existing_file_is_not_replaced(tmp_path: Path, name: str) -> None:
+def test_an_existing_file_is_not_replaced(tmp_path, name):
     sample, output = tmp_path / "sample.csv", tmp_path / name
     sample.write_text(SAMPLE, "utf-8")
     output.write_text(SAMPLE, "utf-8")
@@ -39,7 +35,7 @@ def test_an_existing_file_is_not_replaced(tmp_path: Path, name: str) -> None:
     assert output.read_text("utf-8") == SAMPLE
 
 
-def test_a_symbolic_link_and_a_missing_folder_are_refused(tmp_path: Path) -> None:
+def test_a_symbolic_link_and_a_missing_folder_are_refused(tmp_path):
     link = tmp_path / "link.toml"
     link.symlink_to(tmp_path / "target.toml")
     refused = run("-o", link)
@@ -49,7 +45,7 @@ def test_a_symbolic_link_and_a_missing_folder_are_refused(tmp_path: Path) -> Non
     assert (refused.exit_code, "there is no folder" in refused.stderr) == (2, True)
 
 
-def test_a_failed_draft_writes_no_file(tmp_path: Path) -> None:
+def test_a_failed_draft_writes_no_file(tmp_path):
     sample, output = tmp_path / "sample.csv", tmp_path / "survey.toml"
     sample.write_text("a,b\nx,y\n", "utf-8")
     assert run("--from", sample, "--label", "b", "-o", output).exit_code == 1

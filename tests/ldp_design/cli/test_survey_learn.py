@@ -1,9 +1,6 @@
 """ldp-survey learn on the command line: from a first round's model to the survey of a second."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -69,8 +66,8 @@ def unwrap(text: str) -> str:
 
 
 def test_the_second_round_is_of_the_first_ones_family_and_asks_about_a_separating_component(
-    folder: Path,
-) -> None:
+    folder,
+):
     text = learned(folder)
     survey = read_survey(text)
     assert (survey.id, survey.family, survey.epsilon) == ("tea-learned1", "tea", 1)
@@ -89,7 +86,7 @@ def test_the_second_round_is_of_the_first_ones_family_and_asks_about_a_separatin
     assert run("check", folder / "round2.toml").exit_code == 0
 
 
-def test_the_text_states_its_origin_and_who_may_answer(folder: Path) -> None:
+def test_the_text_states_its_origin_and_who_may_answer(folder):
     text = unwrap(learned(folder))
     assert "What this is about." in text
     assert "confirmed" in text
@@ -125,14 +122,12 @@ def pilot(folder: Path, text: str, reports: int = 1000) -> None:
         (("--people", 1999), "NOT recommended for 1,999 people"),
     ],
 )
-def test_two_rounds_are_recommended_to_many_people_only(
-    tmp_path: Path, options: dict[str, Any], sentence: str
-) -> None:
+def test_two_rounds_are_recommended_to_many_people_only(tmp_path, options, sentence):
     pilot(tmp_path, PLAIN)
     assert sentence in unwrap(learned(tmp_path, *options))
 
 
-def test_objections_to_two_rounds_are_in_the_text(folder: Path) -> None:
+def test_objections_to_two_rounds_are_in_the_text(folder):
     text = unwrap(learned(folder))
     assert (
         "NOT recommended for 42,858 people over both rounds: questions about categories take reports" in text
@@ -140,46 +135,46 @@ def test_objections_to_two_rounds_are_in_the_text(folder: Path) -> None:
     assert "% of the people lack one of the numbers" in text
 
 
-def test_people_counts_those_of_the_first_round_too(folder: Path) -> None:
+def test_people_counts_those_of_the_first_round_too(folder):
     result = run("learn", "--pilot", folder / "pilot.json", "--people", 30_000, folder / "tea.toml")
     assert result.exit_code == 1
     assert "the first round alone had 30,000 reports: give a larger number" in result.stderr
 
 
-def test_an_id_that_leaves_no_room_for_a_new_one_is_refused(tmp_path: Path) -> None:
+def test_an_id_that_leaves_no_room_for_a_new_one_is_refused(tmp_path):
     pilot(tmp_path, PLAIN.replace('"tea"', f'"{"t" * 55}-learned1"'))
     result = run("learn", "--pilot", tmp_path / "pilot.json", tmp_path / "tea.toml")
     assert result.exit_code == 1
     assert "shorten it" in result.stderr
 
 
-def test_a_name_that_a_component_needs_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_a_component_needs_is_refused(tmp_path):
     pilot(tmp_path, PLAIN.replace("[features.cups]", "[features.learned1]"))
     result = run("learn", "--pilot", tmp_path / "pilot.json", tmp_path / "tea.toml")
     assert result.exit_code == 1
     assert "learned1: the survey has a column of that name already; rename it" in result.stderr
 
 
-def test_components_may_be_asked_in_bins(folder: Path) -> None:
+def test_components_may_be_asked_in_bins(folder):
     feature = read_survey(learned(folder, "--bins", 4)).features[1]
     assert isinstance(feature, BinnedFeature)
     assert len(feature.edges) == 5
 
 
-def test_a_family_that_the_survey_has_already_is_kept(tmp_path: Path) -> None:
+def test_a_family_that_the_survey_has_already_is_kept(tmp_path):
     text = PLAIN.replace('id = "tea"', 'family = "drinks"\nid = "tea"')
     pilot(tmp_path, text)
     assert read_survey(learned(tmp_path)).family == "drinks"
 
 
-def test_a_model_of_another_survey_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_model_of_another_survey_is_refused(folder, tmp_path):
     (tmp_path / "tea.toml").write_bytes(SURVEY.replace("epsilon = 1.0", "epsilon = 2.0").encode())
     result = run("learn", "--pilot", folder / "pilot.json", tmp_path / "tea.toml")
     assert result.exit_code == 1
     assert '"pilot.json" was not trained on this survey' in result.stderr
 
 
-def test_an_uninformative_model_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_uninformative_model_is_refused(folder, tmp_path):
     plan = read_survey(SURVEY).compile()
     empty = Snapshot(plan, {}, {})
     save_model(tmp_path / "pilot.json", empty, estimate_snapshot(empty))
@@ -188,7 +183,7 @@ def test_an_uninformative_model_is_refused(folder: Path, tmp_path: Path) -> None
     assert "nothing to learn" in result.stderr
 
 
-def test_too_many_components_and_a_file_that_is_no_model_are_refused(folder: Path) -> None:
+def test_too_many_components_and_a_file_that_is_no_model_are_refused(folder):
     result = run("learn", "--pilot", folder / "pilot.json", "--components", 2, folder / "tea.toml")
     assert result.exit_code == 1
     assert "at most 1 component, not 2" in result.stderr
@@ -198,13 +193,13 @@ def test_too_many_components_and_a_file_that_is_no_model_are_refused(folder: Pat
     assert "Traceback" not in result.stderr
 
 
-def test_a_survey_that_is_projected_already_is_refused(folder: Path) -> None:
+def test_a_survey_that_is_projected_already_is_refused(folder):
     (folder / "second.toml").write_bytes(learned(folder).encode())
     result = run("learn", "--pilot", folder / "pilot.json", folder / "second.toml")
     assert result.exit_code == 1
     assert "has a projection already" in result.stderr
 
 
-def test_only_the_id_itself_is_exchanged_in_its_line(tmp_path: Path) -> None:
+def test_only_the_id_itself_is_exchanged_in_its_line(tmp_path):
     pilot(tmp_path, PLAIN.replace('id = "tea"     # confirmed', """id = 'tea'  # not "tea" alone"""))
     assert """id = "tea-learned1"  # not "tea" alone""" in learned(tmp_path)

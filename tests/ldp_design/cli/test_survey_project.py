@@ -1,8 +1,5 @@
 """ldp-survey project on the command line: from a survey and public rows to a plan that devices take."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +50,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.mark.parametrize("method", ["dca", "pca"])
 @pytest.mark.parametrize("bins", [(), ("--bins", 4)])
-def test_a_projected_survey_passes_check_and_devices_report_on_it(
-    paths: tuple[Path, Path], tmp_path: Path, method: str, bins: Sequence[object]
-) -> None:
+def test_a_projected_survey_passes_check_and_devices_report_on_it(paths, tmp_path, method, bins):
     survey, rows = paths
     result = run("project", "--from", rows, "--method", method, "--components", 2, *bins, survey)
     assert result.exit_code == 0, result.output
@@ -72,12 +67,12 @@ def test_a_projected_survey_passes_check_and_devices_report_on_it(
         assert isinstance(report, bytes)
 
 
-def test_one_discriminant_component_is_the_default(paths: tuple[Path, Path]) -> None:
+def test_one_discriminant_component_is_the_default(paths):
     survey, rows = paths
     assert 'id = "tea-dca1"' in run("project", survey, "--from", rows).stdout
 
 
-def test_the_ridge_is_the_authors_and_dcas(paths: tuple[Path, Path]) -> None:
+def test_the_ridge_is_the_authors_and_dcas(paths):
     survey, rows = paths
     assert "ridge 0.5 of" in run("project", survey, "--from", rows, "--ridge", 0.5).stdout
     refused = run("project", survey, "--from", rows, "--method", "pca", "--ridge", 0.5)
@@ -85,7 +80,7 @@ def test_the_ridge_is_the_authors_and_dcas(paths: tuple[Path, Path]) -> None:
     assert "--ridge is an option of --method dca only" in refused.stderr
 
 
-def test_the_help_states_that_epsilon_does_not_cover_the_fit() -> None:
+def test_the_help_states_that_epsilon_does_not_cover_the_fit():
     help_text = " ".join(run("project", "--help").stdout.split())
     assert "Epsilon does NOT cover the fit: never fit to private rows." in help_text
 
@@ -99,20 +94,18 @@ def test_the_help_states_that_epsilon_does_not_cover_the_fit() -> None:
         (("--method", "lda"), "is not one of"),
     ],
 )
-def test_invalid_options_are_a_clear_error(
-    paths: tuple[Path, Path], arguments: Sequence[object], why: str
-) -> None:
+def test_invalid_options_are_a_clear_error(paths, arguments, why):
     survey, rows = paths
     result = run("project", survey, "--from", rows, *arguments)
     assert result.exit_code in (1, 2)
     assert why in " ".join(result.stderr.split())
 
 
-def test_public_rows_are_required(paths: tuple[Path, Path]) -> None:
+def test_public_rows_are_required(paths):
     assert "--from" in run("project", paths[0]).stderr
 
 
-def test_files_that_are_no_survey_are_refused_by_name(paths: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_that_are_no_survey_are_refused_by_name(paths, tmp_path):
     survey, rows = paths
     run("compile", survey, "-o", tmp_path / "plan.json")
     assert "plan.json: is a compiled plan" in run("project", tmp_path / "plan.json", "--from", rows).stderr

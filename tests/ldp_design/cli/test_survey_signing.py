@@ -1,7 +1,5 @@
 """ldp-survey keygen and sign."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from pathlib import Path
@@ -35,7 +33,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)))
 
 
-def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_only(tmp_path: Path) -> None:
+def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_only(tmp_path):
     path = tmp_path / "author.pem"
     result = run("keygen", path)
     assert result.exit_code == 0
@@ -43,20 +41,20 @@ def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_only(tmp_p
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_keygen_never_overwrites(key: Path) -> None:
+def test_keygen_never_overwrites(key):
     before = key.read_bytes()
     result = run("keygen", key)
     assert (result.exit_code, key.read_bytes()) == (1, before)
     assert "author.pem: already exists" in result.stderr
 
 
-def test_keygen_names_the_file_that_it_cannot_write(tmp_path: Path) -> None:
+def test_keygen_names_the_file_that_it_cannot_write(tmp_path):
     result = run("keygen", tmp_path / "nowhere" / "author.pem")
     assert result.exit_code == 1
     assert "author.pem: cannot be written" in result.stderr
 
 
-def test_sign_writes_a_signature_that_the_public_key_verifies(survey: Path, key: Path) -> None:
+def test_sign_writes_a_signature_that_the_public_key_verifies(survey, key):
     result = run("sign", survey, "--key", key)
     public, written = public_key_of(key.read_bytes()), survey.with_name("survey.toml.sig")
     assert result.exit_code == 0
@@ -65,7 +63,7 @@ def test_sign_writes_a_signature_that_the_public_key_verifies(survey: Path, key:
     verify(PLAN.json, read_signature(written.read_bytes()), public)
 
 
-def test_a_survey_and_its_compiled_plan_have_one_signature(survey: Path, key: Path, tmp_path: Path) -> None:
+def test_a_survey_and_its_compiled_plan_have_one_signature(survey, key, tmp_path):
     compiled = tmp_path / "plan.json"
     run("compile", survey, "-o", compiled)
     run("sign", survey, "--key", key)
@@ -73,7 +71,7 @@ def test_a_survey_and_its_compiled_plan_have_one_signature(survey: Path, key: Pa
     assert (tmp_path / "plan.json.sig").read_bytes() == (tmp_path / "survey.toml.sig").read_bytes()
 
 
-def test_an_older_signature_is_replaced_and_no_other_file(survey: Path, key: Path, tmp_path: Path) -> None:
+def test_an_older_signature_is_replaced_and_no_other_file(survey, key, tmp_path):
     output = tmp_path / "out.sig"
     assert run("sign", survey, "--key", key, "-o", output).exit_code == 0
     older = output.read_bytes()
@@ -89,7 +87,7 @@ def test_an_older_signature_is_replaced_and_no_other_file(survey: Path, key: Pat
         assert "it is not overwritten" in result.stderr
 
 
-def test_the_error_names_the_file_that_cannot_be_signed(survey: Path, key: Path, tmp_path: Path) -> None:
+def test_the_error_names_the_file_that_cannot_be_signed(survey, key, tmp_path):
     assert "survey.toml: not a private key" in run("sign", survey, "--key", survey).stderr
     away = run("sign", survey, "--key", key, "-o", tmp_path / "nowhere" / "s.sig")
     assert "s.sig: cannot be written" in away.stderr
@@ -99,7 +97,7 @@ def test_the_error_names_the_file_that_cannot_be_signed(survey: Path, key: Path,
     assert not (tmp_path / "survey.toml.sig").exists()
 
 
-def test_without_cryptography_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cryptography_the_extra_is_named(tmp_path, monkeypatch):
     for module in [name for name in sys.modules if name.partition(".")[0] == "cryptography"]:
         monkeypatch.setitem(sys.modules, module, None)  # the import fails now
     result = run("keygen", tmp_path / "author.pem")

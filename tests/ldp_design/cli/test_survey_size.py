@@ -1,10 +1,7 @@
 """ldp-survey size on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +63,7 @@ def read_sizes(folder: Path, *arguments: object, survey: str = "tea.toml") -> li
 
 
 @pytest.mark.slow
-def test_size_prints_what_to_expect_of_a_number_of_people(folder: Path) -> None:
+def test_size_prints_what_to_expect_of_a_number_of_people(folder):
     result = run(folder, "--users", 50_000)
     assert result.exit_code == 0, result.output
     assert "tea: what to expect from 50,000 people at epsilon 1" in result.stdout
@@ -75,7 +72,7 @@ def test_size_prints_what_to_expect_of_a_number_of_people(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_survey_s_own_users_are_the_default(folder: Path) -> None:
+def test_the_survey_s_own_users_are_the_default(folder):
     (found,) = read_sizes(folder, survey="expecting.toml")
     assert found["users"] == 300
     assert found["white_noise"]
@@ -85,12 +82,12 @@ def test_the_survey_s_own_users_are_the_default(folder: Path) -> None:
     assert "otherwise the standard error of P(tired) would be above 0.1 with 300 users in [survey]" in screen
 
 
-def test_without_users_a_few_numbers_of_people_are_compared(folder: Path) -> None:
+def test_without_users_a_few_numbers_of_people_are_compared(folder):
     assert [each["users"] for each in read_sizes(folder)] == [1_000, 10_000, 100_000, 1_000_000]
     assert "features that are noise" in run(folder).stdout
 
 
-def test_json_holds_all_margins_and_the_requested_one(folder: Path) -> None:
+def test_json_holds_all_margins_and_the_requested_one(folder):
     (found,) = read_sizes(folder, "--margin", "0.05")
     assert found["accuracy"] == {}
     kind, hours = found["margins"][1:]
@@ -103,7 +100,7 @@ def test_json_holds_all_margins_and_the_requested_one(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pilot", ["pilot.json", "snapshot.json"])
-def test_a_pilot_s_people_decide_the_accuracy(folder: Path, pilot: str) -> None:
+def test_a_pilot_s_people_decide_the_accuracy(folder, pilot):
     (found,) = read_sizes(folder, "--users", 20_000, "--pilot", pilot)
     (band,) = found["accuracy"].values()
     assert found["pilot"] == {"name": pilot, "reports": 30_000, "noise": []}
@@ -111,7 +108,7 @@ def test_a_pilot_s_people_decide_the_accuracy(folder: Path, pilot: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -> None:
+def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder):
     (found,) = read_sizes(folder, "--accuracy", "0.7", "--pilot", "pilot.json")
     assert found["accuracy"]["pilot"]["mean"] >= 0.7
     assert found["users"] == found["accuracy"]["pilot"]["users"]
@@ -152,15 +149,13 @@ def test_the_number_of_people_for_an_accuracy_comes_from_a_pilot(folder: Path) -
         ),
     ],
 )
-def test_invalid_options_are_refused_with_a_message(
-    folder: Path, arguments: Sequence[object], message: str
-) -> None:
+def test_invalid_options_are_refused_with_a_message(folder, arguments, message):
     result = run(folder, *arguments)
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
 
 
-def test_a_compiled_plan_is_refused(folder: Path) -> None:
+def test_a_compiled_plan_is_refused(folder):
     (folder / "plan.toml").write_bytes(read_survey(SURVEY).compile().json)
     assert "is a compiled plan" in run(folder, survey="plan.toml").output
 
@@ -168,11 +163,11 @@ def test_a_compiled_plan_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("pilot.json", "a model of ldp-train"), ("snapshot.json", "a snapshot")]
 )
-def test_a_model_or_a_snapshot_is_refused_as_a_survey(folder: Path, name: str, kind: str) -> None:
+def test_a_model_or_a_snapshot_is_refused_as_a_survey(folder, name, kind):
     assert f"{name}: is {kind}; give the TOML survey" in run(folder, survey=name).output
 
 
-def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder: Path) -> None:
+def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder):
     screen = run(folder, "--margin", "0.05").stdout
     assert screen.startswith("tea: margins of at most 5% need ")
     assert "For a number's mean, 5% is a share of its range." in screen
@@ -180,7 +175,7 @@ def test_the_requested_margin_is_repeated_and_explained_for_a_number(folder: Pat
     assert "is a share of its range" not in run(folder, "--margin", "0.05", survey="bins.toml").stdout
 
 
-def test_label_shares_replace_equal_shares(folder: Path) -> None:
+def test_label_shares_replace_equal_shares(folder):
     (equal,) = read_sizes(folder, "--margin", "0.1")
     (rare,) = read_sizes(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9")
     assert (equal["label_shares"], rare["label_shares"]) == (None, [0.1, 0.9])
@@ -190,7 +185,7 @@ def test_label_shares_replace_equal_shares(folder: Path) -> None:
     assert "If a label is rarer" not in screen
 
 
-def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_needs(folder: Path) -> None:
+def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_needs(folder):
     screen = " ".join(run(folder, "--margin", "0.1").stdout.split())
     assert "If a label is rarer than that, the same margins need many times as many people" in screen
     times = re.search(r"about (\d+) times if its share is 10%. --label-shares yes=0.1,no=0.9 states", screen)
@@ -213,9 +208,7 @@ def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_need
         (("--epsilon", "0"), "'--epsilon': needs a number above 0"),
     ],
 )
-def test_mistakes_in_shares_and_epsilons_are_explained(
-    folder: Path, arguments: Sequence[object], message: str
-) -> None:
+def test_mistakes_in_shares_and_epsilons_are_explained(folder, arguments, message):
     result = run(folder, *arguments)
     assert result.exit_code != 0
     assert message in result.stderr
@@ -235,7 +228,7 @@ def test_epsilons_are_compared(folder: Path) -> None:
     assert "what to expect by epsilon" in run(folder, "--epsilon", "0.5,1").stdout
 
 
-def test_one_epsilon_replaces_that_of_the_survey(folder: Path) -> None:
+def test_one_epsilon_replaces_that_of_the_survey(folder):
     (size,) = read_sizes(folder, "--margin", "0.1", "--epsilon", "2")
     assert size["epsilon"] == 2
     assert "at epsilon 2" in run(folder, "--margin", "0.1", "--epsilon", "2").stdout

@@ -1,7 +1,5 @@
 """The page of a comparison in a browser: accessible, readable on a phone and on paper, without requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,18 +29,18 @@ def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_the_page_is_accessible_and_fits_into_the_window(visit: Open, look: str) -> None:
+def test_the_page_is_accessible_and_fits_into_the_window(visit, look):
     page = visit("comparison", **LOOKS[look])
     assert_accessible(page)
     assert_no_sideways_scroll(page)
     save_screenshot(page, f"comparison-{look}")
 
 
-def test_the_page_prints_everything(visit: Open) -> None:
+def test_the_page_prints_everything(visit):
     assert_prints_everything(visit("comparison"))
 
 
-def test_texts_of_the_picture_are_readable_on_a_phone(visit: Open) -> None:
+def test_texts_of_the_picture_are_readable_on_a_phone(visit):
     page = visit("comparison", **LOOKS["narrow"])
     heights = page.locator(".curves text").evaluate_all(
         "all => all.map(each => each.getBoundingClientRect().height)"
@@ -51,7 +49,7 @@ def test_texts_of_the_picture_are_readable_on_a_phone(visit: Open) -> None:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_no_text_of_the_picture_is_cut_off(visit: Open, look: str) -> None:
+def test_no_text_of_the_picture_is_cut_off(visit, look):
     page = visit("comparison", **LOOKS[look])
     outside = page.locator(".curves").evaluate(
         """picture => {

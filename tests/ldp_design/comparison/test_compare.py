@@ -1,7 +1,5 @@
 """Trainings of a comparison: what is paired, which promise they keep, and what is refused before they run."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -73,7 +71,7 @@ def prepare_small(
 
 
 @pytest.mark.slow
-def test_the_local_survey_has_the_accuracy_that_the_simulator_measures() -> None:
+def test_the_local_survey_has_the_accuracy_that_the_simulator_measures():
     found = compare(prepare_small("local", "central", splits=4, seed=7))
     grid = SimulationGrid(epsilons=["1", "5"])
     simulated = simulate(SURVEY, COLUMNS, grid, repeats=4, seed=7)
@@ -84,7 +82,7 @@ def test_the_local_survey_has_the_accuracy_that_the_simulator_measures() -> None
 
 
 @pytest.mark.slow
-def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons() -> None:
+def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons():
     trusts = ("central:nb", "labels", "silo:3", "local", "central:tree")
     together = compare(prepare_small(*trusts, epsilons=("5", ".1", "1", ".5", "2"), splits=2))
     for beside in together.curves:
@@ -93,7 +91,7 @@ def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons() -> None:
 
 
 @pytest.mark.slow
-def test_equal_seeds_give_equal_results() -> None:
+def test_equal_seeds_give_equal_results():
     first, again, other = (compare(prepare_small(seed=seed)) for seed in (0, 0, 1))
     assert first.as_dict() == again.as_dict()
     assert first.as_dict() != other.as_dict()
@@ -126,9 +124,7 @@ def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon() -> None:
 
 
 @pytest.mark.parametrize("rows_per_person", [1, 3])
-def test_curator_and_silos_spend_half_of_epsilon_for_the_rows_of_a_person(
-    rows_per_person: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_curator_and_silos_spend_half_of_epsilon_for_the_rows_of_a_person(rows_per_person, monkeypatch):
     promises, plans, responses = [], [], []
     real_train, real_silos, real_fit = module.train, module.simulate_silos, module.fit_logistic
 
@@ -160,7 +156,7 @@ def test_curator_and_silos_spend_half_of_epsilon_for_the_rows_of_a_person(
     assert [each.epsilon for each in responses] == [pytest.approx(0.6 / rows_per_person)] * 2
 
 
-def test_silos_of_a_survey_of_people_spend_half_of_epsilon_too() -> None:
+def test_silos_of_a_survey_of_people_spend_half_of_epsilon_too():
     plans = prepare_small("silo:2", epsilons=("0.6", "2")).silo_plans
     assert {each: plan.epsilon for each, plan in plans.items()} == {
         Decimal("0.6"): Decimal("0.3"),
@@ -169,7 +165,7 @@ def test_silos_of_a_survey_of_people_spend_half_of_epsilon_too() -> None:
 
 
 @pytest.mark.slow
-def test_each_silo_adds_noise_of_its_own() -> None:
+def test_each_silo_adds_noise_of_its_own():
     experiment = prepare_small("silo:8", epsilons=("1",))
     plan, rows = experiment.silo_plans[Decimal(1)], experiment.take_rows(np.arange(400))
     silos, repeats = 8, 60
@@ -189,7 +185,7 @@ def test_each_silo_adds_noise_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(2, 0.1), (3, 1.0), (10, 5.0)])
-def test_a_randomised_label_respects_epsilon_and_spends_all_of_it(k: int, epsilon: float) -> None:
+def test_a_randomised_label_respects_epsilon_and_spends_all_of_it(k, epsilon):
     response = RandomisedResponse(k, epsilon)
     assert response.gap + k * response.q == pytest.approx(1)
     assert math.log((response.q + response.gap) / response.q) == pytest.approx(epsilon)
@@ -198,14 +194,14 @@ def test_a_randomised_label_respects_epsilon_and_spends_all_of_it(k: int, epsilo
     assert np.mean(labels == 0) == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 100_000))
 
 
-def test_labels_without_noise_are_kept() -> None:
+def test_labels_without_noise_are_kept():
     labels = np.array([0, 1, 2, 1])
     certain = RandomisedResponse(3, math.inf)
     assert (certain.q, certain.gap) == (0.0, 1.0)
     assert (certain.randomise(labels, np.random.default_rng(1)) == labels).all()
 
 
-def test_forward_correction_recovers_the_probabilities_of_true_labels() -> None:
+def test_forward_correction_recovers_the_probabilities_of_true_labels():
     rng = np.random.default_rng(1)
     survey = read_survey(
         '[survey]\nid = "s"\nepsilon = 1\n[label]\nname = "y"\nvalues = ["a", "b", "c"]\n'
@@ -231,7 +227,7 @@ def test_a_survey_with_its_own_mechanism_is_simulated_as_it_is_written() -> None
     assert found.local.accuracies.mean() == pytest.approx(simulated.rows[0].accuracy)
 
 
-def test_epsilons_are_sorted_and_equal_ones_run_once() -> None:
+def test_epsilons_are_sorted_and_equal_ones_run_once():
     assert prepare_small(epsilons=("5", "1.0", "1", ".5")).epsilons == tuple(
         map(Decimal, ("0.5", "1.0", "5"))
     )
@@ -249,7 +245,7 @@ def test_epsilons_are_sorted_and_equal_ones_run_once() -> None:
         ("Local", "'Local' is not a trust model"),
     ],
 )
-def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
+def test_a_text_that_names_no_trust_is_refused(trust, why):
     with pytest.raises(TrustComparisonError, match=why):
         parse_trust(trust)
 
@@ -271,28 +267,26 @@ def test_a_text_that_names_no_trust_is_refused(trust: str, why: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_before_anything_runs(
-    options: dict[str, object], why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_compared_is_refused_before_anything_runs(options, why, monkeypatch):
     monkeypatch.setattr(module, "_run_trial", lambda *_: pytest.fail("a model was trained"))
     trusts = options.pop("trusts", ())
     with pytest.raises(LdpError, match=why):
         prepare_small(*trusts, **options)  # type: ignore[misc, arg-type]
 
 
-def test_too_few_rows_are_refused() -> None:
+def test_too_few_rows_are_refused():
     columns = {name: column[:9] for name, column in COLUMNS.items()}
     with pytest.raises(TrustComparisonError, match="there are 9 rows, but a comparison needs at least 10"):
         prepare(SURVEY, columns, [parse_trust("local")], ["1"])
 
 
-def test_rows_outside_the_survey_are_refused() -> None:
+def test_rows_outside_the_survey_are_refused():
     columns = COLUMNS | {"tea": ["coffee", *COLUMNS["tea"][1:]]}
     with pytest.raises(RowError, match="row 1"):
         prepare(SURVEY, columns, [parse_trust("local")], ["1"])
 
 
-def test_a_survey_of_silos_is_compared_without_people_who_answer() -> None:
+def test_a_survey_of_silos_is_compared_without_people_who_answer():
     silos = survey_text().replace("users = 2000", 'kind = "silo"\nrows = 1000')
     trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:3")]
     found = compare(prepare(read_any_survey(silos), COLUMNS, trusts, ["5"], splits=2))
@@ -303,13 +297,13 @@ def test_a_survey_of_silos_is_compared_without_people_who_answer() -> None:
         prepare(read_any_survey(silos), COLUMNS, [parse_trust("local")], ["5"])
 
 
-def test_the_ceiling_alone_can_be_measured() -> None:
+def test_the_ceiling_alone_can_be_measured():
     found = compare(prepare_small("none"))
     assert found.curves == ()
     assert {row["epsilon"] for row in found.as_dict()["rows"]} == {None}
 
 
-def test_a_projected_survey_is_compared() -> None:
+def test_a_projected_survey_is_compared():
     numbers = {"x": np.linspace(0, 10, 60), "y": np.linspace(5, 0, 60)}
     survey = read_survey(PROJECTED)
     rows = {**numbers, "tired": ["yes", "no"] * 30}
@@ -318,13 +312,13 @@ def test_a_projected_survey_is_compared() -> None:
     assert [feature.name for feature in found.plan.features] == ["c"]
 
 
-def test_rows_of_one_class_are_refused() -> None:
+def test_rows_of_one_class_are_refused():
     columns = COLUMNS | {"tired": ["yes"] * 400}
     with pytest.raises(TrustComparisonError, match="all rows have the label 'yes'"):
         prepare(SURVEY, columns, [parse_trust("local")], ["5"])
 
 
-def test_training_rows_of_one_class_are_compared() -> None:
+def test_training_rows_of_one_class_are_compared():
     place = split_rows(400, 6, 0, 0.0)[0].test[0]
     columns = COLUMNS | {"tired": ["no" if row == place else "yes" for row in range(400)]}
     trusts = [parse_trust(each) for each in ("none", "central", "labels", "silo:2", "local")]

@@ -1,8 +1,5 @@
 """What a comparison states: which variant of a sentence appears when, and its numbers, on made-up curves."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -54,7 +51,7 @@ RECOMMENDED: dict[str, tuple[TrustComparison, float | None]] = {
 }
 
 
-def test_each_recommendation(compare_with_golden: Callable[[str, str], None]) -> None:
+def test_each_recommendation(compare_with_golden):
     lines = [
         f"{name}:\n" + "".join(f"  [{each.id}, {each.basis}] {each}\n" for each in recommend(*arguments))
         for name, arguments in RECOMMENDED.items()
@@ -62,7 +59,7 @@ def test_each_recommendation(compare_with_golden: Callable[[str, str], None]) ->
     compare_with_golden("recommendations", "\n".join(lines))
 
 
-def test_the_terminal(compare_with_golden: Callable[[str, str], None]) -> None:
+def test_the_terminal(compare_with_golden):
     comparison = make_comparison(CURVES, deviation=0.01, naive_bayes=0.965)
     compare_with_golden("terminal", "\n".join(format_comparison(comparison, LEVELS, None)) + "\n")
 
@@ -75,18 +72,18 @@ def test_the_terminal(compare_with_golden: Callable[[str, str], None]) -> None:
         ("central", "Train with ldp-central train --epsilon 0.1 --adjacency replace."),
     ],
 )
-def test_the_recommendation_states_the_epsilon_to_write(name: str, written: str) -> None:
+def test_the_recommendation_states_the_epsilon_to_write(name, written):
     [_, found] = recommend(make_comparison({name: [0.95] * 5}), 0.9)
     assert str(found).startswith(written)
 
 
-def test_a_curator_learns_the_option_for_several_rows_of_a_person() -> None:
+def test_a_curator_learns_the_option_for_several_rows_of_a_person():
     silos = survey_text().replace("users = 2000", 'kind = "silo"\nrows = 1000\nrows_per_person = 3')
     comparison = replace(make_comparison({"central": [0.95] * 5}), plan=read_any_survey(silos).compile())
     assert str(recommend(comparison, 0.9)[1]).endswith("--adjacency replace --rows-per-person 3.")
 
 
-def test_a_trust_whose_interval_contains_the_accuracy_is_not_certain() -> None:
+def test_a_trust_whose_interval_contains_the_accuracy_is_not_certain():
     comparison = make_comparison(WITHOUT_LABELS, deviation={"central": 0.0, "silo:10": 0.0, "local": 0.1})
     needed = comparison.find_needed_trusts(0.9)
     assert describe_cell(needed[2]) == "silo:10 (local?)"
@@ -96,7 +93,7 @@ def test_a_trust_whose_interval_contains_the_accuracy_is_not_certain() -> None:
     )
 
 
-def test_only_uncertain_trusts_are_named_as_such() -> None:
+def test_only_uncertain_trusts_are_named_as_such():
     comparison = make_comparison(LOCAL, deviation=0.05)
     _, *lines, _ = map(str, describe_target(comparison, 0.9))
     assert (
@@ -106,19 +103,19 @@ def test_only_uncertain_trusts_are_named_as_such() -> None:
     assert describe_cell(comparison.find_needed_trusts(0.9)[3]) == "- (local?)"
 
 
-def test_more_silos_are_a_weaker_trust_model() -> None:
+def test_more_silos_are_a_weaker_trust_model():
     curves = {"silo:2": [0.95] * 5, "silo:50": [0.95] * 5, "central": [0.95] * 5}
     reaches = make_comparison(curves).find_needed_trusts(0.9)[0].reaches
     assert reaches is not None
     assert reaches.trust.text == "silo:50"
 
 
-def test_a_curve_that_crosses_again_is_marked() -> None:
+def test_a_curve_that_crosses_again_is_marked():
     comparison = make_comparison({"local": [0.8, 0.95, 0.85, 0.95, 0.96]})
     assert str(describe_target(comparison, 0.9)[-1]).endswith("crossed more than once")
 
 
-def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people() -> None:
+def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people():
     curves = {"central": [0.80, 0.85, 0.91, 0.955, 0.96], **LOCAL}
     cost = [str(each) for each in describe_cost(make_comparison(curves), LEVELS)]
     assert cost[0] == "What it costs to trust nobody: local instead of central (8,000 people)"
@@ -132,7 +129,7 @@ def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people() -> No
     assert cost[4].endswith("it needs an epsilon of more than 5, or more than 50,000 people")
 
 
-def test_the_gap_between_local_and_central_is_paired_by_split() -> None:
+def test_the_gap_between_local_and_central_is_paired_by_split():
     # both curves rise and fall together, so their difference has no spread
     curves = {"central": [0.9] * 5, "local": [0.6, 0.7, 0.8, 0.95, 0.95]}
     paired = str(describe_cost(make_comparison(curves, deviation=0.03), None)[1])
@@ -145,7 +142,7 @@ def test_the_gap_between_local_and_central_is_paired_by_split() -> None:
     assert noisy.endswith("it needs an epsilon of 1.6 (1.3 to 1.9)")
 
 
-def test_a_local_survey_that_is_not_clearly_less_accurate_needs_nothing_more() -> None:
+def test_a_local_survey_that_is_not_clearly_less_accurate_needs_nothing_more():
     curves = {"central": [0.9] * 5, "local": [0.899, 0.901, 0.95, 0.95, 0.95]}
     cost = describe_cost(make_comparison(curves, deviation={"central": 0.0, "local": 0.01}), LEVELS)
     assert [str(each) for each in cost[1:4]] == [
@@ -156,7 +153,7 @@ def test_a_local_survey_that_is_not_clearly_less_accurate_needs_nothing_more() -
 
 
 @pytest.mark.parametrize("missing", ["central", "local"])
-def test_there_is_no_cost_without_both_trusts(missing: str) -> None:
+def test_there_is_no_cost_without_both_trusts(missing):
     curves = {name: curve for name, curve in CURVES.items() if name != missing}
     assert describe_cost(make_comparison(curves), LEVELS) == []
 
@@ -171,15 +168,13 @@ def test_there_is_no_cost_without_both_trusts(missing: str) -> None:
         (0.5, 0.502, []),
     ],
 )
-def test_round_accuracies_between_majority_and_ceiling_are_listed(
-    majority: float, ceiling: float, targets: list[float]
-) -> None:
+def test_round_accuracies_between_majority_and_ceiling_are_listed(majority, ceiling, targets):
     assert choose_targets(majority, ceiling) == pytest.approx(targets)
     found = state_findings(make_comparison(CURVES, majority=majority, ceiling=ceiling), None, None)
     assert bool(found.targets) == bool(targets)
 
 
-def test_numbers_of_people_beyond_the_tested_epsilons_are_bounds() -> None:
+def test_numbers_of_people_beyond_the_tested_epsilons_are_bounds():
     assert LEVELS.count_people(1.0, np.inf) == pytest.approx(8000 * 25)
     assert LEVELS.count_people(1.0, 0.0) == pytest.approx(80)
     assert LEVELS.count_people(1.0, np.sqrt(2)) == pytest.approx(16_000)

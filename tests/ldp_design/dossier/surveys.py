@@ -1,7 +1,5 @@
 """Surveys and audits for the tests of the dossier."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The dossier in a real browser: accessible, on a phone, in the dark, on paper, without requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +54,7 @@ def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
     ("name", "look"),
     [(name, look) for name in NAMES for look in LOOKS if name == NAMES[0] or look in ("phone", "narrow")],
 )
-def test_the_dossier_is_accessible_and_fits_its_window(visit: Open, name: str, look: str) -> None:
+def test_the_dossier_is_accessible_and_fits_its_window(visit, name, look):
     page = visit(name, **LOOKS[look])
     assert_accessible(page)
     assert_no_sideways_scroll(page)
@@ -64,12 +62,12 @@ def test_the_dossier_is_accessible_and_fits_its_window(visit: Open, name: str, l
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_print_shows_everything_in_light_colours(visit: Open, name: str) -> None:
+def test_print_shows_everything_in_light_colours(visit, name):
     page = visit(name, color_scheme="dark")
     assert_prints_everything(page)
 
 
-def test_the_bases_are_distinguishable_without_colours(visit: Open) -> None:
+def test_the_bases_are_distinguishable_without_colours(visit):
     page = visit("numbers", **WIDE)
     read = "each => [getComputedStyle(each).borderTopStyle, each.textContent.replace(/ C\\d+$/, '')].join()"
     looks = {each.evaluate(read) for each in page.locator("#legend .basis").all()}
@@ -81,7 +79,7 @@ def test_the_bases_are_distinguishable_without_colours(visit: Open) -> None:
     }
 
 
-def test_the_drawing_has_a_name_for_screen_readers(visit: Open) -> None:
+def test_the_drawing_has_a_name_for_screen_readers(visit):
     page = visit("numbers", **PHONE)
     drawing = page.get_by_role("img", name="Data flow: Device of the person, then Network")
     assert drawing.is_visible()

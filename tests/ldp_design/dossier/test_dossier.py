@@ -1,7 +1,5 @@
 """The dossier answers the questions of a review board, and every statement has a basis."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
@@ -9,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
@@ -100,18 +97,14 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_words_of_the_page(
-    name: str, tmp_path: Path, compare_with_golden: Callable[[str, str], None]
-) -> None:
+def test_the_words_of_the_page(name, tmp_path, compare_with_golden):
     text, options = GOLDEN[name]
     with named_findings(), fixed_forecasts():
         page = parse_page(render_dossier(make_source(tmp_path, text, **options)))
     compare_with_golden(name, "\n".join(list_lines(page)) + "\n")
 
 
-def test_every_sentence_comes_from_a_text_file_or_the_template(
-    source: DossierSource, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_sentence_comes_from_a_text_file_or_the_template(source, monkeypatch):
     """Without the texts, the page has only words of the template and of the survey, and numbers."""
     folder = files("ldp_design.dossier")
     known = [
@@ -134,7 +127,7 @@ def with_class(node: Node, tag: str, name: str) -> list[Node]:
     return [each for each in node.find(tag) if each.attributes.get("class") == name]
 
 
-def test_every_statement_has_exactly_one_basis(page: Node) -> None:
+def test_every_statement_has_exactly_one_basis(page):
     for anchor in {*BOARD, *ANNEX} - {"consent", "checklist", "commands"}:
         section = page.section(anchor)
         marked = section.find("caption") + with_class(section, "p", "statement")
@@ -155,7 +148,7 @@ def test_every_statement_has_exactly_one_basis(page: Node) -> None:
     assert set(bases_of(page.section("consent"))) == BASES - {Basis.COMPUTED.value}
 
 
-def test_every_computed_statement_names_a_listed_command(page: Node) -> None:
+def test_every_computed_statement_names_a_listed_command(page):
     listed = {each.attributes["id"] for each in page.section("commands").find("dt")}
     names = ("basis computed", "basis conditional")
     computed = [each for each in page.find("span") if each.attributes.get("class", "") in names]
@@ -164,15 +157,15 @@ def test_every_computed_statement_names_a_listed_command(page: Node) -> None:
     assert {each.attributes["href"].removeprefix("#") for each in links} <= listed | {"commands"}
 
 
-def test_the_legend_explains_each_basis(page: Node) -> None:
+def test_the_legend_explains_each_basis(page):
     assert set(bases_of(page.section("legend"))) == BASES
 
 
-def test_the_same_survey_gives_the_same_bytes(source: DossierSource) -> None:
+def test_the_same_survey_gives_the_same_bytes(source):
     assert render_dossier(source) == render_dossier(source)
 
 
-def test_the_page_loads_nothing_and_runs_nothing(source: DossierSource) -> None:
+def test_the_page_loads_nothing_and_runs_nothing(source):
     data = render_dossier(source)
     found = parse_page(data)
     assert not found.find("script")
@@ -185,12 +178,12 @@ def test_the_page_loads_nothing_and_runs_nothing(source: DossierSource) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SURVEYS if name != "hostile"])
-def test_the_dossier_promises_neither_anonymity_nor_compliance(make: Make, name: str) -> None:
+def test_the_dossier_promises_neither_anonymity_nor_compliance(make, name):
     text = parse_page(render_dossier(make(SURVEYS[name]))).text
     assert not FORBIDDEN.search(text)
 
 
-def test_texts_of_the_author_are_quoted_and_escaped(make: Make) -> None:
+def test_texts_of_the_author_are_quoted_and_escaped(make):
     found = parse_page(render_dossier(make(SURVEYS["hostile"])))
     assert found.find("h1")[0].text == "<script>alert(1)</script>"
     purpose, contact, ethics, *_ = found.section("purpose").find("dd")
@@ -202,7 +195,7 @@ def test_texts_of_the_author_are_quoted_and_escaped(make: Make) -> None:
     assert len(FORBIDDEN.findall(found.text)) == sum(len(FORBIDDEN.findall(each.text)) for each in quoted)
 
 
-def test_the_bytes_of_the_sample_are_a_report_of_the_survey(source: DossierSource, page: Node) -> None:
+def test_the_bytes_of_the_sample_are_a_report_of_the_survey(source, page):
     rows = page.section("sample").table("The report").rows()
     data = bytes.fromhex("".join(each[0] for each in rows))
     report = read_report(source.plan, data)
@@ -218,7 +211,7 @@ def test_the_bytes_of_the_sample_are_a_report_of_the_survey(source: DossierSourc
     assert f"all {len(data)} bytes" in page.section("sample").table("The report").find("caption")[0].text
 
 
-def test_the_beliefs_are_those_of_epsilon(source: DossierSource, page: Node) -> None:
+def test_the_beliefs_are_those_of_epsilon(source, page):
     rows = page.section("epsilon").table("What several surveys add up to").rows()
     for count, row in zip(NUMBERS_OF_SURVEYS, rows, strict=True):
         shown = [
@@ -231,7 +224,7 @@ def test_the_beliefs_are_those_of_epsilon(source: DossierSource, page: Node) -> 
     assert first == rows[0][-len(BELIEFS) :]
 
 
-def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source: DossierSource, page: Node) -> None:
+def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source, page):
     rows = page.section("proof").table("The questions that a device may be asked").rows()
     assert [row[-1] for row in rows] == [
         f"{realised_epsilon(question.mechanism.ratio):f}" for question in source.plan.questions
@@ -241,7 +234,7 @@ def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source: Dossie
 # -- kinds of surveys -----------------------------------------------------------------------------
 
 
-def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make: Make) -> None:
+def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make):
     source = make(TEA)
     program, *arguments = shlex.split(source.commands["odds"])
     assert program == "python3"
@@ -252,7 +245,7 @@ def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make: Make) -> 
     )
 
 
-def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> None:
+def test_without_a_number_of_people_several_numbers_are_compared(make):
     page = parse_page(render_dossier(make(TEA)))
     assert "does not state how many people" in page.section("accuracy").text
     for anchor in ("accuracy", "margins"):
@@ -260,14 +253,14 @@ def test_without_a_number_of_people_several_numbers_are_compared(make: Make) -> 
         assert [row[0] for row in rows] == ["1,000", "10,000", "100,000", "1,000,000"]
 
 
-def test_the_number_of_people_in_the_survey_is_used(make: Make) -> None:
+def test_the_number_of_people_in_the_survey_is_used(make):
     source = make(NUMBERS)
     assert source.size is not None
     assert source.size.users == 5000
     assert "--users" not in source.commands["dossier"]
 
 
-def test_what_the_author_left_out_is_named(make: Make) -> None:
+def test_what_the_author_left_out_is_named(make):
     found = parse_page(render_dossier(make(NUMBERS)))
     assert "The author does not state: purpose, contact." in found.section("summary").text
     entries = found.section("purpose")
@@ -277,14 +270,14 @@ def test_what_the_author_left_out_is_named(make: Make) -> None:
     assert "Until 2030" in found.section("withdrawal").text
 
 
-def test_an_invitation_is_named_wherever_it_identifies_a_person(make: Make) -> None:
+def test_an_invitation_is_named_wherever_it_identifies_a_person(make):
     invited, open_ = (parse_page(render_dossier(make(SURVEYS[name]))) for name in ("invitation", "discrete"))
     for anchor in ("summary", "visible", "not-covered", "withdrawal", "consent"):
         assert "invitation" in invited.section(anchor).text, anchor
         assert "invitation" not in open_.section(anchor).text, anchor
 
 
-def test_several_features_in_one_report_are_named(make: Make) -> None:
+def test_several_features_in_one_report_are_named(make):
     source = make(INVITED.replace("epsilon = 1.0", "epsilon = 5"))
     found = parse_page(render_dossier(source))
     assert "several questions together, randomised as one answer: age, hours." in found.section("asked").text
@@ -293,7 +286,7 @@ def test_several_features_in_one_report_are_named(make: Make) -> None:
     assert "nearly as good as the answer itself" in found.section("summary").text
 
 
-def test_warnings_of_nonresponse_are_in_the_dossier(make: Make) -> None:
+def test_warnings_of_nonresponse_are_in_the_dossier(make):
     found = parse_page(render_dossier(make(TEA)))
     visible, summary = found.section("visible").text, found.section("summary").text
     assert "People who leave tea empty send nothing, whichever question is drawn." in visible
@@ -304,14 +297,14 @@ def test_warnings_of_nonresponse_are_in_the_dossier(make: Make) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "words"), [("1.0", "But they cannot be certain"), ("4", "almost as well")]
 )
-def test_the_consent_text_does_not_promise_more_than_epsilon(make: Make, epsilon: str, words: str) -> None:
+def test_the_consent_text_does_not_promise_more_than_epsilon(make, epsilon, words):
     source = make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}"))
     text = read_consent(source)
     assert words in text
     assert f"can be at most {math.ceil(100 * update_belief(0.5, source.odds_factor()))} in 100" in text
 
 
-def test_the_consent_text_is_short_and_names_the_author(make: Make) -> None:
+def test_the_consent_text_is_short_and_names_the_author(make):
     text = read_consent(make(SURVEYS["texts"]))
     assert "A. Researcher, 1 Main Street." in text
     assert "[retention: not stated by the author]" in text
@@ -324,7 +317,7 @@ def test_the_consent_text_is_short_and_names_the_author(make: Make) -> None:
 # -- part I ---------------------------------------------------------------------------------------
 
 
-def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(page: Node) -> None:
+def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(page):
     headings = [each.text for each in page.find("h2")]
     numbers = [int(each.partition(".")[0]) for each in headings if each[0].isdigit()]
     assert numbers == list(range(1, len(BOARD) + len(ANNEX) + 1))
@@ -338,7 +331,7 @@ def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(pa
     ("epsilon", "rating"),
     [("0.5", "strict"), ("0.6", "moderate"), ("1", "moderate"), ("2", "lax"), ("2.1", "very lax")],
 )
-def test_an_epsilon_is_rated_by_the_recommendation(make: Make, epsilon: str, rating: str) -> None:
+def test_an_epsilon_is_rated_by_the_recommendation(make, epsilon, rating):
     facts = describe_people(make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}")))
     assert f"This is {rating}: " in str(facts["rating"])
 
@@ -347,16 +340,14 @@ def test_an_epsilon_is_rated_by_the_recommendation(make: Make, epsilon: str, rat
     ("mechanism", "words"),
     [("SS", "can compute the randomised answer,"), ("SHE", "can confirm a guess of the randomised answer,")],
 )
-def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(
-    make: Make, mechanism: str, words: str
-) -> None:
+def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(make, mechanism, words):
     source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
     lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
     assert (max(lengths) <= 8) == (mechanism == "SS")
     assert words in str(describe_people(source)["mark"])
 
 
-def test_a_list_shows_the_mark_of_most_of_its_statements_once() -> None:
+def test_a_list_shows_the_mark_of_most_of_its_statements_once():
     facts = {"invited": False, "epsilon": "1", "check_command": "a command"}
     assumption, computation = (TEXTS.find(name, **facts) for name in ("withdrawal.before", "bound.proved"))
     common = find_common_mark([assumption, computation, assumption])
@@ -408,7 +399,7 @@ def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("users", "answer"), [(100, "No: it can show for none"), (10**8, "Yes: it can show at least roughly")]
 )
-def test_the_summary_answers_whether_the_aim_can_be_reached(make: Make, users: int, answer: str) -> None:
+def test_the_summary_answers_whether_the_aim_can_be_reached(make, users, answer):
     page = parse_page(render_dossier(make(SLEEP, users=users)))
     for anchor in ("summary", "accuracy", "questions"):
         assert answer in page.section(anchor).text
@@ -417,13 +408,13 @@ def test_the_summary_answers_whether_the_aim_can_be_reached(make: Make, users: i
 # -- the audit ------------------------------------------------------------------------------------
 
 
-def test_a_failed_audit_is_shown_as_failed_with_its_faults(make: Make) -> None:
+def test_a_failed_audit_is_shown_as_failed_with_its_faults(make):
     found = parse_page(render_dossier(make(TEA, faults=["freshness: it <repeats> noise"])))
     assert "FAILED" in found.section("summary").text
     assert "Fault: freshness: it <repeats> noise" in found.section("audit").text
 
 
-def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make: Make) -> None:
+def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make):
     text = (
         parse_page(render_dossier(make(TEA, date="2026-11-22", version="0.1.0"))).section("audit-detail").text
     )
@@ -431,7 +422,7 @@ def test_the_date_and_version_of_an_audit_are_shown_if_it_has_them(make: Make) -
     assert "neither its date" not in text
 
 
-def test_an_audit_of_another_plan_is_refused(tmp_path: Path) -> None:
+def test_an_audit_of_another_plan_is_refused(tmp_path):
     (tmp_path / "survey.toml").write_text(TEA)
     with pytest.raises(AuditError, match="another plan"):
         read_source(tmp_path / "survey.toml", audit=write_audit(tmp_path, "0" * 64))

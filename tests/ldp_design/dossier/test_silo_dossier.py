@@ -1,11 +1,8 @@
 """The dossier of a survey of silos has the statements that hold for silos, and none about devices."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,7 +40,7 @@ def page(request: pytest.FixtureRequest) -> Node:
     return parse_page(render(SURVEYS[request.param]).encode())
 
 
-def test_sections_are_numbered_linked_and_named_by_their_numbers(page: Node) -> None:
+def test_sections_are_numbered_linked_and_named_by_their_numbers(page):
     headings = [each.text for each in page.find("h2") if each.text[0].isdigit()]
     assert [int(each.partition(".")[0]) for each in headings] == list(range(1, len(headings) + 1))
     ids = {each.attributes.get("id") for tag in ("section", "main", "dt") for each in page.find(tag)}
@@ -53,14 +50,14 @@ def test_sections_are_numbered_linked_and_named_by_their_numbers(page: Node) -> 
     assert "None" not in page.text
 
 
-def test_no_statement_is_about_devices(page: Node) -> None:
+def test_no_statement_is_about_devices(page):
     assert not DEVICES.findall(page.text)
     assert not {"consent", "questions", "sample"} & {
         each.attributes.get("id") for each in page.find("section")
     }
 
 
-def test_every_statement_has_a_basis(page: Node) -> None:
+def test_every_statement_has_a_basis(page):
     listings = [each for each in page.find("div") if each.attributes.get("class") == "listing"]
     assert len(listings) > 10
     for listing in listings:
@@ -71,14 +68,14 @@ def test_every_statement_has_a_basis(page: Node) -> None:
             assert all(re.sub(r" C\d+$", "", each.text) in BASES for each in marks)
 
 
-def test_texts_of_the_author_are_shown_as_they_are() -> None:
+def test_texts_of_the_author_are_shown_as_they_are():
     html = render(SURVEYS["hostile"])
     assert "<script" not in html
     assert "&lt;b&gt;{{ 7 * 7 }}" in html
     assert "49" not in parse_page(html.encode()).section("purpose").text
 
 
-def test_beliefs_are_about_presence_and_with_twice_the_epsilon_about_content() -> None:
+def test_beliefs_are_about_presence_and_with_twice_the_epsilon_about_content():
     text = parse_page(render(WARDS).encode()).section("epsilon").text
     for factor in (math.e, math.e**2):
         assert f"{math.ceil(1000 * factor / (1 + factor)) / 10}%" in text
@@ -92,7 +89,7 @@ def test_beliefs_are_about_presence_and_with_twice_the_epsilon_about_content() -
         (20_000, None, "the number of silos is not stated"),
     ],
 )
-def test_numbers_that_are_not_stated_are_compared(rows: int | None, silos: int | None, words: str) -> None:
+def test_numbers_that_are_not_stated_are_compared(rows, silos, words):
     page = parse_page(render(WARDS, rows=rows, silos=silos).encode())
     assert f"Whether the survey can reach its aim is unknown: {words}." in page.section("summary").text
     assert len(page.section("accuracy").find("tr")) >= 4
@@ -100,20 +97,18 @@ def test_numbers_that_are_not_stated_are_compared(rows: int | None, silos: int |
 
 
 @pytest.mark.parametrize(("name", "rows", "silos"), [("tokens, several rows", 400, 60), ("open", None, None)])
-def test_the_words_of_the_page(
-    name: str, rows: int | None, silos: int | None, compare_with_golden: Callable[[str, str], None]
-) -> None:
+def test_the_words_of_the_page(name, rows, silos, compare_with_golden):
     with named_findings():
         page = parse_page(render(SURVEYS[name], rows, silos).encode())
     compare_with_golden(f"silos-{name.partition(',')[0]}", "\n".join(list_lines(page)) + "\n")
 
 
-def test_useless_estimates_are_named_in_the_summary() -> None:
+def test_useless_estimates_are_named_in_the_summary():
     page = parse_page(render(WARDS, rows=400, silos=60).encode())
     assert "useless for: smoker, age, weight, pulse" in page.section("summary").text
 
 
-def test_the_commands_of_the_page_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_page_can_be_run(tmp_path, monkeypatch):
     (tmp_path / "wards.toml").write_text(WARDS)
     monkeypatch.chdir(tmp_path)
     page = parse_page(render(WARDS, shares="yes=0.2,no=0.8").encode())

@@ -1,9 +1,6 @@
 """A second round's projection is learned from the class means estimated by the first round."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +35,7 @@ CUPS = Gaussian(np.array([-0.2, 0.4]), np.array([0.1, 0.2]), None)
 IDLE = Gaussian(np.array([0.9, -0.9]), np.array([0.1, 0.1]), None)
 
 
-def test_class_means_come_from_the_middles_of_bins_and_from_normal_distributions() -> None:
+def test_class_means_come_from_the_middles_of_bins_and_from_normal_distributions():
     survey = read_survey(PILOT)
     assert [feature.name for feature in survey.features] == ["kind", "hours", "idle", "cups"]
     fit = learn_projection(survey, PRIOR, (KIND, HOURS, IDLE, CUPS))
@@ -56,8 +53,8 @@ def test_class_means_come_from_the_middles_of_bins_and_from_normal_distributions
     ("numbers", "epsilon", "people"), [(8, "1", 8000), (14, ".5", 56000), (3, "1.9", 832), (3, "32", 750)]
 )
 def test_the_people_needed_grow_with_the_numbers_and_fall_with_epsilon_squared_up_to_two(
-    numbers: int, epsilon: str, people: int
-) -> None:
+    numbers, epsilon, people
+):
     assert min_people(numbers, Decimal(epsilon)) == people
 
 
@@ -93,9 +90,7 @@ GAPS = np.array([[0.48, 0.46], [0.47, 0.48], [0.05, 0.06]])
         ),
     ],
 )
-def test_objections_to_a_second_round_are_named(
-    old: str, new: str, conditionals: tuple[Any, ...], words: list[str]
-) -> None:
+def test_objections_to_a_second_round_are_named(old, new, conditionals, words):
     survey = read_survey(GOOD.replace(old, new, 1))
     prior = np.full(len(survey.label.values), 1 / len(survey.label.values))
     if len(prior) == 3:

@@ -1,7 +1,5 @@
 """A further round leaves out uninformative questions; everything else of the survey stays."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -53,7 +51,7 @@ def keys(survey: Survey) -> set[str]:
     return {question.key for question in survey.compile().questions}
 
 
-def test_the_fewest_questions_that_explain_nine_tenths_are_kept() -> None:
+def test_the_fewest_questions_that_explain_nine_tenths_are_kept():
     survey = make_survey()
     assert MIN_EXPLAINED_SHARE == 0.9
     assert narrow_survey(survey, make_relevances([0.05, 0.5, 0.04, 0.41])).weights == (0, 0, 1, 0, 1)
@@ -61,7 +59,7 @@ def test_the_fewest_questions_that_explain_nine_tenths_are_kept() -> None:
 
 
 @pytest.mark.parametrize("relevance", [[0.3, 0.3, 0.2, 0.2], [0.0] * 4])
-def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(relevance: list[float]) -> None:
+def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(relevance):
     survey = make_survey()
     if not any(relevance):
         relevance = [1e-9] * 4
@@ -69,7 +67,7 @@ def test_the_survey_stays_if_every_question_is_needed_or_none_is_informative(rel
 
 
 @pytest.mark.parametrize("error", [1.01, math.inf])
-def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error: float) -> None:
+def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error):
     survey = make_survey()
     assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] * 3 + [CLEARLY])) is survey
     assert narrow_survey(survey, make_relevances([1, 0, 0, 0], [error] + [CLEARLY] * 3)).weights == (
@@ -90,9 +88,7 @@ def test_nothing_is_left_out_while_the_median_standard_error_is_above_one(error:
         ([0.2, 0.01, 0.01, 0.0], 0.1, True),
     ],
 )
-def test_nothing_is_left_out_if_little_would_be_gained(
-    relevance: list[float], noise: float, gains: bool
-) -> None:
+def test_nothing_is_left_out_if_little_would_be_gained(relevance, noise, gains):
     survey = make_survey()
     found = narrow_survey(survey, make_relevances(relevance, noise=noise))
     assert (found is not survey) == gains
@@ -103,7 +99,7 @@ def test_nothing_is_left_out_if_little_would_be_gained(
     assert (narrow / sum(r * r / (r + noise / 2) for r in order if r) >= MIN_GAIN) == gains
 
 
-def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count() -> None:
+def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count():
     survey = make_survey()
     second = narrow_survey(survey, make_relevances([0.5, 0.45, 0.05, 0], noise=9))
     assert second.weights == (0, 1, 1, 0, 0)
@@ -117,7 +113,7 @@ def test_a_feature_left_out_is_not_asked_again_and_its_error_does_not_count() ->
 
 
 @pytest.mark.slow
-def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up() -> None:
+def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up():
     more = '[features.many]\nvalues = ["a", "b", "c", "d", "e", "f"]\n'
     for epsilon in (1, 4, 6):  # from about 3 on, questions are about several features
         survey = make_survey(12, epsilon, more=more)
@@ -132,7 +128,7 @@ def test_a_narrowed_round_asks_a_subset_of_the_questions_so_that_reports_add_up(
             assert {place for place, weight in enumerate(second.weights[1:]) if weight} == set(asked)
 
 
-def test_both_questions_about_a_number_are_kept_or_left_out_together() -> None:
+def test_both_questions_about_a_number_are_kept_or_left_out_together():
     survey = make_survey(2, more="[features.number]\nrange = [0, 10]\n")
     kept = narrow_survey(survey, make_relevances([0, 0, 1]))
     assert kept.weights == (0, 0, 0, 1)
@@ -148,7 +144,7 @@ NUMBER = "[features.number]\nrange = [0, 10]\n"
 @pytest.mark.parametrize("more", ["", NUMBER])
 @pytest.mark.parametrize("label", [1, 3, 10])
 @pytest.mark.parametrize("kept", [1, 4])
-def test_the_label_is_asked_in_the_same_proportion(more: str, label: int, kept: int) -> None:
+def test_the_label_is_asked_in_the_same_proportion(more, label, kept):
     survey = make_survey(20, label=label, more=more)
     relevance = [1.0] * kept + [0.0] * (len(survey.features) - kept)
     second = narrow_survey(survey, make_relevances(relevance))
@@ -161,7 +157,7 @@ def test_the_label_is_asked_in_the_same_proportion(more: str, label: int, kept: 
 
 
 @pytest.mark.parametrize("users", [None, 500])
-def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users: int) -> None:
+def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_either(users):
     survey = dataclasses.replace(make_survey(20), weights=(None, *[1] * 20), users=users and 10**9)
     second = narrow_survey(survey, make_relevances([1.0] + [0.0] * 19))
     assert second.weights[0] == (None if users is None else 0)
@@ -170,7 +166,7 @@ def test_a_label_that_is_not_asked_by_itself_is_not_asked_in_the_next_round_eith
 
 
 @pytest.mark.parametrize("numeric", ["auto", *NUMERIC_MECHANISMS])
-def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric: str) -> None:
+def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric):
     more = f'{NUMBER}[features.more]\nrange = [0, 10]\n[mechanism]\nnumeric = "{numeric}"\n'
     survey = dataclasses.replace(make_survey(12, more=more), weights=(None, *[1] * 14))
     for numbers in ([1.0, 0.0], [0.0, 1.0]):
@@ -179,7 +175,7 @@ def test_a_question_that_estimates_the_label_s_shares_is_kept(numeric: str) -> N
         assert sum(bool(weight) for weight in second.weights[1:]) <= 3
 
 
-def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_of_the_later_ones() -> None:
+def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_of_the_later_ones():
     assert compute_round_ends(1000, 1) == [1000]
     assert compute_round_ends(1000, 2) == [500, 1000]
     assert compute_round_ends(1001, 3) == [500, 751, 1001]
@@ -196,8 +192,8 @@ def test_half_of_the_people_answer_the_first_round_and_the_others_equal_shares_o
     ],
 )
 def test_a_selected_subset_or_a_model_of_fewer_features_than_are_asked_decides_the_features(
-    asked: int, validated: tuple[int, ...], gain: float, expected: set[int]
-) -> None:
+    asked, validated, gain, expected
+):
     survey = make_survey(4)
     survey = dataclasses.replace(survey, weights=(0, *(int(place < asked) for place in range(4))))
     estimates = estimate_snapshot(Snapshot(survey.compile(), {}))
@@ -210,7 +206,7 @@ def test_a_selected_subset_or_a_model_of_fewer_features_than_are_asked_decides_t
     assert find_validated_features(estimates, survey) == expected
 
 
-def test_features_of_a_validated_model_are_asked_even_if_others_explain_more() -> None:
+def test_features_of_a_validated_model_are_asked_even_if_others_explain_more():
     survey = make_survey(4)
     relevance = make_relevances([0.9, 0.0, 0.0, 0.0])
     assert narrow_survey(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)

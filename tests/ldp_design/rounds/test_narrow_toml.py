@@ -1,9 +1,6 @@
 """A narrowed survey keeps the author's text except some weights, and states what each feature explains."""
 
-from __future__ import annotations
-
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,7 +82,7 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 6000))
 
 
-def test_uninformative_features_get_weight_0_and_everything_else_stays(model: Model) -> None:
+def test_uninformative_features_get_weight_0_and_everything_else_stays(model):
     narrower = write_narrowed_round(SURVEY, model, "pilot.json")
     assert weights(narrower) == {"label": 4, "related": 5, "silent": 0, "it's # silent too": 0, "idle": 0}
     assert "weight = 0   # three times\n" in narrower
@@ -96,7 +93,7 @@ def test_uninformative_features_get_weight_0_and_everything_else_stays(model: Mo
         assert line in narrower or line.startswith(("id =", "weight ="))
 
 
-def test_comments_list_what_each_feature_explains_and_what_is_left_out(model: Model) -> None:
+def test_comments_list_what_each_feature_explains_and_what_is_left_out(model):
     comments = write_narrowed_round(SURVEY, model, "pilot.json").split("# What this is about.")[0]
     assert all(line.startswith("#") for line in comments.strip().splitlines())
     words = " ".join(comments.replace("#", " ").split())
@@ -111,7 +108,7 @@ def test_comments_list_what_each_feature_explains_and_what_is_left_out(model: Mo
     assert 0.2 < float(first[2]) < 1
 
 
-def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
+def test_the_comments_ask_to_invite_other_people(model):
     text = SURVEY.replace("epsilon = 1\n", 'epsilon = 1\nenrolment = "token"\n')
     invited = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "pilot.json")
     assert "Invite only people who were not invited" in " ".join(invited.replace("#", " ").split())
@@ -132,7 +129,7 @@ values = ["a", "b", "c", "d", "e", "f"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [0, 30, 300, 1500, 6000])
-def test_the_command_and_the_simulation_narrow_equally(people: int) -> None:
+def test_the_command_and_the_simulation_narrow_equally(people):
     survey = read_survey(NUMBERS)
     for seed in range(6):
         snapshot = make_snapshot(NUMBERS, people, seed)
@@ -144,7 +141,7 @@ def test_the_command_and_the_simulation_narrow_equally(people: int) -> None:
         assert written == simulated.weights
 
 
-def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model: Model) -> None:
+def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model):
     second = write_narrowed_round(SURVEY, model, "pilot.json")
     both = make_model(make_snapshot(SURVEY, 6000), make_snapshot(second, 2000, seed=2))
     assert both.reports == 8000
@@ -152,7 +149,7 @@ def test_a_further_round_is_narrowed_by_the_reports_of_all_rounds(model: Model) 
         write_narrowed_round(second, both, "both.json")
 
 
-def test_rounds_are_numbered(model: Model) -> None:
+def test_rounds_are_numbered(model):
     for old, new in [
         ("tea-round2", "tea-round3"),
         ("tea-round19", "tea-round20"),
@@ -165,7 +162,7 @@ def test_rounds_are_numbered(model: Model) -> None:
         assert (narrower.id, narrower.family) == (new, "tea")
 
 
-def test_too_few_reports_are_refused_with_the_standard_error() -> None:
+def test_too_few_reports_are_refused_with_the_standard_error():
     few = make_model(make_snapshot(SURVEY, 40))
     with pytest.raises(
         NarrowError, match=r"too early: .* standard error is .* Let more people answer this round first"
@@ -177,7 +174,7 @@ def test_too_few_reports_are_refused_with_the_standard_error() -> None:
     ("old", "new"),
     [("epsilon = 1", "epsilon = 2"), ('"no"]', '"never"]'), ('"f", "g"]', '"f", "h"]'), ('"tea" ', '"pot" ')],
 )
-def test_the_model_of_another_survey_is_refused(model: Model, old: str, new: str) -> None:
+def test_the_model_of_another_survey_is_refused(model, old, new):
     assert old in SURVEY
     with pytest.raises(NarrowError, match=r'"pilot\.json" was not trained on this survey'):
         write_narrowed_round(SURVEY.replace(old, new), model, "pilot.json")
@@ -192,23 +189,23 @@ def test_the_model_of_another_survey_is_refused(model: Model, old: str, new: str
         SURVEY.replace('id = "tea" ', 'id = """\ntea""" '),
     ],
 )
-def test_a_layout_that_cannot_be_kept_is_refused(freely: str) -> None:
+def test_a_layout_that_cannot_be_kept_is_refused(freely):
     model = make_model(make_snapshot(freely, 6000))
     with pytest.raises(LayoutError, match=r"needs a separate table|cannot be edited"):
         write_narrowed_round(freely, model, "pilot.json")
 
 
-def test_a_survey_with_mistakes_names_them(model: Model) -> None:
+def test_a_survey_with_mistakes_names_them(model):
     with pytest.raises(SurveyError, match="epsilon"):
         write_narrowed_round(SURVEY.replace("epsilon = 1", "epsilon = -1"), model, "pilot.json")
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_read(model: Model) -> None:
+def test_windows_line_ends_and_a_byte_order_mark_are_read(model):
     odd = "\ufeff" + SURVEY.replace("\n", "\r\n")
     assert write_narrowed_round(odd, model, "pilot.json") == write_narrowed_round(SURVEY, model, "pilot.json")
 
 
-def test_the_command_prints_the_round_or_the_reason_for_refusing(model: Model, tmp_path: Path) -> None:
+def test_the_command_prints_the_round_or_the_reason_for_refusing(model, tmp_path):
     from click.testing import CliRunner
 
     from ldp_design.cli.survey import main

@@ -1,7 +1,5 @@
 """Further rounds keep [about] and the texts of a survey."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from encoders.randomness import FastStream
@@ -54,7 +52,7 @@ def require_kept(text: str, old: str, new: str) -> Survey:
     return survey
 
 
-def test_narrowed_round_keeps_the_texts_also_of_features_that_it_leaves_out() -> None:
+def test_narrowed_round_keeps_the_texts_also_of_features_that_it_leaves_out():
     survey = with_texts(narrow.SURVEY, "silent")
     written = write_narrowed_round(
         survey, narrow.make_model(narrow.make_snapshot(survey, 6000)), "pilot.json"
@@ -63,7 +61,7 @@ def test_narrowed_round_keeps_the_texts_also_of_features_that_it_leaves_out() ->
     assert narrowed.weights[2] == 0
 
 
-def test_validation_round_keeps_the_texts_of_the_row() -> None:
+def test_validation_round_keeps_the_texts_of_the_row():
     survey = with_texts(validate.SURVEY, "echo")
     written = write_validation_round(
         survey, validate.make_model(validate.make_snapshot(survey, 1)), "model.json"
@@ -74,7 +72,7 @@ def test_validation_round_keeps_the_texts_of_the_row() -> None:
     assert list(display_texts(plan).features) == [feature.name for feature in plan.entries]
 
 
-def test_projected_survey_keeps_the_texts_of_numbers_that_become_inputs() -> None:
+def test_projected_survey_keeps_the_texts_of_numbers_that_become_inputs():
     survey = with_texts(project.SURVEY, "hours")
     written = write_projection(survey, project.TABLE, "rows.csv")
     plan = require_kept(TEXTS.format(feature="hours"), survey, written).compile()
@@ -82,7 +80,7 @@ def test_projected_survey_keeps_the_texts_of_numbers_that_become_inputs() -> Non
     assert "dca1" not in display_texts(plan).features
 
 
-def test_learned_round_keeps_the_texts_of_numbers_that_become_inputs() -> None:
+def test_learned_round_keeps_the_texts_of_numbers_that_become_inputs():
     survey = with_texts(learn.SURVEY, "cups")
     plan, rng = read_survey(survey).compile(), np.random.default_rng(1)
     codes = np.stack([rng.integers(0, 2, 30_000), rng.integers(0, 2, 30_000), rng.integers(0, 3, 30_000)], 1)

@@ -1,7 +1,5 @@
 """A model becomes integer scores; devices that predict by them predict as the model does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -49,13 +47,11 @@ def make_tables(count: int, rng: np.random.Generator) -> list[np.ndarray]:
         (42, (1, 2, 3, 5, 8, 13, 21)),
     ],
 )
-def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(
-    features: int, tops: tuple[int, ...]
-) -> None:
+def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(features, tops):
     assert top_k_sizes(features) == tops
 
 
-def test_devices_predict_as_the_model_does() -> None:
+def test_devices_predict_as_the_model_does():
     rng, plan = np.random.default_rng(1), make_plan()
     prior, tables = rng.dirichlet(np.ones(3)), make_tables(4, rng)
     found = build_validation(plan, prior, tables)
@@ -69,7 +65,7 @@ def test_devices_predict_as_the_model_does() -> None:
     assert right[clear].all()
 
 
-def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used() -> None:
+def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used():
     little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
     even = np.full((3, 3), 1 / 3)
     found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
@@ -78,14 +74,14 @@ def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used()
         build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
 
 
-def test_a_share_of_zero_excludes_its_label_in_integer_scores_too() -> None:
+def test_a_share_of_zero_excludes_its_label_in_integer_scores_too():
     never = np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
     found = build_validation(make_plan(), np.full(3, 1 / 3), [never] * 4)
     found.check()
     assert found.scores[0][0] == (-1_000_000, 0, 0)
 
 
-def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin() -> None:
+def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin():
     plan = make_plan(1, number=True)
     number = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.02, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
     found = build_validation(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
@@ -109,7 +105,7 @@ def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([informative, echo, echo, echo], axis=1), labels
 
 
-def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps() -> None:
+def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps():
     codes, labels = echoes(30_000)
     survey = read_survey(SURVEY.format(epsilon=2) + "".join(FEATURE.format(number=each) for each in range(4)))
     plan = survey.compile()

@@ -1,9 +1,5 @@
 """A validation round keeps the author's text, and adds the model's scores."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -78,7 +74,7 @@ def model() -> Model:
     return make_model(make_snapshot(SURVEY, 1))
 
 
-def test_only_the_id_the_family_and_the_tables_at_the_end_change(model: Model) -> None:
+def test_only_the_id_the_family_and_the_tables_at_the_end_change(model):
     text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
         'family = "tea"  # each person answers one round only\n', ""
@@ -94,7 +90,7 @@ def test_only_the_id_the_family_and_the_tables_at_the_end_change(model: Model) -
         assert word in text.replace("\n# ", " ")
 
 
-def test_comments_predict_the_margins(model: Model) -> None:
+def test_comments_predict_the_margins(model):
     text = " ".join(write_validation_round(SURVEY, model, "model.json").replace("# ", "").split())
     found = ValidationResult.from_snapshot(make_snapshot(write_validation_round(SURVEY, model, "m"), 2))
     right, gain = (
@@ -105,7 +101,7 @@ def test_comments_predict_the_margins(model: Model) -> None:
     np.testing.assert_allclose(margins, [right, gain], rtol=0.25)
 
 
-def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: Model) -> None:
+def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model):
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     assert len(find_kept(kept)) in (1, 2)  # the echoes alone do not outvote the informative feature
@@ -120,7 +116,7 @@ def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model: 
     assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
 
 
-def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model: Model) -> None:
+def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model):
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     text = write_narrowed_round(SURVEY, kept, "model.json")
@@ -134,7 +130,7 @@ def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model: Model) -> N
         write_narrowed_round(text, again, "model.json")
 
 
-def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model: Model) -> None:
+def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model):
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SurveyError, match="tea-validation is a validation round, which asks only whether a model is right"
@@ -146,7 +142,7 @@ def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(
         write_validation_round("[survey", model, "model.json")
 
 
-def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model: Model) -> None:
+def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model):
     later = SURVEY.replace('id = "tea"', 'family = "tea"\nid = "tea-round2"')
     assert read_survey(write_validation_round(later, model, "m")).id == "tea-round2-validation"
     long = SURVEY.replace('id = "tea"', f'id = "{"t" * 64}"')
@@ -155,14 +151,14 @@ def test_a_later_round_keeps_its_family_and_a_long_id_is_cut(model: Model) -> No
     assert found.id.endswith("-validation")
 
 
-def test_the_comments_ask_to_invite_other_people(model: Model) -> None:
+def test_the_comments_ask_to_invite_other_people(model):
     invited = SURVEY.replace('id = "tea"', 'enrolment = "token"\nid = "tea"')
     text = write_validation_round(invited, make_model(make_snapshot(invited, 1)), "m")
     assert "Invite only people who" in text
     assert read_survey(text).enrolment == "token"
 
 
-def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path: Path, model: Model) -> None:
+def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path, model):
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
     snapshot = make_snapshot(SURVEY, 1)
@@ -176,9 +172,7 @@ def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path: Path,
     assert "was not trained on this survey" in done.stderr
 
 
-def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
-    tmp_path: Path, model: Model
-) -> None:
+def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tmp_path, model):
     file, rows, model_file = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
@@ -206,7 +200,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(
             use()
 
 
-def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> None:
+def test_snapshots_of_rounds_and_of_validations_are_not_added(model):
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
         SnapshotError, match="tea-validation is a validation round, whose reports cannot be added to tea"
@@ -214,7 +208,7 @@ def test_snapshots_of_rounds_and_of_validations_are_not_added(model: Model) -> N
         make_snapshot(SURVEY, 1) + make_snapshot(text, 2)
 
 
-def test_the_model_states_the_epsilon_of_its_validation(model: Model) -> None:
+def test_the_model_states_the_epsilon_of_its_validation(model):
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     snapshot = make_snapshot(SURVEY, 1)
     statement = make_model(snapshot, validation=validation).privacy
@@ -223,7 +217,7 @@ def test_the_model_states_the_epsilon_of_its_validation(model: Model) -> None:
     assert [each.question for each in statement.validation.questions] == ["top 1", "top 2"]
 
 
-def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model: Model) -> None:
+def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model):
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(

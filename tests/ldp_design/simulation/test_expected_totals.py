@@ -1,7 +1,5 @@
 """Expected totals, and the margins computed from them, compared with simulated surveys."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -54,7 +52,7 @@ def plan_of(epsilon: float, oracle: str, numeric: str) -> Plan:
     return read_survey(SURVEY.format(epsilon=epsilon, oracle=oracle, numeric=numeric)).compile()
 
 
-def test_the_last_variant_asks_about_several_features_in_one_question() -> None:
+def test_the_last_variant_asks_about_several_features_in_one_question():
     assert any(len(each.feature_indices) > 1 for each in plan_of(*VARIANTS[-1]).questions)
 
 
@@ -71,8 +69,8 @@ def collect_intervals(estimates: Estimates) -> dict[str, IntervalEstimate]:
 
 
 def test_estimates_from_the_expected_totals_are_the_population(
-    world: tuple[Plan, SyntheticPopulation],
-) -> None:
+    world,
+):
     plan, people = world
     found = estimate_snapshot(ExpectedTotals(plan, people).snapshot(10**9))
     for each, truth in zip(found.features, people.conditionals, strict=True):
@@ -91,8 +89,8 @@ def test_estimates_from_the_expected_totals_are_the_population(
 
 @pytest.mark.slow
 def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
-    world: tuple[Plan, SyntheticPopulation],
-) -> None:
+    world,
+):
     plan, people = world
     expected = ExpectedTotals(plan, people)
     margins = {each.name: each for each in compute_expected_margins(expected, USERS)}
@@ -118,9 +116,7 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
-def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(
-    labels: int, repeats: int
-) -> None:
+def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
     named = ", ".join(f'"{each}"' for each in range(labels))
     head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
     tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -145,7 +141,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
 
 
 @pytest.mark.slow
-def test_a_margin_is_that_of_the_least_exact_class() -> None:
+def test_a_margin_is_that_of_the_least_exact_class():
     plan = read_survey(
         '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
         + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
@@ -163,7 +159,7 @@ def test_a_margin_is_that_of_the_least_exact_class() -> None:
     assert margin.is_noise
 
 
-def test_a_large_population_draws_its_own_distribution() -> None:
+def test_a_large_population_draws_its_own_distribution():
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.from_strength(plan, 2.0, 1.0)
     codes, labels = people.draw_people(200_000, np.random.default_rng(0))
@@ -178,7 +174,7 @@ def test_a_large_population_draws_its_own_distribution() -> None:
         )
 
 
-def test_a_uniform_population_has_equally_frequent_values() -> None:
+def test_a_uniform_population_has_equally_frequent_values():
     plan = plan_of(1.5, "auto", "auto")
     people = SyntheticPopulation.uniform(plan)
     assert people.conditionals[0] == pytest.approx(np.full((4, 3), 0.25))

@@ -1,9 +1,5 @@
 """A plot names its lines, and warns of projections that epsilon does not cover."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ldp_design.simulation.plot import group_rows, non_private_accuracies, plot_simulation
@@ -37,7 +33,7 @@ MORE = Simulation(
 PUBLIC = Simulation(MORE.rows, 0.6, "no", public_share=0.2)
 
 
-def test_non_private_accuracies_are_named_by_their_projection() -> None:
+def test_non_private_accuracies_are_named_by_their_projection():
     assert non_private_accuracies(ONE) == {"non-private": 0.8}
     assert non_private_accuracies(MORE) == {
         "non-private, none": 0.8,
@@ -49,9 +45,7 @@ def test_non_private_accuracies_are_named_by_their_projection() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("result", "warns"), [(ONE, False), (MORE, True), (PUBLIC, False)])
-def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(
-    result: Simulation, warns: bool, tmp_path: Path
-) -> None:
+def test_a_projection_fitted_on_rows_that_report_is_called_uncovered(result, warns, tmp_path):
     plot_simulation(result, tmp_path / "out.svg")  # SVG has the text in comments
     assert (UNCOVERED_WARNING in (tmp_path / "out.svg").read_text()) == warns
     assert (tmp_path / "out.svg").stat().st_mode & 0o777 == 0o600

@@ -1,7 +1,5 @@
 """One report of each row, made by the protocol of a device."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -16,7 +14,7 @@ from tests.support.surveys import TEA
 ROWS = {"tea": ["black", "green"] * 50, "hours": [3.0, float("nan")] * 50, "tired": ["yes", "no"] * 50}
 
 
-def test_each_row_makes_one_valid_report_with_an_id_of_its_own() -> None:
+def test_each_row_makes_one_valid_report_with_an_id_of_its_own():
     survey = read_survey(TEA)
     plan = survey.compile()
     reports = [read_report(plan, data) for data in make_row_reports(survey, ROWS, SystemEntropy())]
@@ -24,7 +22,7 @@ def test_each_row_makes_one_valid_report_with_an_id_of_its_own() -> None:
     assert set(Counter(report.question for report in reports)) == {0, 1}  # false alarm: 2^-99
 
 
-def test_reports_are_those_of_the_true_answers_at_a_large_epsilon() -> None:
+def test_reports_are_those_of_the_true_answers_at_a_large_epsilon():
     survey = read_survey(TEA.replace("1.0", "32.0"))
     plan = survey.compile()
     for index, data in enumerate(make_row_reports(survey, ROWS, SystemEntropy())):
@@ -36,7 +34,7 @@ def test_reports_are_those_of_the_true_answers_at_a_large_epsilon() -> None:
         assert likeliest == {name: ROWS[name][index] for name in likeliest}
 
 
-def test_a_survey_by_invitation_gets_reports_with_ids_of_its_questions() -> None:
+def test_a_survey_by_invitation_gets_reports_with_ids_of_its_questions():
     survey = read_survey(TEA.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'))
     plan = survey.compile()
     for data in make_row_reports(survey, ROWS, SystemEntropy()):
@@ -48,14 +46,14 @@ class _NoEntropy:
         raise AssertionError(f"{count} bytes were drawn")
 
 
-def test_all_rows_are_checked_before_anything_is_drawn() -> None:
+def test_all_rows_are_checked_before_anything_is_drawn():
     rows = ROWS | {"tea": ["black"] * 99 + ["mint"]}
     with pytest.raises(RowError, match="tea: row 100: ") as caught:
         make_row_reports(read_survey(TEA), rows, _NoEntropy())
     assert "mint" not in str(caught.value)
 
 
-def test_progress_is_reported_after_every_report() -> None:
+def test_progress_is_reported_after_every_report():
     steps: list[int] = []
     make_row_reports(read_survey(TEA), ROWS, SystemEntropy(), steps.append)
     assert steps == [1] * 100

@@ -1,10 +1,7 @@
 """A simulation runs the real protocol, is reproducible, and compares with baselines."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,7 +65,7 @@ def people() -> pd.DataFrame:
     )
 
 
-def test_accuracy_rises_with_epsilon_to_near_non_private(survey: Survey, people: pd.DataFrame) -> None:
+def test_accuracy_rises_with_epsilon_to_near_non_private(survey, people):
     result = simulate(
         survey, people, SimulationGrid(epsilons=[0.05, 1, 8], mechanisms=["DE"]), repeats=8, seed=1
     )
@@ -79,7 +76,7 @@ def test_accuracy_rises_with_epsilon_to_near_non_private(survey: Survey, people:
     assert abs(result.majority - 0.6) < 0.03
 
 
-def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFrame) -> None:
+def test_the_result_has_the_documented_shape(survey, people):
     result = simulate(
         survey, people, SimulationGrid(epsilons=["0.5", 2], mechanisms=["auto", "OUE"]), repeats=3
     )
@@ -109,7 +106,7 @@ def test_the_result_has_the_documented_shape(survey: Survey, people: pd.DataFram
     assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
 
 
-def test_equal_seeds_give_equal_results_and_others_do_not(survey: Survey, people: pd.DataFrame) -> None:
+def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
     one, same, other = (simulate(survey, people, repeats=3, seed=seed) for seed in (1, 1, 2))
     assert one == same
     assert one != other
@@ -123,12 +120,12 @@ def test_a_row_does_not_depend_on_the_other_rows_or_their_order(survey: Survey, 
     assert [row for row in beside.rows if row in alone.rows] == list(alone.rows)
 
 
-def test_one_repeat_has_a_binomial_error(survey: Survey, people: pd.DataFrame) -> None:
+def test_one_repeat_has_a_binomial_error(survey, people):
     row = simulate(survey, people, repeats=1).rows[0]
     assert row.stderr == pytest.approx((row.accuracy * (1 - row.accuracy) / 800) ** 0.5)
 
 
-def test_dicts_frames_and_columns_give_equal_results(survey: Survey, people: pd.DataFrame) -> None:
+def test_dicts_frames_and_columns_give_equal_results(survey, people):
     head = people.head(200)
     results = [
         simulate(survey, rows, repeats=2) for rows in (head, head.to_dict("records"), head.to_dict("list"))
@@ -136,14 +133,14 @@ def test_dicts_frames_and_columns_give_equal_results(survey: Survey, people: pd.
     assert results[0] == results[1] == results[2]
 
 
-def test_the_label_may_be_called_class(survey: Survey, people: pd.DataFrame) -> None:
+def test_the_label_may_be_called_class(survey, people):
     renamed = people.rename(columns={"tired": "class"})
     assert simulate(survey, renamed, repeats=2) == simulate(survey, people, repeats=2)
     with pytest.raises(SimulationError, match="no column 'tired' to take the label from, nor a \"class\""):
         simulate(survey, people.drop(columns="tired"))
 
 
-def test_a_missing_column_and_a_bad_row_are_named(survey: Survey, people: pd.DataFrame) -> None:
+def test_a_missing_column_and_a_bad_row_are_named(survey, people):
     with pytest.raises(SimulationError, match="no column 'tea'"):
         simulate(survey, people.drop(columns="tea"))
     with pytest.raises(SimulationError, match=r"no column 'tea', 'hours', 'noise'$"):
@@ -154,7 +151,7 @@ def test_a_missing_column_and_a_bad_row_are_named(survey: Survey, people: pd.Dat
         simulate(survey, people)
 
 
-def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(survey: Survey) -> None:
+def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(survey):
     paper = Variant(epsilon=Decimal(2), mechanism="THE", estimator="paper").apply(survey)
     assert paper.weights == (1, 1, 1, 1)
     assert paper.frequency == "THE(0.25)"
@@ -163,7 +160,7 @@ def test_the_papers_estimator_asks_the_label_and_all_questions_equally_often(sur
     assert paper.compile().questions[0].kind == "label"
 
 
-def test_the_papers_estimator_works_with_every_mechanism(survey: Survey, people: pd.DataFrame) -> None:
+def test_the_papers_estimator_works_with_every_mechanism(survey, people):
     mechanisms = ["DE", "SUE", "OUE", "SHE", "THE", "SS"]
     result = simulate(
         survey, people, SimulationGrid(epsilons=[6], mechanisms=mechanisms), estimator="paper", repeats=2
@@ -172,12 +169,12 @@ def test_the_papers_estimator_works_with_every_mechanism(survey: Survey, people:
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, "NaN", "x", 1000])
-def test_an_impossible_epsilon_is_refused(survey: Survey, people: pd.DataFrame, epsilon: int | str) -> None:
+def test_an_impossible_epsilon_is_refused(survey, people, epsilon):
     with pytest.raises(SurveyError, match=r"^epsilon: needs a number above 0"):
         simulate(survey, people, SimulationGrid(epsilons=[epsilon]))
 
 
-def test_too_little_to_split_is_refused(survey: Survey, people: pd.DataFrame) -> None:
+def test_too_little_to_split_is_refused(survey, people):
     for rows, repeats in ((people.head(1), 1), (people, 0)):
         with pytest.raises(SimulationError, match="at least two rows and one repeat"):
             simulate(survey, rows, repeats=repeats)
@@ -187,7 +184,7 @@ def test_too_little_to_split_is_refused(survey: Survey, people: pd.DataFrame) ->
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
-def test_progress_is_reported_after_every_trial(survey: Survey, people: pd.DataFrame) -> None:
+def test_progress_is_reported_after_every_trial(survey, people):
     steps = []
     simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
     assert steps == [1] * 6
@@ -222,7 +219,7 @@ def crowd() -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataFrame) -> None:
+def test_rounds_without_uninformative_features_are_more_accurate(crowd):
     survey = read_survey(MANY)
     one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
     assert (one.rounds, three.rounds) == (1, 3)
@@ -230,7 +227,7 @@ def test_rounds_without_uninformative_features_are_more_accurate(crowd: pd.DataF
 
 
 @pytest.mark.slow
-def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: pd.DataFrame) -> None:
+def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
     survey = read_survey(MANY)
     table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
     (rows,) = trials.encode_repeats(table, split_rows(len(crowd), 1, 0, 0.0), variant)
@@ -242,7 +239,7 @@ def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd: p
 
 
 @pytest.mark.slow
-def test_rounds_do_not_harm_where_every_feature_is_noise(crowd: pd.DataFrame) -> None:
+def test_rounds_do_not_harm_where_every_feature_is_noise(crowd):
     survey = read_survey(MANY)
     one, three = simulate(
         survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
@@ -279,14 +276,14 @@ range = [-4, 4]
 
 
 @pytest.mark.slow
-def test_a_projection_finds_a_direction_that_no_single_number_shows(line: pd.DataFrame) -> None:
+def test_a_projection_finds_a_direction_that_no_single_number_shows(line):
     grid = SimulationGrid(epsilons=[8], numeric=["auto"], projections=["none", "pca:1", "dca:1"])
     raw, pca, dca = simulate(read_survey(NUMBERS), line, grid, repeats=4).rows
     assert [row.projection for row in (raw, pca, dca)] == ["none", "pca:1", "dca:1"]
     assert max(raw.non_private, pca.non_private) < 0.8 < min(dca.non_private, dca.accuracy)
 
 
-def test_every_mechanism_for_numbers_is_simulated(line: pd.DataFrame) -> None:
+def test_every_mechanism_for_numbers_is_simulated(line):
     numeric = ["survey", "bins:4", "auto", "sign", "onebit", "sampled-laplace", "laplace", "piecewise"]
     survey = read_survey(NUMBERS)
     rows = simulate(
@@ -297,7 +294,7 @@ def test_every_mechanism_for_numbers_is_simulated(line: pd.DataFrame) -> None:
 
 
 @pytest.mark.slow
-def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) -> None:
+def test_public_rows_fit_the_projection_and_do_not_report(line):
     survey = read_survey(NUMBERS)
     private, public = (
         simulate(
@@ -315,7 +312,7 @@ def test_public_rows_fit_the_projection_and_do_not_report(line: pd.DataFrame) ->
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.0005)
 
 
-def test_a_simulated_projection_equals_the_written_one(line: pd.DataFrame) -> None:
+def test_a_simulated_projection_equals_the_written_one(line):
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nweight = 3")
     text += "[features.idle]\nrange = [0, 1]\nweight = 0\n[features.kind]\nvalues = ['x', 'y']\n"
     survey = read_survey(text)
@@ -332,7 +329,7 @@ def test_a_simulated_projection_equals_the_written_one(line: pd.DataFrame) -> No
     assert asked.projection == written.projection
 
 
-def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) -> None:
+def test_components_are_numbers_unless_bins_are_requested(line):
     binned = read_survey(NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nbins = 6"))
     written, six, numbers = (
         simulate(binned, line, SimulationGrid(epsilons=[8], projections=["dca:1"], numeric=[how]), repeats=2)
@@ -344,7 +341,7 @@ def test_components_are_numbers_unless_bins_are_requested(line: pd.DataFrame) ->
 
 
 @pytest.mark.slow
-def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.DataFrame) -> None:
+def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
     survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
     found = simulate(survey, line, grid, repeats=6)
     well, badly = found.rows
@@ -359,7 +356,7 @@ def test_a_second_round_asks_for_the_projection_learned_in_the_first(line: pd.Da
 
 
 @pytest.mark.slow
-def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line: pd.DataFrame) -> None:
+def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line):
     text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
         '"b"]', '"b", "c"]'
     )
@@ -371,9 +368,7 @@ def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes
         assert result.rows[0].accuracy > 0
 
 
-def test_the_pilots_people_do_not_answer_the_second_round(
-    line: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
     counted = []
 
     def counting(plan: Plan, codes: np.ndarray, labels: int, rng: FastStream, users: np.ndarray) -> Snapshot:
@@ -403,9 +398,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(
         ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )
-def test_a_variant_that_does_not_exist_is_named(
-    line: pd.DataFrame, options: dict[str, Any], words: str
-) -> None:
+def test_a_variant_that_does_not_exist_is_named(line, options, words):
     with pytest.raises(LdpError, match=words):
         simulate(read_survey(NUMBERS), line, SimulationGrid(**options))
 
@@ -423,7 +416,7 @@ def echoes() -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_a_validated_model_is_more_accurate_without_redundant_features(echoes: dict[str, list[str]]) -> None:
+def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
     features = [CategoricalFeature(name, ("a", "b"), "error") for name in echoes if name != "class"]
     survey = Survey(
         id="echoes",
@@ -441,7 +434,7 @@ def test_a_validated_model_is_more_accurate_without_redundant_features(echoes: d
     assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
 
 
-def test_a_model_of_one_feature_is_not_validated(echoes: dict[str, list[str]]) -> None:
+def test_a_model_of_one_feature_is_not_validated(echoes):
     features = (CategoricalFeature("related", ("a", "b"), "error"),)
     survey = Survey(
         id="echoes",
@@ -454,7 +447,7 @@ def test_a_model_of_one_feature_is_not_validated(echoes: dict[str, list[str]]) -
     assert row.accuracy > 0.85
 
 
-def test_users_are_drawn_with_replacement_from_the_rows_that_report() -> None:
+def test_users_are_drawn_with_replacement_from_the_rows_that_report():
     (split,) = split_rows(100, 1, 5, 0.0, users=1000)
     people = split.draw_people()
     assert len(people) == 1000
@@ -465,7 +458,7 @@ def test_users_are_drawn_with_replacement_from_the_rows_that_report() -> None:
     assert np.array_equal(plain.draw_people(), plain.train)
 
 
-def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row() -> None:
+def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row():
     for plain, split in zip(
         split_rows(200, 3, 2, 0.1), split_rows(200, 3, 2, 0.1, unlabelled=30), strict=True
     ):
@@ -478,7 +471,7 @@ def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row() 
         split_rows(200, 1, 2, 0.0, unlabelled=160)
 
 
-def test_more_users_make_the_model_more_accurate(survey: Survey, people: pd.DataFrame) -> None:
+def test_more_users_make_the_model_more_accurate(survey, people):
     few, many = (
         simulate(survey, people.head(400), SimulationGrid(epsilons=[0.5]), repeats=4, users=users).rows[0]
         for users in (0, 200_000)
@@ -510,7 +503,7 @@ def test_models_with_unlabelled_rows_are_compared_on_the_same_reports() -> None:
     assert all(row.gain_stderr > 0 for row in once.rows if row.unlabelled)
 
 
-def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports() -> None:
+def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports():
     codes, labels = overlapping.draw_people(3000, 1)
     table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
     survey = read_survey(overlapping.SURVEY)

@@ -1,7 +1,5 @@
 """A survey and pilots that the tests of sizing share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The accuracy to expect, and the number of people that an accuracy needs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ from tests.ldp_design.sizing.surveys import PLAN, SURVEY, make_pilot, make_rare_
 
 
 @pytest.mark.slow
-def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_population() -> None:
+def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_population():
     people, found = SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), []
     forecast = Forecaster(PLAN, people, seed=1).forecast(5_000)
     for seed in range(10):
@@ -40,7 +38,7 @@ def test_the_interval_contains_the_mean_accuracy_of_other_surveys_of_the_populat
     assert np.mean(found) == pytest.approx(forecast.mean, abs=4 * error)
 
 
-def test_equal_seeds_give_equal_forecasts() -> None:
+def test_equal_seeds_give_equal_forecasts():
     one, same, other = (
         Forecaster(PLAN, SyntheticPopulation.from_strength(PLAN, 2.0, 1.0), 3, seed).forecast(1_000)
         for seed in (1, 1, 2)
@@ -49,7 +47,7 @@ def test_equal_seeds_give_equal_forecasts() -> None:
 
 
 @pytest.mark.slow
-def test_the_users_found_for_an_accuracy_reach_it_and_half_of_them_do_not() -> None:
+def test_the_users_found_for_an_accuracy_reach_it_and_half_of_them_do_not():
     found = size_for_accuracy(SURVEY, 0.75, make_pilot(), repeats=6)
     forecast = found.forecasts["pilot"]
     assert forecast.users == found.users
@@ -58,21 +56,21 @@ def test_the_users_found_for_an_accuracy_reach_it_and_half_of_them_do_not() -> N
     assert half.mean < 0.75
 
 
-def test_an_impossible_accuracy_is_refused_with_the_best_possible() -> None:
+def test_an_impossible_accuracy_is_refused_with_the_best_possible():
     pilot = make_pilot()
     most = Forecaster(PLAN, pilot.build_population(PLAN)).best_possible
     with pytest.raises(SizeError, match=f"the best possible accuracy is {most:.1%}"):
         size_for_accuracy(SURVEY, 0.99, pilot)
 
 
-def test_an_accuracy_that_the_majority_class_reaches_is_refused() -> None:
+def test_an_accuracy_that_the_majority_class_reaches_is_refused():
     with pytest.raises(SizeError, match=r"always guessing 'no' is right in 90\.0% of cases"):
         size_for_accuracy(SURVEY, 0.8, make_rare_pilot())
 
 
 def test_an_accuracy_that_needs_more_people_than_are_simulated_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr("ldp_design.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     most = Forecaster(PLAN, make_pilot().build_population(PLAN)).best_possible
     with pytest.raises(SizeError, match="1,000 people, the maximum that is simulated, reach"):
@@ -80,7 +78,7 @@ def test_an_accuracy_that_needs_more_people_than_are_simulated_is_refused(
 
 
 @pytest.mark.slow
-def test_a_forecast_names_the_number_of_people_that_were_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forecast_names_the_number_of_people_that_were_simulated(monkeypatch):
     monkeypatch.setattr("ldp_design.sizing.forecast.MAX_SIMULATED_USERS", 1_000)
     found = size_for_users(SURVEY, 5_000, repeats=2)
     assert {each.users for each in found.forecasts.values()} == {1_000}

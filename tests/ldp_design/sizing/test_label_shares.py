@@ -1,7 +1,5 @@
 """Shares of the labels that an author expects."""
 
-from __future__ import annotations
-
 import pytest
 
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
@@ -9,14 +7,14 @@ from ldp_design.sizing.size import compare_sizes, size_for_margin
 from tests.ldp_design.sizing.surveys import SURVEY
 
 
-def test_shares_are_in_the_order_of_the_labels_and_add_up_to_one() -> None:
+def test_shares_are_in_the_order_of_the_labels_and_add_up_to_one():
     assert parse_label_shares("no=0.8, yes=0.12,unknown=0.08", ["yes", "no", "unknown"]) == pytest.approx(
         (0.12, 0.8, 0.08)
     )
     assert sum(parse_label_shares("a=0.333,b=0.333,c=0.333", ["a", "b", "c"])) == pytest.approx(1)
 
 
-def test_names_may_contain_commas_and_equals_signs() -> None:
+def test_names_may_contain_commas_and_equals_signs():
     labels = ["a", "a=b", "no, never"]
     assert parse_label_shares("a=b=0.2,no, never=0.3,a=0.5", labels) == pytest.approx((0.5, 0.2, 0.3))
 
@@ -35,7 +33,7 @@ def test_names_may_contain_commas_and_equals_signs() -> None:
         ("yes", '"yes" is not a label'),
     ],
 )
-def test_mistakes_are_named_with_the_fix(text: str, why: str) -> None:
+def test_mistakes_are_named_with_the_fix(text, why):
     with pytest.raises(LabelSharesError) as caught:
         parse_label_shares(text, ["yes", "no"])
     assert why in str(caught.value)
@@ -53,7 +51,7 @@ def test_the_people_needed_grow_with_the_square_of_a_label_s_rarity() -> None:
     assert needed.users / uniform.users == pytest.approx(9, rel=0.15)
 
 
-def test_equal_shares_change_no_margin() -> None:
+def test_equal_shares_change_no_margin():
     labels = len(SURVEY.label.values)
     given = compare_sizes(SURVEY, users=[10_000], label_shares=(1 / labels,) * labels)
     assumed = compare_sizes(SURVEY, users=[10_000])

@@ -1,7 +1,5 @@
 """Margins to expect: by number of people, with and without a pilot."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -18,7 +16,7 @@ from tests.ldp_design.sizing.surveys import SURVEY, make_rare_pilot, widest
 
 @pytest.mark.slow
 @pytest.mark.parametrize("margin", [0.2, 0.05, 0.01])
-def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin: float) -> None:
+def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin):
     found = size_for_margin(SURVEY, margin)
     assert widest(found) <= margin
     fewer = size_for_users(SURVEY, round(found.users * 0.97), repeats=0)
@@ -26,19 +24,19 @@ def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin: 
     assert found.margins == size_for_users(SURVEY, found.users, repeats=0).margins
 
 
-def test_a_hundred_times_the_people_have_a_tenth_of_the_margins() -> None:
+def test_a_hundred_times_the_people_have_a_tenth_of_the_margins():
     few, many = compare_sizes(SURVEY, users=(200_000, 20_000_000))
     for one, other in zip(few.margins, many.margins, strict=True):
         assert one.margin == pytest.approx(10 * other.margin, rel=0.02)
 
 
-def test_margins_are_those_of_the_pilots_people() -> None:
+def test_margins_are_those_of_the_pilots_people():
     uniform, piloted = size_for_margin(SURVEY, 0.05), size_for_margin(SURVEY, 0.05, make_rare_pilot())
     assert piloted.users > 2 * uniform.users  # a rare label needs more people
     assert piloted.margins[1].class_margins[0] > 2 * piloted.margins[1].class_margins[1]
 
 
-def test_a_feature_that_is_never_asked_about_has_no_margin() -> None:
+def test_a_feature_that_is_never_asked_about_has_no_margin():
     partial = replace(SURVEY, weights=(None, 1, 0, 1, 1))
     assert [each.name for each in compare_sizes(partial)[0].margins] == ["tired", "kind", "cups", "sugar"]
 
@@ -56,9 +54,7 @@ def test_a_feature_that_is_never_asked_about_has_no_margin() -> None:
         (6.1, None, 10.0, Grade.USELESS),
     ],
 )
-def test_one_rule_decides_what_is_noise(
-    margin: float, values: int | None, typical: float, expected: Grade
-) -> None:
+def test_one_rule_decides_what_is_noise(margin, values, typical, expected):
     found = Margin(
         name="",
         kind="",
@@ -74,6 +70,6 @@ def test_one_rule_decides_what_is_noise(
 
 
 @pytest.mark.parametrize("shares", [None, (0.1, 0.9)])
-def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares: tuple[float, float] | None) -> None:
+def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares):
     size = size_for_users(SURVEY, 5_000, repeats=0, label_shares=shares)
     assert size.margins[0].typical == pytest.approx(min(shares or (0.5,)))

@@ -1,7 +1,5 @@
 """The population that a pilot describes, and the surveys that it does not fit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -15,13 +13,13 @@ from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import SURVEY, TEXT, make_pilot
 
 
-def test_a_pilot_may_have_asked_about_more_features() -> None:
+def test_a_pilot_may_have_asked_about_more_features():
     text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
     people = make_pilot().build_population(read_survey(text).compile())
     assert len(people.conditionals) == 2
 
 
-def test_the_pilots_reports_and_its_noisy_features_are_named() -> None:
+def test_the_pilots_reports_and_its_noisy_features_are_named():
     small, large = replace(make_pilot(), reports=1_000), replace(make_pilot(), reports=10**6)
     noisy, precise = (
         " ".join(format_size(size_for_users(SURVEY, 10**5, each, 1)).split()) for each in (small, large)
@@ -49,7 +47,7 @@ def test_the_pilots_reports_and_its_noisy_features_are_named() -> None:
         ("range = [0, 20]", "range = [0, 30]", 'its feature "cups" differs from the survey\'s in high'),
     ],
 )
-def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old: str, new: str, message: str) -> None:
+def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old, new, message):
     text = TEXT.format(users="", weight="")
     assert old in text
     other = read_survey(text.replace(old, new, 1))

@@ -1,7 +1,5 @@
 """Each remedy is enough by itself, and is the smallest of its kind."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -27,7 +25,7 @@ def partly() -> Size:
 
 
 @pytest.mark.slow
-def test_with_each_remedy_by_itself_no_feature_is_noise(partly: Size) -> None:
+def test_with_each_remedy_by_itself_no_feature_is_noise(partly):
     found = partly.remedies
     users = size_for_users(SURVEY, found.users, repeats=0)
     epsilon = size_for_users(replace(SURVEY, epsilon=found.epsilon), 8_000, repeats=0)
@@ -37,7 +35,7 @@ def test_with_each_remedy_by_itself_no_feature_is_noise(partly: Size) -> None:
 
 
 @pytest.mark.slow
-def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
+def test_each_remedy_is_the_smallest_of_its_kind(partly):
     found = partly.remedies
     assert size_for_users(SURVEY, round(0.97 * found.users), repeats=0).noise
     assert size_for_users(replace(SURVEY, epsilon=found.epsilon - Decimal("0.01")), 8_000, repeats=0).noise
@@ -46,7 +44,7 @@ def test_each_remedy_is_the_smallest_of_its_kind(partly: Size) -> None:
 
 
 @pytest.mark.slow
-def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
+def test_fewer_values_are_a_remedy_where_a_feature_has_too_many():
     few = replace(SURVEY, weights=(None, 1, 1, 0, 1))
     found = size_for_users(few, 15_000, repeats=0)
     assert found.noise == ("hours",)
@@ -57,7 +55,7 @@ def test_fewer_values_are_a_remedy_where_a_feature_has_too_many() -> None:
 
 
 @pytest.mark.slow
-def test_changes_that_are_never_enough_are_named() -> None:
+def test_changes_that_are_never_enough_are_named():
     text = format_size(size_for_users(SURVEY, 100, repeats=0))
     assert "With any one of these changes no feature is noise:" in text
     assert "more people" in text
@@ -69,7 +67,7 @@ def test_changes_that_are_never_enough_are_named() -> None:
 
 
 @pytest.mark.slow
-def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent() -> None:
+def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent():
     crowded = read_survey(TEXT.format(users="users = 100", weight=""))
     users = next(
         each

@@ -1,7 +1,5 @@
 """The smallest number of people that is enough."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from ldp_design.sizing.sample_size import SizeError, find_min_users, round_up
 
 
-def test_the_smallest_number_of_people_is_found_to_three_digits_or_an_error_names_the_limit() -> None:
+def test_the_smallest_number_of_people_is_found_to_three_digits_or_an_error_names_the_limit():
     for least, rounded in ((1, 1), (7, 7), (12_345, 12_400), (10**11 + 1, 101 * 10**9)):
         assert find_min_users(lambda users, least=least: (least / users) ** 0.5) == rounded
         assert find_min_users(lambda users, least=least: (least / users) ** 0.8) in (

@@ -1,9 +1,7 @@
 """Sizes of surveys of silos: every printed figure agrees with simulated messages, and remedies are enough."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -100,7 +98,7 @@ def list_figures(margins: Sequence[Margin]) -> Iterator[tuple[str, float, str, i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_every_figure_is_that_of_simulated_messages(case: str) -> None:
+def test_every_figure_is_that_of_simulated_messages(case):
     """The probability of a false alarm is below 1e-6 for all cases together; the seeds are fixed."""
     survey, rows, silos, shares = CASES[case]
     plan, size = survey.compile(), size_silos(survey, rows, silos, shares)
@@ -122,7 +120,7 @@ def test_every_figure_is_that_of_simulated_messages(case: str) -> None:
         assert within >= 0.935 - 6 * math.sqrt(0.05 * 0.95 / SAMPLES)
 
 
-def test_margins_follow_the_stated_proportion() -> None:
+def test_margins_follow_the_stated_proportion():
     size = size_silos(SURVEY, 20_000, 4)
     twice = {
         "silos": size_silos(SURVEY, 20_000, 16),
@@ -154,7 +152,7 @@ def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
     assert not size_silos(replace(low, epsilon=remedies.epsilon), 700, 10).noise
 
 
-def test_rows_are_found_for_a_margin() -> None:
+def test_rows_are_found_for_a_margin():
     size = find_rows_for_margin(SURVEY, 0.01, 4, None)
     assert max(each.share for each in size.margins) <= 0.01
     assert max(each.share for each in size_silos(SURVEY, round(0.98 * size.rows), 4).margins) > 0.01
@@ -162,7 +160,7 @@ def test_rows_are_found_for_a_margin() -> None:
         find_rows_for_margin(replace(SURVEY, rows=10), 0.01, 1, None)
 
 
-def test_a_comparison_has_no_more_rows_than_the_messages_count() -> None:
+def test_a_comparison_has_no_more_rows_than_the_messages_count():
     sizes = compare_silo_sizes(replace(SURVEY, rows=5_000), None, None)
     assert all(each.rows <= 5_000 * each.silos for each in sizes)
     assert {each.silos for each in sizes} == {1, 10, 100}
@@ -170,9 +168,7 @@ def test_a_comparison_has_no_more_rows_than_the_messages_count() -> None:
 
 
 @pytest.mark.parametrize(("rows", "silos"), [(1, 1), (400, 60), (None, 4)])
-def test_the_words_of_a_size(
-    rows: int | None, silos: int, compare_with_golden: Callable[[str, str], None]
-) -> None:
+def test_the_words_of_a_size(rows, silos, compare_with_golden):
     compare_with_golden(
         f"silos-{rows}-{silos}", format_silo_sizes(compare_silo_sizes(SURVEY, rows, silos)) + "\n"
     )

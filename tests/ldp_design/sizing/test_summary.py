@@ -1,8 +1,5 @@
 """A size as text."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -23,7 +20,7 @@ SIZES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
-def test_the_words_of_a_size(name: str, compare_with_golden: Callable[[str, str], None]) -> None:
+def test_the_words_of_a_size(name, compare_with_golden):
     size = SIZES[name]()
     forecasts = {
         each: make_forecast(size.users) for each in (["pilot"] if size.pilot else ["little", "much"])
@@ -40,19 +37,19 @@ def test_the_words_of_comparisons(compare_with_golden: Callable[[str, str], None
 
 
 @pytest.mark.slow
-def test_with_a_pilot_no_uniform_share_is_shown() -> None:
+def test_with_a_pilot_no_uniform_share_is_shown():
     text = format_size(size_for_users(SURVEY, 10**5, make_rare_pilot(), repeats=0))
     assert "20.0% +-" not in text
     assert "20.0% +-" in format_size(size_for_users(SURVEY, 10**5, repeats=0))
 
 
-def test_one_person_is_singular() -> None:
+def test_one_person_is_singular():
     assert (str(count_people(1)), str(count_people(2_000))) == ("1 person", "2,000 people")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("users", [100, 5_000, 10**6])
-def test_every_line_fits_a_hundred_columns(users: int) -> None:
+def test_every_line_fits_a_hundred_columns(users):
     for size in (size_for_users(SURVEY, users, repeats=1), size_for_users(SURVEY, users, make_pilot(), 1)):
         assert max(map(len, format_size(size).splitlines())) <= 100
     assert max(map(len, format_comparison(compare_sizes(SURVEY)).splitlines())) <= 100

@@ -3,8 +3,6 @@
 SCREENSHOTS=DIR saves screenshots there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from ldp_aggregator.collector.dashboard.data import silo_progress_document
 from ldp_aggregator.estimation import Estimates
@@ -74,7 +72,7 @@ def responding_with(body: str) -> Callable[[Route], None]:
     return lambda route: route.fulfill(content_type="application/json", body=body)
 
 
-def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) -> None:
+def test_without_a_token_only_public_facts_are_shown(visit, site):
     seen = visit()
     expect(seen.page.locator("#unlock")).to_be_visible()
     expect(seen.page.locator("#plan-facts")).to_contain_text(site.clinic.digest)
@@ -84,7 +82,7 @@ def test_without_a_token_only_public_facts_are_shown(visit: Visits, site: Site) 
     picture(seen.page, "locked")
 
 
-def test_the_token_is_kept_in_its_tab_until_it_is_forgotten(visit: Visits, site: Site) -> None:
+def test_the_token_is_kept_in_its_tab_until_it_is_forgotten(visit, site):
     seen = visit().open()
     page = seen.page
     assert page.evaluate("document.activeElement.id") == "main"
@@ -102,7 +100,7 @@ def test_the_token_is_kept_in_its_tab_until_it_is_forgotten(visit: Visits, site:
     expect(page.locator("#unlock")).to_be_visible()
 
 
-def test_a_wrong_token_is_reported_and_not_kept(visit: Visits) -> None:
+def test_a_wrong_token_is_reported_and_not_kept(visit):
     seen = visit(fails=True)  # browsers log every 401
     seen.unlock("nonsense")
     expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
@@ -114,7 +112,7 @@ def test_a_wrong_token_is_reported_and_not_kept(visit: Visits) -> None:
     expect(seen.page.locator("#token-problem")).to_be_hidden()
 
 
-def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit: Visits) -> None:
+def test_a_token_that_is_not_allowed_in_a_header_is_wrong(visit):
     seen = visit()
     seen.unlock("t\u00f6ken\u2713")
     expect(seen.page.locator("#token-problem")).to_contain_text("not this collector's operator token")
@@ -131,9 +129,7 @@ TOO_MANY = "too many wrong tokens from this address; try again later"
         (403, "not-authorised", "", "#token-problem", "without LDP_OPERATOR_TOKEN"),
     ],
 )
-def test_a_refusal_is_reported_instead_of_estimates(
-    visit: Visits, status: int, reason: str, detail: str, place: str, shown: str
-) -> None:
+def test_a_refusal_is_reported_instead_of_estimates(visit, status, reason, detail, place, shown):
     seen = visit(fails=True)
     seen.page.route("**/progress", responding(status, reason, detail))
     seen.unlock("whatever")
@@ -142,7 +138,7 @@ def test_a_refusal_is_reported_instead_of_estimates(
     picture(seen.page, reason)
 
 
-def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> None:
+def test_the_numbers_equal_those_of_the_collector(visit, site):
     seen = visit().open()
     known = api(site, "surveys/clinic/estimates")
     tiles = seen.page.locator("#tiles dd").all_text_contents()
@@ -165,7 +161,7 @@ def test_the_numbers_equal_those_of_the_collector(visit: Visits, site: Site) -> 
     assert len(seen.cells("Share of missing answers: weight")) == 2
 
 
-def test_distinguishable_features_are_marked_and_can_be_filtered(visit: Visits) -> None:
+def test_distinguishable_features_are_marked_and_can_be_filtered(visit):
     page = visit().open().page
     marks = {
         card.get_attribute("aria-label"): card.locator(".mark").all_text_contents()
@@ -182,9 +178,7 @@ def test_distinguishable_features_are_marked_and_can_be_filtered(visit: Visits) 
     picture(page, "only-distinguishable")
 
 
-def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address(
-    visit: Visits, site: Site, tmp_path: Path
-) -> None:
+def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address(visit, site, tmp_path):
     seen = visit().open()
     with seen.page.expect_download() as started:
         seen.page.get_by_role("button", name="Download table (CSV)").click()
@@ -197,7 +191,7 @@ def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address
     expect(seen.page.locator("#status")).to_have_text("The table of estimates was downloaded.")
 
 
-def test_a_download_that_fails_is_reported(visit: Visits) -> None:
+def test_a_download_that_fails_is_reported(visit):
     seen = visit().open()
     seen.page.route("**/estimates.csv", responding(503, "store-unavailable", "the store cannot be used now"))
     seen.page.get_by_role("button", name="Download table (CSV)").click()
@@ -205,7 +199,7 @@ def test_a_download_that_fails_is_reported(visit: Visits) -> None:
     seen.errors.clear()  # the browser logs the status
 
 
-def test_margins_with_more_reports_are_smaller(visit: Visits) -> None:
+def test_margins_with_more_reports_are_smaller(visit):
     rows = visit().open().cells("Margins of a typical estimate")
     assert [row[0] for row in rows] == ["ill (shares)", "smoker", "coin", "weight (mean)"]
     now, twice, tenfold = (float(re.findall(r"[\d.]+", cell)[0]) for cell in rows[0][1:])
@@ -213,7 +207,7 @@ def test_margins_with_more_reports_are_smaller(visit: Visits) -> None:
     assert now / tenfold == pytest.approx(10**0.5, rel=0.1)
 
 
-def test_a_refresh_shows_and_announces_new_reports(visit: Visits, site: Site) -> None:
+def test_a_refresh_shows_and_announces_new_reports(visit, site):
     seen = visit().open()
     page = seen.page
     before = int(page.locator("#tiles dd").first.text_content().replace(",", ""))
@@ -226,7 +220,7 @@ def test_a_refresh_shows_and_announces_new_reports(visit: Visits, site: Site) ->
     assert page.evaluate("document.activeElement.id") == "refresh"
 
 
-def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Browser, site: Site) -> None:
+def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium, site):
     page = chromium.new_context().new_page()
     page.clock.install()
     asked: list[str] = []
@@ -261,7 +255,7 @@ def test_it_refreshes_automatically_unless_hidden_or_switched_off(chromium: Brow
     page.context.close()
 
 
-def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit: Visits) -> None:
+def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit):
     seen = visit(fails=True).open()
     page = seen.page
     page.route("**/progress", responding(503, "store-unavailable", "the store cannot be used now"))
@@ -278,7 +272,7 @@ def test_an_unreachable_collector_is_reported_and_the_last_estimates_stay(visit:
     expect(page.locator("#problem")).to_be_hidden()
 
 
-def test_an_incomplete_import_is_reported(visit: Visits) -> None:
+def test_an_incomplete_import_is_reported(visit):
     seen = visit(fails=True).open()
     seen.page.route("**/progress", responding(403, "survey-not-open", "clinic has not arrived in this store"))
     seen.page.get_by_role("button", name="Refresh now").click()
@@ -288,7 +282,7 @@ def test_an_incomplete_import_is_reported(visit: Visits) -> None:
 @pytest.mark.parametrize(
     ("survey", "scheme"), [("clinic", "light"), ("clinic", "dark"), ("empty", "light"), ("many", "dark")]
 )
-def test_every_survey_is_accessible_in_light_and_dark(visit: Visits, survey: str, scheme: str) -> None:
+def test_every_survey_is_accessible_in_light_and_dark(visit, survey, scheme):
     page = visit(f"/#{survey}", color_scheme=scheme, reduced_motion="reduce").open().page
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (int(re.findall(r"\d+", ground)[0]) < 60) == (scheme == "dark")
@@ -299,7 +293,7 @@ def test_every_survey_is_accessible_in_light_and_dark(visit: Visits, survey: str
 
 
 @pytest.mark.parametrize(("survey", "width"), [("clinic", 360), ("many", 360), ("many", 1600)])
-def test_nothing_is_wider_than_the_window(visit: Visits, survey: str, width: int) -> None:
+def test_nothing_is_wider_than_the_window(visit, survey, width):
     page = visit(f"/#{survey}", viewport={"width": width, "height": 800}).open().page
     assert_no_sideways_scroll(page)
     if width == 360:
@@ -308,7 +302,7 @@ def test_nothing_is_wider_than_the_window(visit: Visits, survey: str, width: int
     picture(page, f"{survey}-{width}")
 
 
-def test_another_survey_is_selected_by_keyboard_and_named_in_the_address(visit: Visits) -> None:
+def test_another_survey_is_selected_by_keyboard_and_named_in_the_address(visit):
     page = visit().open().page
     page.locator("#survey").focus()
     page.keyboard.press("ArrowDown")
@@ -318,7 +312,7 @@ def test_another_survey_is_selected_by_keyboard_and_named_in_the_address(visit: 
     expect(page.locator("#cards article").nth(1)).to_have_attribute("aria-label", "smoker")
 
 
-def test_estimates_are_never_shown_under_the_name_of_another_survey(visit: Visits) -> None:
+def test_estimates_are_never_shown_under_the_name_of_another_survey(visit):
     page = visit(fails=True).open().page
     page.route("**/progress", lambda route: route.abort())
     page.locator("#survey").select_option("empty")
@@ -326,7 +320,7 @@ def test_estimates_are_never_shown_under_the_name_of_another_survey(visit: Visit
     expect(page.locator("#figures")).to_be_hidden()
 
 
-def test_all_controls_are_reached_by_keyboard_in_order(visit: Visits) -> None:
+def test_all_controls_are_reached_by_keyboard_in_order(visit):
     page = visit().open().page
     page.evaluate("document.activeElement.blur(); document.body.focus()")
     page.locator(".skip").focus()
@@ -337,7 +331,7 @@ def test_all_controls_are_reached_by_keyboard_in_order(visit: Visits) -> None:
     assert stops == ["Skip to the estimates", "survey", "auto", "refresh", "forget", "only", "download"]
 
 
-def test_every_picture_is_beside_its_numbers(visit: Visits) -> None:
+def test_every_picture_is_beside_its_numbers(visit):
     page = visit().open().page
     rows = page.locator("#cards tbody tr")
     assert rows.count() == 2 + 3 * 2 + 2 * 2 + 3 * 2
@@ -347,7 +341,7 @@ def test_every_picture_is_beside_its_numbers(visit: Visits) -> None:
 
 
 @pytest.mark.parametrize("from_zero", [True, False])
-def test_pictures_are_those_of_the_results_page(visit: Visits, from_zero: bool) -> None:
+def test_pictures_are_those_of_the_results_page(visit, from_zero):
     words = {"value": 1.25, "single": (-0.3, 1.7), "simultaneous": (-3.0, 9.0), "colour": 12}
     mark = Mark(**words, from_zero=from_zero)
     drawn = """([axis, mark]) => import(document.querySelector("[href$='interval.js']").href).then(
@@ -359,7 +353,7 @@ def test_pictures_are_those_of_the_results_page(visit: Visits, from_zero: bool) 
 
 
 @pytest.mark.parametrize("highest", [-1, 0, 0.034, 0.1, 0.31, 4.5, 19, 30, 99])
-def test_axes_are_those_of_the_results_page(visit: Visits, highest: float) -> None:
+def test_axes_are_those_of_the_results_page(visit, highest):
     chosen = """highest => import(document.querySelector("[href$='interval.js']").href).then(
         each => [each.chooseShareAxis(highest).high, each.choosePositiveAxis(highest, 30).high])"""
     expected = [choose_share_axis(highest).high, choose_positive_axis(highest, 30).high]
@@ -367,16 +361,14 @@ def test_axes_are_those_of_the_results_page(visit: Visits, highest: float) -> No
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_prints_everything_but_its_controls_in_light_colours(visit: Visits, scheme: str) -> None:
+def test_it_prints_everything_but_its_controls_in_light_colours(visit, scheme):
     page = visit(color_scheme=scheme).open().page
     assert_prints_everything(page)
     expect(page.get_by_role("button", name="Refresh now")).to_be_hidden()
     assert page.locator("#cards svg").first.is_visible()
 
 
-def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(
-    visit: Visits, site: Site
-) -> None:
+def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(visit, site):
     plan = read_silo_survey().compile()
     cells = np.array(count_rows(plan, make_rows(plan, 5000)), np.int64)
     totals = {plan.question.key: Total(9, cells)}

@@ -1,7 +1,5 @@
 """What a page of another origin can do with a collector in a real browser, and what the browser refuses."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
@@ -160,8 +158,8 @@ def report() -> bytes:
 
 
 def test_a_page_of_another_origin_reads_plan_texts_and_signature_without_a_preflight(
-    stranger: Stranger,
-) -> None:
+    stranger,
+):
     responses = [stranger.fetch("GET", f"{SURVEY}{path}") for path in ("", "/texts", "/signature")]
     assert [response["status"] for response in responses] == [200] * 3
     assert Plan.from_json(responses[0]["text"].encode()).digest == PLAN.digest
@@ -171,7 +169,7 @@ def test_a_page_of_another_origin_reads_plan_texts_and_signature_without_a_prefl
     assert stranger.preflights() == 0
 
 
-def test_a_page_of_another_origin_posts_reports_as_msgpack_after_one_preflight(stranger: Stranger) -> None:
+def test_a_page_of_another_origin_posts_reports_as_msgpack_after_one_preflight(stranger):
     for body in (report(), report()):
         response = stranger.post(body, MEDIA_TYPE)
         assert (response["status"], response["text"].strip()) == (200, '{"status":"recorded"}')
@@ -180,9 +178,7 @@ def test_a_page_of_another_origin_posts_reports_as_msgpack_after_one_preflight(s
 
 
 @pytest.mark.parametrize("media_type", [PLAIN_TEXT, "text/plain;charset=UTF-8"])
-def test_a_page_of_another_origin_posts_a_report_as_text_without_a_preflight(
-    stranger: Stranger, media_type: str
-) -> None:
+def test_a_page_of_another_origin_posts_a_report_as_text_without_a_preflight(stranger, media_type):
     body = report()
     assert stranger.post(body, media_type)["text"].strip() == '{"status":"recorded"}'
     assert stranger.post(body, media_type)["text"].strip() == '{"status":"duplicate"}'
@@ -192,7 +188,7 @@ def test_a_page_of_another_origin_posts_a_report_as_text_without_a_preflight(
     assert stranger.counted() == 1
 
 
-def test_a_page_of_another_origin_reads_problems(stranger: Stranger) -> None:
+def test_a_page_of_another_origin_reads_problems(stranger):
     other = report().replace(bytes.fromhex(PLAN.digest), bytes(32))
     found = [
         stranger.post(other, PLAIN_TEXT),
@@ -205,7 +201,7 @@ def test_a_page_of_another_origin_reads_problems(stranger: Stranger) -> None:
     assert [response["status"] for response in found] == [409, 404, 415, 413]
 
 
-def test_the_last_report_of_a_page_that_ends_is_counted(stranger: Stranger, other_origin: str) -> None:
+def test_the_last_report_of_a_page_that_ends_is_counted(stranger, other_origin):
     stranger.page.evaluate(
         """([url, bytes]) => addEventListener("pagehide", () => fetch(url, {
             method: "POST", body: new Blob([new Uint8Array(bytes)], {type: "text/plain"}),
@@ -217,7 +213,7 @@ def test_the_last_report_of_a_page_that_ends_is_counted(stranger: Stranger, othe
     wait_for(lambda: stranger.counted() == 1)
 
 
-def test_a_page_of_another_origin_counts_a_report_whose_response_it_cannot_read(stranger: Stranger) -> None:
+def test_a_page_of_another_origin_counts_a_report_whose_response_it_cannot_read(stranger):
     # No CORS header prevents this request: docs/poisoning.md describes what follows from it.
     kind = stranger.page.evaluate(
         """async ([url, bytes]) => (await fetch(url, {
@@ -228,7 +224,7 @@ def test_a_page_of_another_origin_counts_a_report_whose_response_it_cannot_read(
     assert (kind, stranger.counted()) == ("opaque", 1)
 
 
-def test_the_browser_refuses_all_other_pages_to_a_page_of_another_origin(stranger: Stranger) -> None:
+def test_the_browser_refuses_all_other_pages_to_a_page_of_another_origin(stranger):
     paths = ["/", "/v1/surveys", "/openapi.json", "/metrics", "/livez", "/readyz"]
     paths += [f"{SURVEY}/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress")]
     for path in paths:
@@ -237,7 +233,7 @@ def test_the_browser_refuses_all_other_pages_to_a_page_of_another_origin(strange
     assert stranger.fetch("GET", SURVEY)["status"] == 200
 
 
-def test_the_browser_refuses_other_methods_other_headers_and_credentials(stranger: Stranger) -> None:
+def test_the_browser_refuses_other_methods_other_headers_and_credentials(stranger):
     assert stranger.fetch("PUT", REPORTS, report(), MEDIA_TYPE) == REFUSED
     assert stranger.fetch("POST", REPORTS, report(), MEDIA_TYPE, Authorization="Bearer x") == REFUSED
     assert stranger.fetch("POST", REPORTS, report(), PLAIN_TEXT, Authorization="Bearer x") == REFUSED

@@ -1,7 +1,5 @@
 """The files and responses of the operator's page; browser/ tests how it looks and works."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -14,7 +12,6 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector.dashboard import data as progress_module
 from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
-from ldp_aggregator.stores import MemoryStore
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, rejected
 
@@ -32,7 +29,7 @@ def read_texts() -> dict[str, str]:
     return {name: content.body.decode() for name, content in load_assets().items()}
 
 
-def test_the_page_is_public_revalidated_and_has_a_strict_policy(web: FlaskClient) -> None:
+def test_the_page_is_public_revalidated_and_has_a_strict_policy(web):
     response = web.get("/")
     assert (response.status_code, response.mimetype) == (200, "text/html")
     policy = response.headers["Content-Security-Policy"]
@@ -43,7 +40,7 @@ def test_the_page_is_public_revalidated_and_has_a_strict_policy(web: FlaskClient
     assert web.get("/", headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
 
 
-def test_every_file_that_the_page_names_exists_and_is_cached_forever(web: FlaskClient) -> None:
+def test_every_file_that_the_page_names_exists_and_is_cached_forever(web):
     named = re.findall(r'(?:href|src)="([^"#]+)"', web.get("/").text)
     assert named
     for path in named:
@@ -55,20 +52,20 @@ def test_every_file_that_the_page_names_exists_and_is_cached_forever(web: FlaskC
     assert modules == {path.rpartition("/")[2] for path in named if path.endswith(".js")} - {"main.js"}
 
 
-def test_modules_import_only_existing_modules() -> None:
+def test_modules_import_only_existing_modules():
     for name, text in read_texts().items():
         for target in re.findall(r'from "([^"]+)"', text):
             assert normpath(join(dirname(name), target)) in load_assets(), name
 
 
-def test_nothing_is_loaded_from_other_hosts() -> None:
+def test_nothing_is_loaded_from_other_hosts():
     for name, text in read_texts().items():
         known = text.replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"(https?:)?//\w+\.\w", known), name
         assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(| style=", known), name
 
 
-def test_the_whole_page_is_small(web: FlaskClient) -> None:
+def test_the_whole_page_is_small(web):
     named = {"", *re.findall(r'(?:href|src)="(static/[^"#]+)"', web.get("/").text)}
     assert sum(len(web.get(f"/{path}").data) for path in named) < MOST_BYTES
     packed = [web.get(f"/{path}", headers={"Accept-Encoding": "gzip"}).data for path in named]
@@ -76,12 +73,12 @@ def test_the_whole_page_is_small(web: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["static/0000/main.js", "static/{}/nothing.js", "static/{}/../page.py"])
-def test_other_files_are_not_served(web: FlaskClient, path: str) -> None:
+def test_other_files_are_not_served(web, path):
     response = web.get(f"/{path.format(assets_version())}")
     assert (response.status_code, response.json["reason"]) == (404, "no-such-page")
 
 
-def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> None:
+def test_files_are_compressed_for_clients_that_accept_gzip(web):
     path = f"/static/{assets_version()}/style.css"
     packed = web.get(path, headers={"Accept-Encoding": "br, gzip"})
     assert packed.headers["Content-Encoding"] == "gzip"
@@ -93,13 +90,13 @@ def test_files_are_compressed_for_clients_that_accept_gzip(web: FlaskClient) -> 
 # -- data -------------------------------------------------------------------------------------
 
 
-def test_progress_is_for_the_operator(web: FlaskClient, store: MemoryStore) -> None:
+def test_progress_is_for_the_operator(web, store):
     assert web.get(PROGRESS).status_code == 401
     assert make_client(store).get(PROGRESS, headers=OPERATOR).status_code == 403
     assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
-def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: Plan) -> None:
+def test_progress_contains_the_estimates_and_the_counts(web, plan):
     fill(web, plan, 500)
     web.post(REPORTS, data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}
@@ -114,7 +111,7 @@ def test_progress_contains_the_estimates_and_the_counts(web: FlaskClient, plan: 
         assert shown["distinguishable"] == feature["distinguishable"]
 
 
-def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
+def test_progress_without_reports_is_json_too(web):
     response = web.get(PROGRESS, headers=OPERATOR)
     document = json.loads(response.text, parse_constant=pytest.fail)
     assert document["reports"] == 0
@@ -124,9 +121,7 @@ def test_progress_without_reports_is_json_too(web: FlaskClient) -> None:
     assert web.get(PROGRESS, headers={"If-None-Match": response.headers["ETag"]}).status_code == 401
 
 
-def test_concurrent_readers_share_one_estimation(
-    web: FlaskClient, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_readers_share_one_estimation(web, plan, monkeypatch):
     worked: list[int] = []
     estimate = progress_module.estimate_snapshot
     monkeypatch.setattr(

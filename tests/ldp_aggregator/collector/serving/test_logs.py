@@ -1,7 +1,5 @@
 """The log of the collector: JSON lines with the hour, and nothing about senders."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -18,13 +16,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from encoders.errors import SurveyError
-from encoders.survey import Plan
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.server import _error_reason
 from ldp_aggregator.stores import StoreError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, ask
-from tests.support.servers import LocalRedis, collector, wait_for, workers_of
+from tests.support.servers import collector, wait_for, workers_of
 
 LEVELS = {"info", "warning", "error", "critical"}
 
@@ -57,9 +54,7 @@ def events(log: Path) -> list[object]:
 
 
 @pytest.mark.slow
-def test_the_log_of_a_run_has_its_events_and_no_senders(
-    survey: Path, tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_log_of_a_run_has_its_events_and_no_senders(survey, tmp_path, plan, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     log, report = tmp_path / "log", make_report(plan, ROW, "yes")
@@ -97,9 +92,7 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(
 
 
 @pytest.mark.slow
-def test_an_outage_of_the_store_is_logged_once_for_many_requests(
-    survey: Path, tmp_path: Path, server: LocalRedis, plan: Plan
-) -> None:
+def test_an_outage_of_the_store_is_logged_once_for_many_requests(survey, tmp_path, server, plan):
     log = tmp_path / "log"
     with collector([survey], server.url, workers=1, log=log, prelude=SHORT_RETRY) as (base, process):
         report = make_report(plan, ROW, "yes")
@@ -181,13 +174,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         ("Can't connect to %s", ("('127.0.0.1', 80)",), {"event": "bind-failed"}),
     ],
 )
-def test_messages_of_gunicorn_about_workers_are_logged(
-    probe: LogProbe, message: str, arguments: tuple[object, ...], line: dict[str, object]
-) -> None:
+def test_messages_of_gunicorn_about_workers_are_logged(probe, message, arguments, line):
     assert probe(message, *arguments) == [{"level": "error", **line}]
 
 
-def test_messages_of_gunicorn_about_requests_are_not_logged(probe: LogProbe) -> None:
+def test_messages_of_gunicorn_about_requests_are_not_logged(probe):
     assert probe("Invalid request from ip=192.0.2.1: private", level=logging.WARNING) == []
     try:
         raise OSError("192.0.2.1")
@@ -197,15 +188,13 @@ def test_messages_of_gunicorn_about_requests_are_not_logged(probe: LogProbe) -> 
     assert re.fullmatch(r"serving/test_logs\.py:\d+", line["place"])
 
 
-def test_messages_of_other_libraries_are_logged_by_place_only(probe: LogProbe) -> None:
+def test_messages_of_other_libraries_are_logged_by_place_only(probe):
     assert probe("private", name="redis", level=logging.WARNING) == []
     (line,) = probe("private", name="redis")
     assert (line["event"], set(line)) == ("unexpected-error", {"event", "level", "place"})
 
 
-def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_seconds(
-    probe: LogProbe, clock: list[float]
-) -> None:
+def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_seconds(probe, clock):
     for _ in range(12):
         try:
             raise ValueError("private")
@@ -219,7 +208,7 @@ def test_an_unexpected_error_is_logged_by_kind_and_place_at_most_every_few_secon
         assert "private" not in str(line)
 
 
-def test_repeated_outages_are_logged_at_most_every_few_seconds(probe: LogProbe, clock: list[float]) -> None:
+def test_repeated_outages_are_logged_at_most_every_few_seconds(probe, clock):
     outage = logs.StoreOutage()
     for _ in range(100):  # every second request fails, for ten seconds
         outage.record_failure(StoreError("private"))
@@ -235,7 +224,7 @@ def test_repeated_outages_are_logged_at_most_every_few_seconds(probe: LogProbe, 
 
 
 @pytest.mark.slow
-def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "from ldp_aggregator.collector.serving.server import serve\n"
@@ -262,7 +251,7 @@ def test_a_worker_that_cannot_start_is_logged_without_the_error_s_message(tmp_pa
     assert "private" not in found.stderr
 
 
-def test_a_failed_reload_is_logged_with_our_own_message_or_the_error_s_kind() -> None:
+def test_a_failed_reload_is_logged_with_our_own_message_or_the_error_s_kind():
     assert _error_reason(SurveyError("mend it", "epsilon")) == "epsilon: mend it"
     assert _error_reason(StoreError("another plan")) == "another plan"
     away = StoreError("cannot reach 192.0.2.1")

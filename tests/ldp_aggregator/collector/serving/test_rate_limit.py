@@ -1,7 +1,5 @@
 """The rate limit: which addresses share a count, which proxies are trusted, what is refused."""
 
-from __future__ import annotations
-
 import threading
 from ipaddress import ip_address, ip_network
 
@@ -20,7 +18,7 @@ class Clock:
         return self.now
 
 
-def test_the_limit_holds_per_address_and_minute() -> None:
+def test_the_limit_holds_per_address_and_minute():
     clock = Clock()
     rates = RateLimit(3, clock=clock)
     assert [rates.acquire("192.0.2.1") for _ in range(3)] == [0, 0, 0]
@@ -31,7 +29,7 @@ def test_the_limit_holds_per_address_and_minute() -> None:
     assert rates.acquire("192.0.2.1") == 0
 
 
-def test_without_a_limit_nothing_is_counted() -> None:
+def test_without_a_limit_nothing_is_counted():
     rates = RateLimit(0)
     assert {rates.acquire("192.0.2.1") for _ in range(1000)} == {0}
     assert rates._rows == []
@@ -46,7 +44,7 @@ def test_without_a_limit_nothing_is_counted() -> None:
         ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
     ],
 )
-def test_the_unit_of_counting(one: str, other: str, together: bool) -> None:
+def test_the_unit_of_counting(one, other, together):
     rates = RateLimit(1)
     assert rates.acquire(one) == 0
     assert bool(rates.acquire(other)) is together
@@ -60,7 +58,7 @@ def test_many_addresses_below_the_limit_are_served() -> None:
     assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(0, 30_000, 9))
 
 
-def test_the_table_has_a_fixed_size_and_is_deleted_after_a_minute() -> None:
+def test_the_table_has_a_fixed_size_and_is_deleted_after_a_minute():
     clock = Clock()
     rates = RateLimit(60_000, clock=clock)
     for number in range(2000):
@@ -72,7 +70,7 @@ def test_the_table_has_a_fixed_size_and_is_deleted_after_a_minute() -> None:
     assert rates._key != key  # the address has other cells now: minutes cannot be linked
 
 
-def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.serving.rate_limit.WINDOW_SECONDS", 0.2)
     rates = RateLimit(1)
     assert rates.acquire("192.0.2.1") == 0
@@ -81,8 +79,8 @@ def test_the_table_of_a_minute_is_deleted_without_further_requests(monkeypatch: 
 
 
 def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -120,11 +118,11 @@ def test_posts_are_counted_and_the_table_is_deleted_even_if_a_thread_cannot_star
         ("10.1.0.2", "[]:5678", "10.1.0.2"),
     ],
 )
-def test_the_sender_is_the_client_of_the_last_trusted_proxy(peer: str, forwarded: str, sender: str) -> None:
+def test_the_sender_is_the_client_of_the_last_trusted_proxy(peer, forwarded, sender):
     assert find_sender(peer, forwarded, PROXY) == ip_address(sender)
 
 
-def test_a_sender_cannot_choose_the_address_that_is_counted() -> None:
+def test_a_sender_cannot_choose_the_address_that_is_counted():
     rates = RateLimit(2, PROXY)
     made_up = [f"203.0.113.{number}" for number in range(4)]
     assert [bool(rates.acquire("192.0.2.1", each)) for each in made_up] == [False, False, True, True]

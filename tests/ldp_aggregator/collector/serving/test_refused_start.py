@@ -1,7 +1,5 @@
 """What ends the start of a collector before it serves: one message, and exit code 1 or 2."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -14,7 +12,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from encoders.survey import Plan
 from ldp_aggregator.cli.serve import _without_password, main
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import server
@@ -44,7 +41,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
 
 
 @pytest.mark.slow
-def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path, url: str) -> None:
+def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path, url):
     path = tmp_path / "broken.toml"
     path.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = -1"))
     command = [Path(sys.executable).parent / "ldp-collector", "serve", path]
@@ -54,9 +51,7 @@ def test_a_broken_survey_is_named_by_file_field_and_line(tmp_path: Path, url: st
     assert "broken.toml: line 3: survey.epsilon" in result.stderr
 
 
-def test_an_invalid_signature_file_is_refused_before_serving(
-    serve: Serve, survey: Path, tmp_path: Path, url: str
-) -> None:
+def test_an_invalid_signature_file_is_refused_before_serving(serve, survey, tmp_path, url):
     survey.with_name("survey.toml.sig").write_text("junk\n")
     result = serve(survey, "--store", url)
     assert result.exit_code == 1
@@ -65,9 +60,7 @@ def test_an_invalid_signature_file_is_refused_before_serving(
     assert not (tmp_path / "store.db").exists()
 
 
-def test_a_changed_survey_under_its_old_id_is_refused(
-    serve: Serve, survey: Path, url: str, plan: Plan
-) -> None:
+def test_a_changed_survey_under_its_old_id_is_refused(serve, survey, url, plan):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     store.close()
@@ -81,31 +74,27 @@ def test_a_changed_survey_under_its_old_id_is_refused(
     ("store", "why"),
     [("memory://", "for tests"), ("mysql://x", "a store is"), ("redis://host:port/0", "Redis URL")],
 )
-def test_a_store_that_cannot_serve_is_refused_before_serving(
-    serve: Serve, survey: Path, store: str, why: str
-) -> None:
+def test_a_store_that_cannot_serve_is_refused_before_serving(serve, survey, store, why):
     result = serve(survey, "--store", store)
     assert result.exit_code == 1
     assert why in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_the_store_s_password_is_not_printed() -> None:
+def test_the_store_s_password_is_not_printed():
     assert _without_password("redis://user:secret@host:6379/1?password=secret") == "redis://host:6379/1"
     assert _without_password("sqlite:////var/ldp.db") == "sqlite:////var/ldp.db"
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1:99999", "nowhere", "127.0.0.1:", ":http"])
-def test_an_invalid_address_is_refused(serve: Serve, survey: Path, url: str, bind: str) -> None:
+def test_an_invalid_address_is_refused(serve, survey, url, bind):
     result = serve(survey, "--store", url, "--bind", bind)
     assert result.exit_code == 2
     assert "HOST:PORT" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--bind", "--operator-bind"])
-def test_a_port_in_use_ends_the_start_with_one_message(
-    serve: Serve, survey: Path, url: str, option: str
-) -> None:
+def test_a_port_in_use_ends_the_start_with_one_message(serve, survey, url, option):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         result = serve(survey, "--store", url, "--bind", "127.0.0.1:0", option, address)
@@ -115,7 +104,7 @@ def test_a_port_in_use_ends_the_start_with_one_message(
     assert result.stderr == f"Error: {option} {address}: cannot listen there: {reason}\n"
 
 
-def test_two_equal_addresses_end_the_start_with_one_message(serve: Serve, survey: Path, url: str) -> None:
+def test_two_equal_addresses_end_the_start_with_one_message(serve, survey, url):
     address = f"127.0.0.1:{free_port()}"
     options = ("--bind", address, "--operator-bind", address)
     result = serve(survey, "--store", url, *options)
@@ -130,9 +119,7 @@ def test_two_equal_addresses_end_the_start_with_one_message(serve: Serve, survey
         ("::1:8000", "write an IPv6 address as [::1]:8000"),
     ],
 )
-def test_an_address_of_another_machine_ends_the_start_with_one_message(
-    serve: Serve, survey: Path, url: str, address: str, reason: str
-) -> None:
+def test_an_address_of_another_machine_ends_the_start_with_one_message(serve, survey, url, address, reason):
     result = serve(survey, "--store", url, "--bind", address)
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.startswith(f"Error: --bind {address}: {reason}")
@@ -149,9 +136,7 @@ def test_an_address_of_another_machine_ends_the_start_with_one_message(
         (OSError(errno.EPERM, "Operation not permitted"), "Operation not permitted"),
     ],
 )
-def test_a_port_without_permission_is_refused_with_the_reason(
-    monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str
-) -> None:
+def test_a_port_without_permission_is_refused_with_the_reason(monkeypatch, error, reason):
     def refuse(*_: object) -> None:  # the tests may run as root, who may bind every port
         raise error
 
@@ -160,7 +145,7 @@ def test_a_port_without_permission_is_refused_with_the_reason(
         require_addresses({"--bind": "localhost:80"})
 
 
-def test_an_invalid_proxy_address_is_refused(serve: Serve, survey: Path, url: str) -> None:
+def test_an_invalid_proxy_address_is_refused(serve, survey, url):
     result = serve(survey, "--store", url, "--trusted-proxy", "proxy.test")
     assert result.exit_code == 2
     assert "for example 10.1.0.2" in result.stderr

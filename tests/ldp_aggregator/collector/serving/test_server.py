@@ -1,22 +1,18 @@
 """The collector in operation: real gunicorn, sockets and stores, and killed workers."""
 
-from __future__ import annotations
-
 import os
 import signal
 from http.client import HTTPConnection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from encoders.report import MEDIA_TYPE
-from encoders.survey import Plan
 from encoders.survey.signature import read_signature, signature_text, verify
 from ldp_client import make_report
 from ldp_design.authoring.author_key import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, SURVEY, ask
-from tests.support.servers import LocalRedis, collector, wait_for, workers_of
+from tests.support.servers import collector, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +29,14 @@ server._Worker.init_signals = init_signals_late
 """
 
 
-def test_a_collector_stopped_while_a_worker_starts_ends_at_once(survey: Path, tmp_path: Path) -> None:
+def test_a_collector_stopped_while_a_worker_starts_ends_at_once(survey, tmp_path):
     with collector([survey], f"sqlite:///{tmp_path}/store.db", workers=1, prelude=SLOW_START) as (_, process):
         assert process.stdout is not None
         assert "forked\n" in process.stdout  # the worker does not have its own signal handlers yet
     assert process.returncode == 0  # no SIGKILL after ten seconds
 
 
-def test_workers_that_start_without_redis_wait_for_it(survey: Path, server: LocalRedis, plan: Plan) -> None:
+def test_workers_that_start_without_redis_wait_for_it(survey, server, plan):
     with collector([survey], server.url, workers=1, prelude=SHORT_RETRY) as (base, process):
         wait_for(lambda: workers_of(process))
         server.kill()
@@ -58,7 +54,7 @@ def test_workers_that_start_without_redis_wait_for_it(survey: Path, server: Loca
         wait_for(lambda: ask(f"{base}{REPORTS}", report)[1] == b'{"status":"recorded"}\n')
 
 
-def test_a_signature_beside_the_survey_reaches_every_worker(survey: Path, tmp_path: Path, plan: Plan) -> None:
+def test_a_signature_beside_the_survey_reaches_every_worker(survey, tmp_path, plan):
     keys = make_keys()
     survey.with_name("survey.toml.sig").write_text(signature_text(sign(plan, keys.private_pem)))
     other = tmp_path / "unsigned.toml"
@@ -76,9 +72,7 @@ UNREAD_BYTES = 60_000
 """Less than gunicorn reads of a body before it closes a connection."""
 
 
-def test_a_refused_client_gets_its_response_although_its_body_was_not_read(
-    survey: Path, tmp_path: Path
-) -> None:
+def test_a_refused_client_gets_its_response_although_its_body_was_not_read(survey, tmp_path):
     (tmp_path / "token").write_text("the-token-of-the-gateways")
     options = ("--rate", "3", "--gateway-token-file", str(tmp_path / "token"))
     wrong_token = {"Authorization": "Bearer wrong"}

@@ -1,7 +1,5 @@
 """Posterior means: the quadrature, the noise of a centred table, and classification under noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
@@ -53,9 +51,7 @@ def integrated(value: float, noise: float, a: float, b: float) -> tuple[float, f
     ("a", "b"), [(1, 1), (0.3, 0.7), (0.05, 3.0), (2.0, 126.0), (64, 64), (256, 256), (51, 461), (1, 25)]
 )
 @pytest.mark.parametrize(("value", "noise"), [(0.5, 0.1), (0.1, 0.05), (-0.3, 0.2), (1.4, 0.5), (0.3, 20.0)])
-def test_the_quadrature_agrees_with_adaptive_integration(
-    value: float, noise: float, a: float, b: float
-) -> None:
+def test_the_quadrature_agrees_with_adaptive_integration(value, noise, a, b):
     found = beta_posterior(np.array([value]), np.array([noise]), np.array([[a]]), np.array([[b]]))
     evidence, mean, log = integrated(value, noise, a, b)
     assert found.evidence[0, 0] == pytest.approx(evidence, abs=2e-3)
@@ -63,14 +59,14 @@ def test_the_quadrature_agrees_with_adaptive_integration(
     assert found.log[0, 0] == pytest.approx(log, rel=5e-3, abs=5e-3)
 
 
-def test_many_reports_leave_the_estimate_as_it_is() -> None:
+def test_many_reports_leave_the_estimate_as_it_is():
     value, noise = np.array([1e-4, 0.2, 0.999]), np.array([1e-6, 1e-5, 1e-6])
     found = beta_posterior(value, noise, np.full((1, 3), 2.0), np.full((1, 3), 5.0))
     np.testing.assert_allclose(found.mean[0], value, rtol=1e-3)
     np.testing.assert_allclose(np.exp(found.log[0]), value, rtol=1e-3)
 
 
-def test_long_tables_are_integrated_in_blocks() -> None:
+def test_long_tables_are_integrated_in_blocks():
     value, noise, one = np.linspace(-1, 2, 10_000), np.full(10_000, 0.3), np.ones((1, 1))
     whole = beta_posterior(value, noise, one, one).mean[0]
     part = beta_posterior(value[5000:5010], noise[:10], one, one).mean[0]
@@ -79,7 +75,7 @@ def test_long_tables_are_integrated_in_blocks() -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(mechanism: str) -> None:
+def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(mechanism):
     size, k, n = 3, 4, 500
     rng = np.random.default_rng(1)
     likely, prior = rng.dirichlet(np.ones(size * k)), rng.dirichlet(np.ones(k))
@@ -95,12 +91,12 @@ def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(
     )
 
 
-def test_without_reports_all_classes_are_equal() -> None:
+def test_without_reports_all_classes_are_equal():
     silent = IntervalEstimate.from_stderr(np.full(3, np.nan), np.full(3, np.inf))
     np.testing.assert_allclose(smooth_prior(silent), 1 / 3)
 
 
-def test_a_well_known_prior_is_left_as_it_is() -> None:
+def test_a_well_known_prior_is_left_as_it_is():
     share = np.array([0.7, 0.299, 0.001])
     np.testing.assert_allclose(
         smooth_prior(IntervalEstimate.from_stderr(share, np.full(3, 1e-4))), share, atol=2e-4
@@ -140,14 +136,14 @@ def scores(found: NaiveBayesParameters, codes: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_uninformative_features_do_not_outvote_the_prior() -> None:
+def test_uninformative_features_do_not_outvote_the_prior():
     codes, _ = world(2000, 99, 0)
     wrong = [(scores(estimate(0.5, 20_000, seed, 0), codes).argmax(axis=1) != 0).mean() for seed in range(20)]
     assert np.mean(wrong) < 0.08  # 0.13 with the paper's estimator
 
 
 @pytest.mark.slow
-def test_probabilities_are_better_calibrated_than_the_papers() -> None:
+def test_probabilities_are_better_calibrated_than_the_papers():
     codes, labels = world(4000, 99, 3)
 
     def error(estimator: str) -> float:
@@ -166,13 +162,13 @@ def test_probabilities_are_better_calibrated_than_the_papers() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -0.2, -1e-7])
 @pytest.mark.parametrize("noise", [1e-3, 1e-7, 1e-9])
-def test_neither_noise_nor_rounding_makes_a_label_impossible(value: float, noise: float) -> None:
+def test_neither_noise_nor_rounding_makes_a_label_impossible(value, noise):
     one, all_ = np.array([1.0, value, value]), np.full(3, value)
     assert (smooth_prior(IntervalEstimate.from_stderr(one, np.full(3, noise)))[1:] >= 3e-7).all()
     np.testing.assert_allclose(smooth_prior(IntervalEstimate.from_stderr(all_, np.full(3, noise))), 1 / 3)
 
 
-def test_a_cell_is_the_posterior_mean_under_its_prior() -> None:
+def test_a_cell_is_the_posterior_mean_under_its_prior():
     shares, value, noise = np.array([[0.1]]), np.array([[0.02]]), np.array([[0.03]])
     evidence, given = (each[:, 0, 0] for each in _cell_posteriors(shares, value, noise))
     rng = np.random.default_rng(5)
@@ -199,7 +195,7 @@ def lacking(epsilon: int, people: int, seed: int, rare: float = 0.0) -> np.ndarr
 
 
 @pytest.mark.slow
-def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label() -> None:
+def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label():
     few = [lacking(1, 2000, seed)[2, 1] for seed in range(10)]
     many = [lacking(4, 200_000, seed)[2, 1] for seed in range(10)]
     assert np.mean(few) > 0.02
@@ -207,11 +203,11 @@ def test_with_many_reports_a_value_that_a_label_never_has_excludes_the_label() -
 
 
 @pytest.mark.slow
-def test_a_rare_value_does_not_exclude_its_label() -> None:
+def test_a_rare_value_does_not_exclude_its_label():
     assert all(0.01 < lacking(4, 200_000, seed, rare=0.03)[2, 1] < 0.05 for seed in range(10))
 
 
-def test_many_rare_values_do_not_change_the_frequent_ones() -> None:
+def test_many_rare_values_do_not_change_the_frequent_ones():
     k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
     noise = FrequencyCovariance.from_mechanism(design("DE", len(truth), Decimal(3)), truth, 2000)
     found = Interaction.from_frequencies(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))

@@ -1,7 +1,5 @@
 """Shrinkage removes differences that noise explains, and no others."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np
@@ -16,7 +14,7 @@ def noisy(truth: np.ndarray, error: float, seed: int = 1) -> tuple[np.ndarray, n
     return truth + error * np.random.default_rng(seed).normal(size=truth.shape), error**2
 
 
-def test_features_that_are_all_noise_lose_their_differences() -> None:
+def test_features_that_are_all_noise_lose_their_differences():
     values, variances = noisy(np.zeros((20, 3)), 0.5)
     shrunk, spread = shrink(values, variances, np.ones(20))
     assert np.ptp(shrunk, axis=1).mean() < 0.15 * np.ptp(values, axis=1).mean()
@@ -24,14 +22,14 @@ def test_features_that_are_all_noise_lose_their_differences() -> None:
 
 
 @pytest.mark.parametrize("features", [1, 12])
-def test_exactly_known_values_are_not_shrunk(features: int) -> None:
+def test_exactly_known_values_are_not_shrunk(features):
     values, variances = noisy(np.random.default_rng(2).normal(size=(features, 2)), 1e-4)
     shrunk, spread = shrink(values, variances, np.ones(features))
     np.testing.assert_allclose(shrunk, values, atol=1e-4)
     np.testing.assert_allclose(spread, variances, rtol=0.05)
 
 
-def test_shrinkage_reduces_the_error_of_noisy_values() -> None:
+def test_shrinkage_reduces_the_error_of_noisy_values():
     truth = 0.4 * np.random.default_rng(3).normal(size=(50, 2))
     values, variances = noisy(truth, 0.4)
     shrunk, spread = shrink(values, variances, np.ones(50))
@@ -43,7 +41,7 @@ def test_shrinkage_reduces_the_error_of_noisy_values() -> None:
     assert spread.max() < variances.max()
 
 
-def test_a_few_informative_features_survive_many_uninformative_ones() -> None:
+def test_a_few_informative_features_survive_many_uninformative_ones():
     truth = np.zeros((30, 2))
     truth[:2] = [[-1, 1], [1, -1]]
     values, variances = noisy(truth, 0.2)
@@ -52,20 +50,20 @@ def test_a_few_informative_features_survive_many_uninformative_ones() -> None:
     assert np.abs(np.diff(shrunk[2:], axis=1)).mean() < 0.1
 
 
-def test_a_label_without_people_gets_the_centre_of_the_others() -> None:
+def test_a_label_without_people_gets_the_centre_of_the_others():
     values, variances = np.array([[0.3, np.nan, 0.5]]), np.array([[1e-3, np.inf, 1e-3]])
     shrunk, spread = shrink(values, variances, np.ones(1))
     assert 0.39 < shrunk[0, 1] < 0.41
     assert spread[0, 1] > spread[0, 0]
 
 
-def test_unknown_values_give_no_information() -> None:
+def test_unknown_values_give_no_information():
     shrunk, spread = shrink(np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(2))
     np.testing.assert_array_equal(shrunk, 0)
     assert np.isfinite(spread).all()
 
 
-def test_shrinkage_does_not_depend_on_units() -> None:
+def test_shrinkage_does_not_depend_on_units():
     values, variances = noisy(np.random.default_rng(4).normal(size=(5, 3)), 0.3)
     unit = np.array([1.0, 10, 0.1, 3, 1])
     one, spread = shrink(values, variances, np.ones(5))
@@ -74,12 +72,12 @@ def test_shrinkage_does_not_depend_on_units() -> None:
     np.testing.assert_allclose(other_spread, spread * unit[:, None] ** 2)
 
 
-def test_scale_weights_of_one_feature_are_its_likelihoods() -> None:
+def test_scale_weights_of_one_feature_are_its_likelihoods():
     likely = np.log([[0.2], [0.5], [0.3]])
     np.testing.assert_allclose(np.exp(likely), fit_scale_weights(likely, 1.0))
 
 
-def test_scale_weights_are_averaged_over_uniform_frequencies() -> None:
+def test_scale_weights_are_averaged_over_uniform_frequencies():
     likelihoods = np.array([[0.5, 0.1, 0.3], [0.2, 0.6, 0.3], [0.3, 0.3, 0.4]])
     exact = np.zeros((3, 3))
     for scales in np.ndindex(3, 3, 3):
@@ -93,7 +91,7 @@ def test_scale_weights_are_averaged_over_uniform_frequencies() -> None:
     np.testing.assert_allclose(fit_scale_weights(np.log(likelihoods), 1.0), exact, atol=0.03)
 
 
-def test_many_features_determine_the_frequencies_of_scales() -> None:
+def test_many_features_determine_the_frequencies_of_scales():
     likely = np.log(np.repeat([[0.3, 0.9]], 200, axis=0).T)  # each feature favours the second scale a little
     weights = fit_scale_weights(likely, 1.0)
     assert weights[0].max() < 0.01

@@ -1,7 +1,5 @@
 """Classifiers fitted to reports and rows: gains over Naive Bayes, and models in the form of Naive Bayes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +71,7 @@ def accuracy(model: LogProbabilities, codes: IntArray, labels: IntArray) -> floa
     return float((model.compute_scores(codes).argmax(axis=1) == labels).mean())
 
 
-def test_copied_features_no_longer_outvote_an_informative_one() -> None:
+def test_copied_features_no_longer_outvote_an_informative_one():
     snapshot, naive_bayes = collect(plan_of())
     fitted = fit(snapshot, draw_people(500, seed=4)[0])
     codes, labels = draw_people(20_000, seed=5)
@@ -85,7 +83,7 @@ def test_copied_features_no_longer_outvote_an_informative_one() -> None:
     assert abs(probability.mean() - labels.mean()) < 0.03
 
 
-def test_tables_of_the_model_are_distributions() -> None:
+def test_tables_of_the_model_are_distributions():
     snapshot, _ = collect(plan_of(), users=20_000)
     fitted = fit(snapshot, draw_people(200, seed=4)[0])
     assert fitted.prior.sum() == pytest.approx(1)
@@ -95,14 +93,14 @@ def test_tables_of_the_model_are_distributions() -> None:
         assert (table > 0).all()
 
 
-def test_equal_reports_and_rows_give_equal_models() -> None:
+def test_equal_reports_and_rows_give_equal_models():
     snapshot, _ = collect(plan_of(), users=20_000)
     rows = draw_people(200, seed=4)[0]
     first, second = fit(snapshot, rows), fit(snapshot, rows)
     np.testing.assert_array_equal(first.conditionals, second.conditionals)
 
 
-def test_without_information_the_model_is_naive_bayes_exactly() -> None:
+def test_without_information_the_model_is_naive_bayes_exactly():
     snapshot, _ = collect(plan_of(), users=300)
     parameters, moments = estimate_parameters(snapshot), estimate_label_moments(snapshot)
     noise = (replace(part, covariance=1e9 * part.covariance) for part in moments.noise)
@@ -114,7 +112,7 @@ def test_without_information_the_model_is_naive_bayes_exactly() -> None:
     np.testing.assert_array_equal(fitted.conditionals, parameters.conditionals)
 
 
-def test_features_that_are_not_fitted_keep_naive_bayes() -> None:
+def test_features_that_are_not_fitted_keep_naive_bayes():
     snapshot, _ = collect(plan_of(), users=200_000)
     rows = draw_people(300, seed=4)[0]
     fitted = fit(snapshot, rows, features=[0, 1, COPIES])
@@ -126,7 +124,7 @@ def test_features_that_are_not_fitted_keep_naive_bayes() -> None:
     np.testing.assert_array_equal(fit(snapshot, rows, [0, 1, COPIES]).conditionals, fitted.conditionals)
 
 
-def test_number_keeps_its_means_and_gets_a_factor() -> None:
+def test_number_keeps_its_means_and_gets_a_factor():
     plan = plan_of(FEATURES | NUMBER)
     snapshot, _ = collect(plan)
     codes, labels = draw_people(500, seed=4)
@@ -141,7 +139,7 @@ def test_number_keeps_its_means_and_gets_a_factor() -> None:
     assert accuracy(to_model(fitted), rows, labels) > 0.74
 
 
-def test_scaled_number_predicts_as_its_scores_times_the_factor() -> None:
+def test_scaled_number_predicts_as_its_scores_times_the_factor():
     gaussian = Gaussian(np.array([-0.3, 0.2]), np.array([0.1, 0.3]), np.array([0.2, 0.05]))
     codes = np.array([0, GRID // 2, GRID, 2 * GRID, 2 * GRID + 1])
     scaled, shift = classifier._scale_gaussian(gaussian, 0.4)
@@ -153,15 +151,15 @@ def test_scaled_number_predicts_as_its_scores_times_the_factor() -> None:
     np.testing.assert_allclose(classifier._log_density(gaussian, codes), scores(gaussian))
 
 
-def test_only_a_sample_of_very_many_rows_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_sample_of_very_many_rows_is_used(monkeypatch):
     snapshot, _ = collect(plan_of(), users=20_000)
     monkeypatch.setattr(classifier, "MAX_ROWS", 300)
     assert len(fit(snapshot, draw_people(5_000, seed=4)[0]).raked.weights) == 300
 
 
 def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     snapshot, _ = collect(plan_of(), users=20_000)
     moments = estimate_label_moments(snapshot).mean.size
     monkeypatch.setattr(classifier, "MAX_ROW_MOMENTS", 200 * moments)
@@ -176,7 +174,7 @@ def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
         (np.full((10, COPIES + 1), -1), "feature 0 that the survey does not have"),
     ],
 )
-def test_rows_that_do_not_fit_the_survey_are_refused(rows: IntArray, message: str) -> None:
+def test_rows_that_do_not_fit_the_survey_are_refused(rows, message):
     snapshot, _ = collect(plan_of(), users=1_000)
     with pytest.raises(DiscriminativeError, match=message):
         fit(snapshot, rows)

@@ -1,7 +1,5 @@
 """The fit on small problems whose optimum is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import log, pi, sqrt
 
@@ -104,14 +102,14 @@ def make_equations(
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
-def test_contrasts_are_orthonormal_and_add_up_to_zero(k: int) -> None:
+def test_contrasts_are_orthonormal_and_add_up_to_zero(k):
     contrasts = class_contrasts(k)
     np.testing.assert_allclose(contrasts.T @ contrasts, np.eye(k - 1), atol=1e-12)
     np.testing.assert_allclose(contrasts.sum(axis=0), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("numbers", [0, 2])
-def test_jacobian_equals_finite_differences(numbers: int) -> None:
+def test_jacobian_equals_finite_differences(numbers):
     equations = make_equations(1e-4, numbers=numbers)
     model = equations.model
     parameters = np.random.default_rng(3).normal(size=8 * 2 + numbers, scale=0.5)
@@ -128,7 +126,7 @@ def test_jacobian_equals_finite_differences(numbers: int) -> None:
     np.testing.assert_allclose(found, np.stack(numeric, axis=1), rtol=1e-7, atol=1e-7)
 
 
-def test_equations_do_not_depend_on_the_share_of_a_value() -> None:
+def test_equations_do_not_depend_on_the_share_of_a_value():
     problem = make_problem(1e-4)
     target = problem.equations().target
     added = np.zeros_like(problem.moments.mean)
@@ -138,7 +136,7 @@ def test_equations_do_not_depend_on_the_share_of_a_value() -> None:
     assert np.abs(make_equations(1e-4, added=added).target - target).max() > 1
 
 
-def test_differences_have_uncorrelated_noise_of_variance_one() -> None:
+def test_differences_have_uncorrelated_noise_of_variance_one():
     rng = np.random.default_rng(12)
     problem = make_problem(1e-4)
     cells, k = problem.moments.mean.shape
@@ -162,7 +160,7 @@ def test_differences_have_uncorrelated_noise_of_variance_one() -> None:
     np.testing.assert_allclose(noise.whiten(change[:, :, None])[:, 0], change.ravel() @ combinations)
 
 
-def test_informative_combinations_are_leading_eigenvectors() -> None:
+def test_informative_combinations_are_leading_eigenvectors():
     problem = make_problem(1e-4, rows=300, numbers=1)
     mean = np.random.default_rng(13).normal(size=17, scale=0.4)
     prior = NormalPrior(mean, np.full(17, 1e-4), mean[:, None], np.array([10.0]))
@@ -178,7 +176,7 @@ def test_informative_combinations_are_leading_eigenvectors() -> None:
     )
 
 
-def test_fit_to_some_combinations_is_close_to_the_fit_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_to_some_combinations_is_close_to_the_fit_to_all(monkeypatch):
     _, indicators, labels = draw_people(400, seed=14)
     plain, moments = naive_bayes(indicators, labels), exact_moments(indicators, labels, 1e-4)
     full = fit_scores(plain, moments, indicators, equal_weights(400))
@@ -190,7 +188,7 @@ def test_fit_to_some_combinations_is_close_to_the_fit_to_all(monkeypatch: pytest
     assert part.association == pytest.approx(full.association, rel=0.05)
 
 
-def test_mode_has_zero_gradient() -> None:
+def test_mode_has_zero_gradient():
     equations = make_equations(1e-3)
     rng = np.random.default_rng(4)
     size = 16
@@ -222,7 +220,7 @@ def test_mode_has_zero_gradient() -> None:
     assert all(loss(mode.parameters + 0.05 * rng.normal(size=size)) > best for _ in range(50))
 
 
-def test_evidence_equals_numerical_integration_over_one_parameter() -> None:
+def test_evidence_equals_numerical_integration_over_one_parameter():
     equations = make_equations(3e-4)
     mean = np.random.default_rng(5).normal(size=16, scale=0.4)
     variance = 0.5
@@ -236,7 +234,7 @@ def test_evidence_equals_numerical_integration_over_one_parameter() -> None:
     assert find_mode(equations, prior).log_evidence == pytest.approx(integral, abs=0.05)
 
 
-def test_prior_without_variance_returns_its_mean_and_evidence() -> None:
+def test_prior_without_variance_returns_its_mean_and_evidence():
     equations = make_equations(1e-4)
     mean = np.random.default_rng(6).normal(size=16)
     mode = find_mode(equations, NormalPrior(mean, np.zeros(16), np.zeros((16, 1)), np.zeros(1)))
@@ -244,7 +242,7 @@ def test_prior_without_variance_returns_its_mean_and_evidence() -> None:
     assert mode.log_evidence == pytest.approx(evidence_of_mean(equations, mean))
 
 
-def test_with_exact_moments_the_fit_is_logistic_regression_on_all_rows() -> None:
+def test_with_exact_moments_the_fit_is_logistic_regression_on_all_rows():
     codes, indicators, labels = draw_people(3_000, seed=7)
     fitted = fit_scores(
         naive_bayes(indicators, labels),
@@ -259,7 +257,7 @@ def test_with_exact_moments_the_fit_is_logistic_regression_on_all_rows() -> None
     assert fitted.log_evidence > 100
 
 
-def test_without_information_the_scores_are_those_of_naive_bayes() -> None:
+def test_without_information_the_scores_are_those_of_naive_bayes():
     codes, indicators, labels = draw_people(200, seed=8)
     plain = naive_bayes(indicators, labels)
     fitted = fit_scores(plain, exact_moments(indicators, labels, 1e12), indicators, equal_weights(200))
@@ -271,7 +269,7 @@ def test_without_information_the_scores_are_those_of_naive_bayes() -> None:
     assert fitted.association < 0
 
 
-def test_label_question_is_a_cell_that_all_rows_have() -> None:
+def test_label_question_is_a_cell_that_all_rows_have():
     _, indicators, labels = draw_people(500, seed=9)
     known = exact_moments(np.concatenate([np.ones((500, 1)), indicators], axis=1), labels, 1e8)
     covariance = known.covariance.copy()
@@ -284,7 +282,7 @@ def test_label_question_is_a_cell_that_all_rows_have() -> None:
     np.testing.assert_allclose(fitted.probabilities.mean(axis=0), shares, atol=0.01)
 
 
-def test_offset_of_a_number_that_repeats_a_feature_gets_less_than_its_weight() -> None:
+def test_offset_of_a_number_that_repeats_a_feature_gets_less_than_its_weight():
     codes, indicators, labels = draw_people(2_000, seed=10)
     plain = naive_bayes(indicators, labels)
     doubled = replace(plain, offsets=plain.tables[0][codes[:, 0]][:, :, None])

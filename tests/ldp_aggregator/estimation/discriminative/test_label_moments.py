@@ -1,7 +1,5 @@
 """Moments of values and classes: their order, and their covariance against explicit sums."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,19 +34,19 @@ def moments() -> LabelMoments:
     return estimate_label_moments(collect(compile_survey()))
 
 
-def test_moments_follow_the_order_of_the_plan_with_the_label_question_first(moments: LabelMoments) -> None:
+def test_moments_follow_the_order_of_the_plan_with_the_label_question_first(moments):
     assert moments.features == (ALL_ROWS, 0, 1, 2)
     assert moments.sizes == (1, 3, 2, 2)
     assert moments.mean.shape == (8, 2)
 
 
-def test_survey_without_label_question_has_only_features() -> None:
+def test_survey_without_label_question_has_only_features():
     moments = estimate_label_moments(collect(compile_survey(label_weight=0)))
     assert moments.features == (0, 1, 2)
     assert moments.without_label_question() is moments
 
 
-def test_moments_of_grouped_features_equal_explicit_sums_over_the_question() -> None:
+def test_moments_of_grouped_features_equal_explicit_sums_over_the_question():
     plan = compile_survey()
     snapshot = collect(plan)
     moments = estimate_label_moments(snapshot)
@@ -77,13 +75,13 @@ def test_moments_of_grouped_features_equal_explicit_sums_over_the_question() -> 
     )
 
 
-def test_moments_of_different_questions_are_uncorrelated(moments: LabelMoments) -> None:
+def test_moments_of_different_questions_are_uncorrelated(moments):
     label_question, rest = moments.covariance[:1], moments.covariance[:1, :, 1:]
     assert np.abs(label_question[:, :, 0]).max() > 0
     assert np.abs(rest).max() == 0
 
 
-def test_shares_add_up_over_classes(moments: LabelMoments) -> None:
+def test_shares_add_up_over_classes(moments):
     shares = moments.select([1]).without_label_question()
     np.testing.assert_allclose(shares.shares, shares.mean[:, 0] + shares.mean[:, 1])
     np.testing.assert_allclose(
@@ -91,7 +89,7 @@ def test_shares_add_up_over_classes(moments: LabelMoments) -> None:
     )
 
 
-def test_features_without_reports_are_left_out() -> None:
+def test_features_without_reports_are_left_out():
     plan = compile_survey()
     snapshot = collect(plan)
     (lone,) = (question for question in plan.questions if question.feature_indices == (1,))
@@ -99,7 +97,7 @@ def test_features_without_reports_are_left_out() -> None:
     assert 1 not in estimate_label_moments(Snapshot(plan, totals)).features
 
 
-def test_some_features_have_the_same_moments_and_covariances_as_all(moments: LabelMoments) -> None:
+def test_some_features_have_the_same_moments_and_covariances_as_all(moments):
     selected = moments.select([0, 1])
     assert selected.features == (ALL_ROWS, 0, 1)
     np.testing.assert_array_equal(selected.mean, moments.mean[:6])
@@ -115,7 +113,7 @@ def test_some_features_have_the_same_moments_and_covariances_as_all(moments: Lab
         (4, (900,), "one question asks about 3600 combinations of a value and a class"),
     ],
 )
-def test_survey_with_too_many_values_is_refused(classes: int, sizes: tuple[int, ...], message: str) -> None:
+def test_survey_with_too_many_values_is_refused(classes, sizes, message):
     large = {f"large{place}": [f"v{number}" for number in range(size)] for place, size in enumerate(sizes)}
     plan = compile_survey(labels=[f"label {number}" for number in range(classes)], **large)
     with pytest.raises(DiscriminativeError, match=message):

@@ -1,7 +1,5 @@
 """Rows and reports of one population seldom contradict each other; of different populations they do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,14 +17,14 @@ from tests.support.overlapping import SURVEY, draw_people, simulate
 
 @pytest.mark.parametrize("freedom", [1, 2, 5, 20])
 @pytest.mark.parametrize("tail", [0.3, 0.01, 0.001])
-def test_equal_weights_give_the_tail_of_a_chi_square(freedom: int, tail: float) -> None:
+def test_equal_weights_give_the_tail_of_a_chi_square(freedom, tail):
     value = stats.chi2.isf(tail, freedom)
     assert tail_of_weighted_squares([1.0] * freedom, value) == pytest.approx(tail, rel=0.25)
     assert tail_of_weighted_squares([3.0] * freedom, 3 * value) == pytest.approx(tail, rel=0.25)
     assert tail_of_weighted_squares([1.0] * freedom + [0.0], value) == pytest.approx(tail, rel=0.25)
 
 
-def test_unequal_weights_give_the_simulated_tail() -> None:
+def test_unequal_weights_give_the_simulated_tail():
     weights = np.array([2.0, 1.0, 0.5, 0.1])
     sums = (np.random.default_rng(1).normal(size=(400_000, 4)) ** 2) @ weights
     for tail in (0.1, 0.01, 0.001):
@@ -34,7 +32,7 @@ def test_unequal_weights_give_the_simulated_tail() -> None:
         assert tail_of_weighted_squares(weights.tolist(), value) == pytest.approx(tail, rel=0.2)
 
 
-def test_a_value_far_below_the_mean_has_the_tail_one() -> None:
+def test_a_value_far_below_the_mean_has_the_tail_one():
     assert tail_of_weighted_squares([1.0, 0.001], 0.0) == pytest.approx(1, abs=0.05)
 
 
@@ -52,7 +50,7 @@ def test_fair_rows_are_seldom_called_contradicting() -> None:
     assert false_alarms <= 10
 
 
-def test_a_feature_of_another_population_gets_a_small_p_value() -> None:
+def test_a_feature_of_another_population_gets_a_small_p_value():
     moments = estimate_label_moments(simulate(50_000))
     rows, _ = draw_people(500, 3)
     rows[:, 2] = 0

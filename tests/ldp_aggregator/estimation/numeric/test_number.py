@@ -1,7 +1,5 @@
 """Class moments: from exact moments to exact estimates, in any unit, and from few or no reports."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -67,7 +65,7 @@ def exact(estimates_prior: bool = True) -> ClassMoments:
 
 
 @pytest.mark.parametrize("estimates_prior", [True, False])
-def test_exact_moments_give_exact_estimates(estimates_prior: bool) -> None:
+def test_exact_moments_give_exact_estimates(estimates_prior):
     moments = exact(estimates_prior)
     np.testing.assert_allclose(moments.raw_mean[0], MEAN)
     bias = moments.mean_variance
@@ -77,7 +75,7 @@ def test_exact_moments_give_exact_estimates(estimates_prior: bool) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
-def test_the_standard_error_of_a_mean_in_closed_form(weight: float) -> None:
+def test_the_standard_error_of_a_mean_in_closed_form(weight):
     # mu = s'/w with s' = s - B_s (G - P), M' likewise, w = P - M', and P = weight G + the rest
     question = synthetic_moments(MEAN * (SHARE - GONE) + 0.01, GONE + 0.01, SHARE - 0.02)
     one = number(question, weights={1: weight, 2: 1 - weight}, stderr=0.05)
@@ -96,7 +94,7 @@ def test_the_standard_error_of_a_mean_in_closed_form(weight: float) -> None:
     np.testing.assert_allclose(one.raw_mean[1], variance / w**2)
 
 
-def test_a_control_variate_corrects_for_too_many_people_of_a_class() -> None:
+def test_a_control_variate_corrects_for_too_many_people_of_a_class():
     # too many people of label 0 have answered: s and G are both too large by a tenth
     question = synthetic_moments(np.array([0.11, 0, 0]), np.zeros(3), np.array([0.55, 0.3, 0.15]))
     question.covariance[0, 2] = question.covariance[2, 0] = 0.2 * question.covariance[2, 2]
@@ -104,7 +102,7 @@ def test_a_control_variate_corrects_for_too_many_people_of_a_class() -> None:
     np.testing.assert_allclose(one.first.value[0], 0.11 - 0.2 * 0.05)
 
 
-def test_the_derivative_of_a_ratio_equals_its_difference_quotient() -> None:
+def test_the_derivative_of_a_ratio_equals_its_difference_quotient():
     rng = np.random.default_rng(3)
     top, bottom = (Quantity(rng.uniform(1, 2, 4), rng.normal(size=(5, 4))) for _ in range(2))
     step = 1e-6 * rng.normal(size=5)
@@ -113,7 +111,7 @@ def test_the_derivative_of_a_ratio_equals_its_difference_quotient() -> None:
     np.testing.assert_allclose(ratio.value + step @ ratio.slopes, moved, atol=1e-9)
 
 
-def test_the_moments_of_a_likely_population_are_possible() -> None:
+def test_the_moments_of_a_likely_population_are_possible():
     rng = np.random.default_rng(4)
     for _ in range(300):
         raw = [rng.normal(0.2, 0.5, size=4) for _ in range(4)]
@@ -129,7 +127,7 @@ def test_the_moments_of_a_likely_population_are_possible() -> None:
 
 
 @pytest.mark.slow
-def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
+def test_with_everything_known_the_model_is_gaussian_naive_bayes():
     world = number_world(epsilon=16)
     codes, labels = world.codes(1_000_000, seed=1)
     whole = codes[:, 0] <= 2 * GRID
@@ -145,7 +143,7 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes() -> None:
     np.testing.assert_allclose(estimates.features[1].smoothed[0], GIVEN_LABEL, atol=0.01)
 
 
-def test_estimates_follow_the_features_unit() -> None:
+def test_estimates_follow_the_features_unit():
     world = number_world()
     snapshot = world.snapshot(5000, seed=2)
     other_plan = read_survey(numbers_toml(most=20_000)).compile()
@@ -164,7 +162,7 @@ def test_estimates_follow_the_features_unit() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
-def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str) -> None:
+def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
     estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
     income = estimates.features[0]
     assert (income.mean_question.n, income.square_question.n) == (0, 0)
@@ -177,7 +175,7 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism: str)
 
 
 @pytest.mark.slow
-def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown() -> None:
+def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
     seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
     below = np.concatenate([each.variances.value <= 0 for each in seen])
     assert below.any()
@@ -194,7 +192,7 @@ def assert_alike(smoothed: Gaussian) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("users", [1, 2, 5, 30])
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
-def test_few_reports_give_a_warning_for_each_number(mechanism: str, users: int) -> None:
+def test_few_reports_give_a_warning_for_each_number(mechanism, users):
     for seed in range(5):
         estimates = estimate_snapshot(number_world(mechanism, 0.5).snapshot(users, seed))
         assert estimates.reports == users
@@ -205,7 +203,7 @@ def test_few_reports_give_a_warning_for_each_number(mechanism: str, users: int) 
             assert find_feature_warning(feature)
 
 
-def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals() -> None:
+def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():
     world = number_world(epsilon=4)
     codes, labels = world.codes(20_000, seed=3)
     for seed in range(5):
@@ -220,7 +218,7 @@ def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals()
         assert 0 < income.smoothed.variance[2] < 2
 
 
-def test_noise_does_not_outvote_the_prior() -> None:
+def test_noise_does_not_outvote_the_prior():
     # uninformative numbers at a small epsilon: the densities of the classes must be nearly equal
     numbers = []
     for seed in range(14):
@@ -241,7 +239,7 @@ def grid(rows: np.ndarray) -> np.ndarray:
     return np.rint((np.clip(rows, -1, 1) + 1) * GRID).astype(np.int64)
 
 
-def test_a_survey_need_not_ask_about_a_number() -> None:
+def test_a_survey_need_not_ask_about_a_number():
     plan = replace(read_survey(numbers_toml()), weights=(None, 0, 1, 1)).compile()
     world = type(number_world())(plan)
     estimates = estimate_snapshot(world.snapshot(2000, seed=4))
@@ -252,7 +250,7 @@ def test_a_survey_need_not_ask_about_a_number() -> None:
     assert find_feature_warning(income).id == "warnings.not-asked"
 
 
-def test_the_papers_numbers_are_plain_ratios() -> None:
+def test_the_papers_numbers_are_plain_ratios():
     moments = exact()
     smoothed = paper_gaussian(moments, 10_000 * SHARE)
     gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets counts that are not above zero to 1
@@ -267,7 +265,7 @@ def test_the_papers_numbers_are_plain_ratios() -> None:
     )
 
 
-def test_each_feature_has_its_kind_in_json() -> None:
+def test_each_feature_has_its_kind_in_json():
     world = number_world()
     estimates = estimate_snapshot(world.snapshot(300, seed=1))
     document = estimates.as_dict()["features"]
@@ -278,7 +276,7 @@ def test_each_feature_has_its_kind_in_json() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_unknown_variance_has_its_whole_range_as_interval(seed: int) -> None:
+def test_an_unknown_variance_has_its_whole_range_as_interval(seed):
     estimates = estimate_snapshot(number_world(epsilon=1).snapshot(200, seed))
     for number in (estimates.features[0], estimates.features[2]):
         assert isinstance(number, NumberResult)

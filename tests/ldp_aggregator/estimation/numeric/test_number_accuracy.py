@@ -1,7 +1,5 @@
 """Class means and variances are unbiased, and their standard errors and intervals are correct."""
 
-from __future__ import annotations
-
 import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
@@ -35,9 +33,7 @@ def scaled(
 
 @pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
 @pytest.mark.parametrize("name", ["means", "squares"])
-def test_means_and_second_moments_have_correct_errors_and_intervals(
-    many: tuple[NumberWorld, list[RawResults]], place: int, feature: int, width: float, name: str
-) -> None:
+def test_means_and_second_moments_have_correct_errors_and_intervals(many, place, feature, width, name):
     world, estimates = many
     unit = width if name == "means" else width**2
     found, truth = estimates_of(estimates, feature, name), getattr(world, name)[place] / unit
@@ -48,9 +44,7 @@ def test_means_and_second_moments_have_correct_errors_and_intervals(
 
 
 @pytest.mark.parametrize(("place", "feature", "width"), [(0, 0, 100), (1, 2, 40)], ids=["income", "degrees"])
-def test_variances_are_unbiased_and_within_their_intervals(
-    many: tuple[NumberWorld, list[RawResults]], place: int, feature: int, width: float
-) -> None:
+def test_variances_are_unbiased_and_within_their_intervals(many, place, feature, width):
     world, estimates = many
     found, truth = estimates_of(estimates, feature, "variances"), world.variances[place] / width**2
     assert_covered(scaled(found, width**2), truth, slack=0.03)
@@ -58,8 +52,8 @@ def test_variances_are_unbiased_and_within_their_intervals(
 
 
 def test_intervals_of_missing_shares_and_the_prior_are_correct(
-    many: tuple[NumberWorld, list[RawResults]],
-) -> None:
+    many,
+):
     world, estimates = many
     assert_covered(estimates_of(estimates, 0, "missing"), world.missing)
     priors = [each.raw_prior for each in estimates]

@@ -4,8 +4,6 @@ False alarms: the p-values are upper bounds, so each honest case fails with at m
 together less than one in 10,000 for other seeds. The seeds are fixed, so a pass stays a pass.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -55,7 +53,7 @@ def with_fakes(support: SupportCounts, rows: np.ndarray) -> SupportCounts:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [2, 3, 8, 64, 1000])
-def test_the_distribution_of_the_number_of_ones_is_exact(length: int) -> None:
+def test_the_distribution_of_the_number_of_ones_is_exact(length):
     own, off = Fraction(1, 2), Fraction(269, 1000)
     bits, others = SupportCounters(length, off, (own, own)), length - 1
     ones = [math.comb(others, k) * off**k * (1 - off) ** (others - k) for k in range(length)]
@@ -69,7 +67,7 @@ def test_the_distribution_of_the_number_of_ones_is_exact(length: int) -> None:
 @pytest.mark.parametrize(
     ("domain", "epsilon"), [(4, "0.5"), (5, "0.5"), (6, "0.1"), (6, "1"), (8, "1"), (8, "3")]
 )
-def test_the_product_of_two_values_of_a_set_has_mean_zero_for_every_answer(domain: int, epsilon: str) -> None:
+def test_the_product_of_two_values_of_a_set_has_mean_zero_for_every_answer(domain, epsilon):
     """Over all sets, exactly: its mean, both variances and how far from zero it can be."""
     oracle = design("SS", domain, Decimal(epsilon))
     sets = [each for each in range(1 << domain) if each.bit_count() == int(oracle.parameters["size"])]  # type: ignore[call-overload]
@@ -90,7 +88,7 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_for_every_answer(domai
     assert compute_size_distribution(oracle.support_counters, 0.5).tolist() == [1.0]
 
 
-def test_the_excess_is_the_sum_of_the_centred_products() -> None:
+def test_the_excess_is_the_sum_of_the_centred_products():
     for length in (6, 130):
         bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
         rows = np.random.default_rng(length).random((40, length)) < 0.4
@@ -105,7 +103,7 @@ def test_the_excess_is_the_sum_of_the_centred_products() -> None:
         assert np.allclose(np.triu(support.joint_ones), together)
 
 
-def test_a_p_value_bounds_the_exact_tail() -> None:
+def test_a_p_value_bounds_the_exact_tail():
     """One report of six ones: at most as likely as the p-value, for both tests."""
     rows = np.ones((1, 6), dtype=bool)
     support = SupportCounts.from_cells(SHORT, SHORT.count(np.packbits(rows, axis=1, bitorder="little")))
@@ -132,7 +130,7 @@ MECHANISMS = [
     "mechanism", MECHANISMS, ids=lambda each: f"{each.name}-{each.domain}-{each.on_mean:.2f}"
 )
 @pytest.mark.parametrize("skew", ["even", "all the same", "two"])
-def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism: Mechanism, skew: str) -> None:
+def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism, skew):
     """p >= 1e-6 for each of 162 honest surveys and 2 tests: at most 3.3e-4 of a false alarm."""
     d = bits_of(mechanism).length
     for n, seed in ((1, 1), (40, 2), (20_000, 3)):
@@ -142,7 +140,7 @@ def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism: Mechani
 
 @pytest.mark.parametrize("name", ["sign-vector", "sign"])
 @pytest.mark.parametrize("code", [0, GRID, 2 * GRID])
-def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
+def test_honest_reports_of_numbers_raise_no_alarm(name, code):
     """The owner's coin may have any bias: p >= 1e-6 for each of 6 surveys and 2 tests."""
     mechanism = design_numeric(name, NumericDomain(6), Decimal(1))
     if mechanism.support_counters:
@@ -152,7 +150,7 @@ def test_honest_reports_of_numbers_raise_no_alarm(name: str, code: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["OUE", "SS"])
-def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name: str) -> None:
+def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name):
     """Over 300 surveys no mean is 5.5 standard errors off zero, no variance above its bound by 5.5."""
     oracle, n, runs = design(name, 6, Decimal(2 if name == "OUE" else 1)), 10_000, 300
     values = np.repeat([0, 0, 0, 1, 2], n // 5)
@@ -173,7 +171,7 @@ def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
     return order.argsort(axis=1).argsort(axis=1) < ones
 
 
-def test_fabricated_sets_raise_an_alarm_that_names_them() -> None:
+def test_fabricated_sets_raise_an_alarm_that_names_them():
     """With another number of values the collector refuses them: only the pair test detects them."""
     oracle = design("SS", 16, Decimal(1))
     support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))
@@ -185,9 +183,7 @@ def test_fabricated_sets_raise_an_alarm_that_names_them() -> None:
 
 
 @pytest.mark.parametrize(("domain", "targets", "share"), [(8, 2, 0.1), (64, 5, 0.06), (300, 10, 0.3)])
-def test_padded_maximal_gain_attacks_raise_an_alarm_that_names_them(
-    domain: int, targets: int, share: float
-) -> None:
+def test_padded_maximal_gain_attacks_raise_an_alarm_that_names_them(domain, targets, share):
     """Power: far beyond the shares in docs/results/poisoning.md, where nine in ten are detected."""
     oracle = design("OUE", domain, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % domain, 1)
@@ -202,14 +198,14 @@ def test_padded_maximal_gain_attacks_raise_an_alarm_that_names_them(
     assert max(oddest) < targets
 
 
-def test_unpadded_attacks_are_detected_by_their_few_ones() -> None:
+def test_unpadded_attacks_are_detected_by_their_few_ones():
     oracle = design("OUE", 64, Decimal(1))
     clean = honest(oracle, np.arange(10_000) % 64, 1)
     assert compute_size_p_value(with_fakes(clean, padded(64, 50, 1, 1))) < 1e-8
 
 
 @pytest.mark.parametrize("name", ["OUE", "SS"])
-def test_false_answers_on_honest_devices_are_not_detected(name: str) -> None:
+def test_false_answers_on_honest_devices_are_not_detected(name):
     """Honest devices send input poisoning, so no test can detect it."""
     oracle = design(name, 8, Decimal(1))
     values = np.concatenate([np.arange(10_000) % 8, np.zeros(10_000, np.int64)])

@@ -1,7 +1,5 @@
 """The influence bound: no payload moves an estimate further, and some payload attains it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
@@ -48,8 +46,8 @@ def influences(estimates: Estimates, question: Question) -> dict[str, Influence]
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SUE", "THE", "SS"])
 def test_no_payload_moves_frequencies_and_conditionals_beyond_the_bound_and_one_attains_it(
-    mechanism: str,
-) -> None:
+    mechanism,
+):
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     question = next(each for each in snapshot.plan.questions if each.name == "two")
     now = estimate_snapshot(snapshot, poisoning=True)
@@ -66,7 +64,7 @@ def test_no_payload_moves_frequencies_and_conditionals_beyond_the_bound_and_one_
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
-def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanism: str) -> None:
+def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanism):
     """Up to changes of the pooling weights, which depend on the noise."""
     snapshot = make_world(mechanism).snapshot(20_000, 1)
     now = estimate_snapshot(snapshot, poisoning=True)
@@ -83,7 +81,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
 @pytest.mark.parametrize(
     "mechanism", ["laplace", "onebit", "sampled-laplace", "sign", "sign-vector", "piecewise"]
 )
-def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mechanism: str) -> None:
+def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mechanism):
     """To first order, and up to changes of the pooling weights, which depend on the noise."""
     snapshot = number_world(mechanism).snapshot(400_000, 1)
     now = estimate_snapshot(snapshot, poisoning=True)
@@ -105,7 +103,7 @@ def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mec
                 assert (moved >= furthest * 0.8 - 1e-4).all()
 
 
-def test_the_influence_of_one_report_of_a_hundredth_and_of_the_only_one() -> None:
+def test_the_influence_of_one_report_of_a_hundredth_and_of_the_only_one():
     bound = Influence.from_step("frequencies", 1000, np.array([2.0]), np.array([0.01]))
     assert bound.one[0] == pytest.approx(2 / 999)
     assert bound.one_percent[0] == pytest.approx(2 * 10 / 990)
@@ -115,7 +113,7 @@ def test_the_influence_of_one_report_of_a_hundredth_and_of_the_only_one() -> Non
 
 @pytest.mark.parametrize("users", [0, 1, 50])
 @pytest.mark.parametrize("estimator", ["default", "paper"])
-def test_few_reports_and_every_estimator_give_json(users: int, estimator: str) -> None:
+def test_few_reports_and_every_estimator_give_json(users, estimator):
     for snapshot in (make_world("OUE").snapshot(users, 1), number_world().snapshot(users, 1)):
         if estimator == "default" or snapshot.plan.questions[0].kind == "label":
             document = estimate_snapshot(snapshot, estimator, poisoning=True).as_dict()["poisoning"]

@@ -1,7 +1,5 @@
 """The poisoning check: of honest reports, of fabricated ones, and of mechanisms that cannot be tested."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from encoders.randomness import FastStream
@@ -33,13 +31,13 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
     return Snapshot(plan, totals)
 
 
-def test_poisoning_is_checked_only_if_asked() -> None:
+def test_poisoning_is_checked_only_if_asked():
     estimates = estimate_snapshot(collected(fakes=600))
     assert (estimates.poisoning, estimates.as_dict()["poisoning"]) == (None, None)
     assert "warnings.fabricated" not in [each.id for each in find_warnings(estimates)]
 
 
-def test_honest_reports_raise_no_alarm() -> None:
+def test_honest_reports_raise_no_alarm():
     """False alarms: 1e-6 per survey, by construction."""
     poisoning = estimate_snapshot(collected(), poisoning=True).poisoning
     assert (poisoning.alarms, poisoning.untested) == ((), ())
@@ -47,7 +45,7 @@ def test_honest_reports_raise_no_alarm() -> None:
     assert poisoning.largest_influence[1].largest == max(influences) > 0
 
 
-def test_fabricated_reports_raise_an_alarm_and_nothing_is_corrected() -> None:
+def test_fabricated_reports_raise_an_alarm_and_nothing_is_corrected():
     snapshot = collected(fakes=600)
     estimates = estimate_snapshot(snapshot, poisoning=True)
     [check] = estimates.poisoning.alarms
@@ -59,26 +57,26 @@ def test_fabricated_reports_raise_an_alarm_and_nothing_is_corrected() -> None:
     assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()
 
 
-def test_an_untestable_question_has_a_reason() -> None:
+def test_an_untestable_question_has_a_reason():
     checks = estimate_snapshot(collected("DE"), poisoning=True).poisoning.questions
     assert checks[0].support == Untested.MECHANISM
     assert checks[1].support.n == 6000
 
 
-def test_a_store_without_support_counters_is_the_reason() -> None:
+def test_a_store_without_support_counters_is_the_reason():
     checks = estimate_snapshot(collected(counted=False), poisoning=True).poisoning.questions
     assert {each.support for each in checks} == {Untested.NOT_COUNTED}
     assert all(each.influences for each in checks)
 
 
-def test_support_counters_are_kept_in_snapshots_and_add_up() -> None:
+def test_support_counters_are_kept_in_snapshots_and_add_up():
     snapshot = collected()
     read = Snapshot.from_json((snapshot + snapshot).to_json())
     checks = estimate_snapshot(read, poisoning=True).poisoning.questions
     assert [each.support.n for each in checks] == [12_000] * 3
 
 
-def test_a_model_file_contains_the_poisoning_check() -> None:
+def test_a_model_file_contains_the_poisoning_check():
     snapshot = collected(fakes=600)
     estimates = estimate_snapshot(snapshot, poisoning=True)
     kept = parse_model(dump_model(snapshot, estimates)).estimates.poisoning

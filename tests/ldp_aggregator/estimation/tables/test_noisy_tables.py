@@ -1,7 +1,5 @@
 """Shares and frequencies from noisy tables: bias, errors and intervals over many samples of rows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -55,9 +53,7 @@ def samples(request: pytest.FixtureRequest) -> list[list[NoisyTable]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(TABLES)))
-def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(
-    samples: list[list[NoisyTable]], place: int
-) -> None:
+def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(samples, place):
     classes = [ClassCounts.from_tables(each) for each in samples]
     cells = [
         CellFrequencies.from_table(each[place], counts) for each, counts in zip(samples, classes, strict=True)
@@ -76,7 +72,7 @@ def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(
 
 
 @pytest.mark.slow
-def test_equal_classes_seldom_differ_and_different_ones_do(samples: list[list[NoisyTable]]) -> None:
+def test_equal_classes_seldom_differ_and_different_ones_do(samples):
     tables = [
         [CellFrequencies.from_table(table, ClassCounts.from_tables(each)) for table in each]
         for each in samples[:1000]
@@ -87,7 +83,7 @@ def test_equal_classes_seldom_differ_and_different_ones_do(samples: list[list[No
 
 
 @pytest.mark.slow
-def test_covariances_between_classes_match_many_samples(samples: list[list[NoisyTable]]) -> None:
+def test_covariances_between_classes_match_many_samples(samples):
     counts = [ClassCounts.from_tables(each) for each in samples]
     shares = np.stack([each.shares.value for each in counts])
     found = np.cov(shares.T)
@@ -99,7 +95,7 @@ def test_covariances_between_classes_match_many_samples(samples: list[list[Noisy
     assert (np.abs(found - claimed) / scale)[off].max() < 6 / np.sqrt(TRIALS)
 
 
-def test_factors_of_a_table_give_what_its_classes_have_in_common() -> None:
+def test_factors_of_a_table_give_what_its_classes_have_in_common():
     # dF = dX / N - F dN / N, and the noise of different classes is independent
     rng = np.random.default_rng(5)
     table = NoisyTable(rng.integers(200, 900, (4, 3)) << 20, 1 << 20, 40.0 * 2.0**40)
@@ -118,7 +114,7 @@ def test_factors_of_a_table_give_what_its_classes_have_in_common() -> None:
     assert (contrasts.own[0] > 0).all()
 
 
-def test_class_counts_are_pooled_by_inverse_variance() -> None:
+def test_class_counts_are_pooled_by_inverse_variance():
     tables = [
         NoisyTable(np.array([[10, 0], [0, 20]]), 1, 3.0),
         NoisyTable(np.array([[8, 11], [1, 1], [1, 4]]), 1, 3.0),
@@ -129,7 +125,7 @@ def test_class_counts_are_pooled_by_inverse_variance() -> None:
     assert classes.rows == pytest.approx(28.4)
 
 
-def test_noise_can_not_make_the_number_of_rows_too_small() -> None:
+def test_noise_can_not_make_the_number_of_rows_too_small():
     classes = ClassCounts.from_tables([NoisyTable(np.array([[-50, -3, 2]]), 1, 900.0)])
     assert classes.rows == 6
     assert (classes.prior > 0).all()

@@ -1,7 +1,5 @@
 """Estimates of surveys of silos, alone and pooled with people: bias, errors, coverage, extreme cases."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 
@@ -134,9 +132,7 @@ def samples(request: pytest.FixtureRequest) -> Samples:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silos", "pooled"])
 @pytest.mark.parametrize("name", QUANTITIES)
-def test_estimates_are_unbiased_and_intervals_contain_the_truth(
-    samples: Samples, kind: str, name: str
-) -> None:
+def test_estimates_are_unbiased_and_intervals_contain_the_truth(samples, kind, name):
     estimate, truth = QUANTITIES[name]
     found = [estimate(raw) for raw in getattr(samples, kind)]
     assert_covered(found, truth)
@@ -147,7 +143,7 @@ def test_estimates_are_unbiased_and_intervals_contain_the_truth(
 
 
 @pytest.mark.slow
-def test_pooled_errors_are_below_those_of_both(samples: Samples) -> None:
+def test_pooled_errors_are_below_those_of_both(samples):
     for name in ("prior", "joint", "mean", "missing"):
         estimate, _ = QUANTITIES[name]
         errors = {
@@ -158,7 +154,7 @@ def test_pooled_errors_are_below_those_of_both(samples: Samples) -> None:
 
 
 @pytest.mark.slow
-def test_equal_classes_are_seldom_called_different(samples: Samples) -> None:
+def test_equal_classes_are_seldom_called_different(samples):
     # missing numbers are equally frequent in all classes; the level holds for all statistics together
     differ = np.mean(
         [find_differing_statistics(raw.feature_estimates[1])["missing"] for raw in samples.pooled]
@@ -169,7 +165,7 @@ def test_equal_classes_are_seldom_called_different(samples: Samples) -> None:
 
 
 @pytest.mark.slow
-def test_two_samples_of_one_population_seldom_contradict_each_other(samples: Samples) -> None:
+def test_two_samples_of_one_population_seldom_contradict_each_other(samples):
     found = [
         find_contradictions(people, silos.silos, pooled)
         for people, silos, pooled in zip(samples.people, samples.silos, samples.pooled, strict=True)
@@ -178,7 +174,7 @@ def test_two_samples_of_one_population_seldom_contradict_each_other(samples: Sam
     assert sum(bool(each) for each in found) <= 8
 
 
-def test_a_contradiction_is_named_in_a_warning() -> None:
+def test_a_contradiction_is_named_in_a_warning():
     codes, labels = draw_rows(20_000, np.random.default_rng(1))
     people = simulate_reports(people_plan(), codes, labels, FastStream(1))
     silos = silo_snapshot(silo_plan(), 2, 5000, 2, means=MEANS[::-1])
@@ -211,7 +207,7 @@ def messages_of(plan: SiloPlan, labels: tuple[int, ...], silos: int, rows: int) 
     return messages
 
 
-def test_without_messages_the_estimates_contain_no_information() -> None:
+def test_without_messages_the_estimates_contain_no_information():
     estimates = estimate_snapshot(stored(silo_plan(), []), poisoning=True)
     assert str(find_warnings(estimates)[0]).startswith("There are no messages yet")
     assert estimates.prior == pytest.approx(np.full(3, 1 / 3))
@@ -221,7 +217,7 @@ def test_without_messages_the_estimates_contain_no_information() -> None:
     assert (estimates.silos.messages, estimates.silos.rows, estimates.silos.influence) == (0, 0.0, None)
 
 
-def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_other() -> None:
+def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_other():
     codes, labels = draw_rows(3000, np.random.default_rng(1))
     people = simulate_reports(people_plan(), codes, labels, FastStream(1))
     silos = silo_snapshot(silo_plan(), 1, 3000, 1)
@@ -238,7 +234,7 @@ def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_oth
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 32.0])
-def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon: float) -> None:
+def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon):
     plan = silo_plan(epsilon, features=FEATURES)
     estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1), 2, 2000)), poisoning=True)
     assert np.isfinite(estimates.prior).all()
@@ -250,7 +246,7 @@ def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon: 
     assert (estimates.features[0].smoothed > 0).all()
 
 
-def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows() -> None:
+def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows():
     plan = silo_plan(32.0)
     rng = np.random.default_rng(3)
     codes, labels = draw_rows(4000, rng)
@@ -268,7 +264,7 @@ def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows() -> None:
         assert estimates.features[1].variances.value[label] == pytest.approx(x.var(), abs=2e-3)
 
 
-def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier() -> None:
+def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier():
     plan = silo_plan(0.001)
     estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1, 2), 3, 300)))
     warnings = find_warnings(estimates)
@@ -279,7 +275,7 @@ def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier() -
     assert not estimates.features[0].distinguishable
 
 
-def test_messages_of_epochs_and_collectors_add_up() -> None:
+def test_messages_of_epochs_and_collectors_add_up():
     plan = silo_plan()
     messages = messages_of(plan, (0, 1, 2), 4, 500)
     one, other = stored(plan, messages[:2]), stored(plan, messages[2:])
@@ -302,7 +298,7 @@ MISMATCHES = {
 
 
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_surveys_that_differ_are_not_pooled_and_the_first_difference_is_named(name: str) -> None:
+def test_surveys_that_differ_are_not_pooled_and_the_first_difference_is_named(name):
     (old, new), message = MISMATCHES[name]
     features = FEATURES.replace(old, new)
     assert features != FEATURES
@@ -313,7 +309,7 @@ def test_surveys_that_differ_are_not_pooled_and_the_first_difference_is_named(na
     assert message in str(error.value)
 
 
-def test_the_estimator_of_the_paper_and_validation_rounds_need_people() -> None:
+def test_the_estimator_of_the_paper_and_validation_rounds_need_people():
     silos = silo_snapshot(silo_plan(), 1, 100, 1)
     with pytest.raises(EstimationError, match="messages of silos: use the default"):
         estimate_snapshot(silos, "paper")
@@ -370,7 +366,7 @@ def noisy_messages(plan: SiloPlan, rng: np.random.Generator, count: int) -> list
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 20.0])
-def test_no_message_found_by_search_moves_an_estimate_further_than_stated(epsilon: float) -> None:
+def test_no_message_found_by_search_moves_an_estimate_further_than_stated(epsilon):
     plan = silo_plan(epsilon, rows=2000)
     snapshot = silo_snapshot(plan, 3, 30_000, 5)
     influence = estimate_snapshot(snapshot).silos.influence

@@ -1,7 +1,5 @@
 """Soft cells of numbers, and the means and variances from them."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -25,7 +23,7 @@ from tests.ldp_aggregator.central.small_rows import GAPS, NUMBER
 
 
 @pytest.mark.parametrize("can_be_missing", [False, True])
-def test_the_cells_of_each_place_add_up_to_one_unit(can_be_missing: bool) -> None:
+def test_the_cells_of_each_place_add_up_to_one_unit(can_be_missing):
     parts = soft_cells(can_be_missing)
     assert SOFT_UNIT == 1 << 20
     assert (parts >= 0).all()
@@ -33,14 +31,14 @@ def test_the_cells_of_each_place_add_up_to_one_unit(can_be_missing: bool) -> Non
     assert len(parts) == STEPS + 1 + can_be_missing
 
 
-def test_means_and_mean_squares_are_linear_in_the_cells() -> None:
+def test_means_and_mean_squares_are_linear_in_the_cells():
     b0, b1, b2 = soft_cells(False).T / SOFT_UNIT
     x = 2 * np.arange(STEPS + 1) / STEPS - 1
     assert b2 - b0 == pytest.approx(x)
     assert b0 - b1 + b2 == pytest.approx(x**2)
 
 
-def test_numbers_outside_the_bounds_are_clipped_and_nan_is_refused() -> None:
+def test_numbers_outside_the_bounds_are_clipped_and_nan_is_refused():
     codes = encode_columns((NUMBER,), {"number": np.array([-5.0, 0.0, 10.0, 1e300])})
     assert place_on_grid(codes[:, 0]).tolist() == [0, 0, STEPS, STEPS]
     for value in (math.nan, math.inf):
@@ -58,7 +56,7 @@ def number_rows(count: int, seed: int = 1) -> tuple[CodedRows, np.ndarray]:
     return CodedRows((NUMBER,), 2, codes[:, None], labels), x
 
 
-def test_moments_without_noise_are_those_of_the_rows() -> None:
+def test_moments_without_noise_are_those_of_the_rows():
     rows, x = number_rows(4000)
     (cells, unit) = exact_tables(rows)[0]
     table = NoisyTable(cells, unit, 0.0)
@@ -70,7 +68,7 @@ def test_moments_without_noise_are_those_of_the_rows() -> None:
         assert moments.raw_mean[1][c] == pytest.approx(mine.var() / len(mine), rel=0.1)
 
 
-def test_noise_has_the_variances_of_the_formulas() -> None:
+def test_noise_has_the_variances_of_the_formulas():
     # in 1 / eps^2, for F numbers: 4 F^2 of the sum of x, 16/3 F^2 of that of x^2
     features, epsilon, n = 5, Fraction(1, 10), 1e12
     variance = laplace_variance(features / epsilon * SOFT_UNIT) / SOFT_UNIT**2
@@ -88,7 +86,7 @@ def test_noise_has_the_variances_of_the_formulas() -> None:
 
 
 @pytest.mark.slow
-def test_moments_with_noise_are_unbiased_with_correct_errors() -> None:
+def test_moments_with_noise_are_unbiased_with_correct_errors():
     rows, x = number_rows(2000)
     source = FastStream(4)
     found = []
@@ -104,7 +102,7 @@ def test_moments_with_noise_are_unbiased_with_correct_errors() -> None:
         assert abs(values[:, c].mean() - mine.mean()) < 6 * math.sqrt(claimed[c] / 1500) + 1e-3
 
 
-def test_large_epsilon_gives_gaussian_naive_bayes_with_missing_numbers() -> None:
+def test_large_epsilon_gives_gaussian_naive_bayes_with_missing_numbers():
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 20_000)
     x = np.clip(rng.normal(0.4 * labels - 0.2, 0.2), -1, 1)

@@ -1,10 +1,7 @@
 """An ONNX file predicts the labels and probabilities of the model."""
 
-from __future__ import annotations
-
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -89,14 +86,14 @@ def columns_of(model: NaiveBayes) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("labels", [2, 5])
 @pytest.mark.parametrize("features", [DISCRETE, NUMERIC, NUMERIC + DISCRETE])
-def test_labels_and_probabilities_are_those_of_the_model(features: str, labels: int) -> None:
+def test_labels_and_probabilities_are_those_of_the_model(features, labels):
     model = random_model(features, labels)
     agree(model, columns_of(model))
     vetoes = random_model(features, labels, vetoed=0)
     agree(vetoes, columns_of(vetoes))
 
 
-def test_a_row_without_a_possible_label_is_uniform() -> None:
+def test_a_row_without_a_possible_label_is_uniform():
     model = random_model('[features.tea]\nvalues = ["a", "b", "c"]', 2)
     table = np.array([[0, 0], [0.5, 1], [0.5, 0]])
     model = give_probabilities(model, np.array([0.2, 0.8]), [table])
@@ -104,7 +101,7 @@ def test_a_row_without_a_possible_label_is_uniform() -> None:
     assert run(model, {"tea": np.array(["a"], dtype=object)})[1].tolist() == [[0.5, 0.5]]
 
 
-def test_a_model_with_a_projection_is_exported() -> None:
+def test_a_model_with_a_projection_is_exported():
     rng = np.random.default_rng(3)
     hours, age = rng.uniform(-1, 13, 2000), rng.uniform(-5, 120, 2000)
     hours[::6] = np.nan
@@ -112,16 +109,14 @@ def test_a_model_with_a_projection_is_exported() -> None:
     agree(random_model(PROJECTED), {"hours": hours, "age": age, "grade": grade})
 
 
-def test_a_number_that_is_always_the_same_is_one_bin() -> None:
+def test_a_number_that_is_always_the_same_is_one_bin():
     rows = [{"same": 7.0, "tea": tea} for tea in ("black", "green", "black")] * 9
     model = NaiveBayes(epsilon=8, random_state=1).fit(rows, np.arange(27) % 2)
     assert model.plan_.features[0].size == 1
     agree(model, {"same": np.array([7.0, 8.0]), "tea": np.array(["black", "green"], dtype=object)})
 
 
-def test_trained_models_are_written_as_files(
-    tmp_path: Path, model_path: Path, number_model_path: Path
-) -> None:
+def test_trained_models_are_written_as_files(tmp_path, model_path, number_model_path):
     for path in (model_path, number_model_path):
         model = load_model(path)
         save_onnx(tmp_path / "model.onnx", model)
@@ -153,7 +148,7 @@ def test_trained_models_are_written_as_files(
         ('range = [0, 1]\nbins = 3\nmissing = "category"', np.inf),
     ],
 )
-def test_rows_that_the_model_refuses_are_refused(features: str, wrong: float | str) -> None:
+def test_rows_that_the_model_refuses_are_refused(features, wrong):
     model = random_model(f"[features.x]\n{features}")
     columns = {"x": np.array([wrong], dtype=object if isinstance(wrong, str) else float)}
     with pytest.raises(RowError):
@@ -164,7 +159,7 @@ def test_rows_that_the_model_refuses_are_refused(features: str, wrong: float | s
         run(model, columns)
 
 
-def test_a_missing_input_of_a_projection_is_refused_unless_it_can_be_missing() -> None:
+def test_a_missing_input_of_a_projection_is_refused_unless_it_can_be_missing():
     columns = {"hours": np.array([3.0]), "age": np.array([np.nan]), "grade": np.array(["a"], dtype=object)}
     with pytest.raises(
         onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument, match="out of data bounds"
@@ -172,14 +167,14 @@ def test_a_missing_input_of_a_projection_is_refused_unless_it_can_be_missing() -
         run(random_model(PROJECTED), columns)
 
 
-def test_features_may_have_the_names_of_outputs() -> None:
+def test_features_may_have_the_names_of_outputs():
     model = random_model("[features.label]\nrange = [0, 1]\n[features.'step 1']\nrange = [0, 1]")
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     assert [each.name for each in session.get_outputs()] == ["label_", "probabilities"]
 
 
 @pytest.mark.parametrize("labels", [[7, 3], [True, False]])
-def test_labels_keep_their_type(labels: int) -> None:
+def test_labels_keep_their_type(labels):
     X = np.random.default_rng(1).normal(size=(400, 2))
     model = NaiveBayes(epsilon=8, random_state=1).fit(X, np.array(labels)[(X[:, 0] > 0).astype(int)])
     found, _ = run(model, {"0": X[:, 0], "1": X[:, 1]})
@@ -187,13 +182,13 @@ def test_labels_keep_their_type(labels: int) -> None:
     assert found.dtype.kind == model.classes_.dtype.kind
 
 
-def test_without_onnx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnx_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ModelError, match=r"ldp-bayes\[onnx\]"):
         to_onnx(random_model(DISCRETE))
 
 
-def test_naive_bayes_of_a_curator_is_exported_and_other_learners_are_refused(tmp_path: Path) -> None:
+def test_naive_bayes_of_a_curator_is_exported_and_other_learners_are_refused(tmp_path):
     (tmp_path / "rows.csv").write_text(make_csv())
     data = read_curator_rows(read_survey(survey_text()), tmp_path / "rows.csv")
     models = {}

@@ -1,9 +1,5 @@
 """The exported scikit-learn classifiers predict what the model predicts."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -23,7 +19,7 @@ SURE = NUMERIC.replace('missing = "category"', "")
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_categories_and_bins_are_a_categorical_nb(labels: int) -> None:
+def test_categories_and_bins_are_a_categorical_nb(labels):
     model = random_model(DISCRETE, labels)
     X = random_integers().astype(object)
     X[::3, 0] = None
@@ -35,7 +31,7 @@ def test_categories_and_bins_are_a_categorical_nb(labels: int) -> None:
     np.testing.assert_array_equal(peer.n_categories_, [6, 5, 2])
 
 
-def test_a_trained_model_is_exported(model_path: Path) -> None:
+def test_a_trained_model_is_exported(model_path):
     model = load_model(model_path)
     rows = [{"tea": "green", "hours": 2.5}, {"tea": "black", "hours": None}]
     peer = to_sklearn(model)
@@ -48,7 +44,7 @@ def test_a_trained_model_is_exported(model_path: Path) -> None:
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_numbers_are_a_gaussian_nb_in_their_own_units(labels: int) -> None:
+def test_numbers_are_a_gaussian_nb_in_their_own_units(labels):
     model, X = random_model(SURE, labels), random_numbers()
     X = np.clip(X, [0, -1000.5], [100, 250000])
     peer = to_sklearn(model)
@@ -59,7 +55,7 @@ def test_numbers_are_a_gaussian_nb_in_their_own_units(labels: int) -> None:
     np.testing.assert_allclose(peer.predict_proba(whole), model.predict_proba(X), atol=1e-9)
 
 
-def test_models_that_neither_classifier_supports_are_refused(number_model_path: Path) -> None:
+def test_models_that_neither_classifier_supports_are_refused(number_model_path):
     with pytest.raises(ModelError, match=r"numbers \(hours, age\) and categories: .*save_onnx"):
         to_sklearn(load_model(number_model_path))
     with pytest.raises(ModelError, match="needs numbers, and debt can be missing"):
@@ -71,7 +67,7 @@ def test_models_that_neither_classifier_supports_are_refused(number_model_path: 
         to_sklearn(random_model(projected))
 
 
-def test_a_classifier_that_is_not_fitted_cannot_be_exported() -> None:
+def test_a_classifier_that_is_not_fitted_cannot_be_exported():
     for form in (to_sklearn, to_onnx):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             form(NaiveBayes())

@@ -1,7 +1,5 @@
 """Fixtures: a plan, archives that are counted, and small chunks."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

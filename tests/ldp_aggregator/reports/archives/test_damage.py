@@ -1,10 +1,6 @@
 """A damaged archive loses the damaged reports only, and the operator is warned."""
 
-from __future__ import annotations
-
 import gzip
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +9,6 @@ from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.reports.archives.conftest import Narrow, ReadArchives
 
 Counts = tuple[dict[str, int], dict[str, int]]
 """Reports of each question, and refused reports by reason."""
@@ -37,8 +32,8 @@ def counts_of(snapshot: Snapshot) -> Counts:
 @pytest.mark.parametrize("kept", [1, 5, 37, 40, 56])
 @pytest.mark.parametrize("chunk", [53, 1 << 20])
 def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
-    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes], kept: int, chunk: int
-) -> None:
+    plan, read, narrow, reports, kept, chunk
+):
     narrow(chunk)
     before, messages = b"".join(reports[:-1]), []
     snapshot = read(plan, before + reports[-1][:kept], warn=messages.append)
@@ -49,9 +44,7 @@ def test_an_archive_that_ends_inside_a_report_is_counted_up_to_there(
 
 @pytest.mark.parametrize("kept", [1, 20, 36])
 @pytest.mark.parametrize("chunk", [53, 1 << 20])
-def test_appending_after_a_truncated_report_loses_few_reports(
-    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes], kept: int, chunk: int
-) -> None:
+def test_appending_after_a_truncated_report_loses_few_reports(plan, read, narrow, reports, kept, chunk):
     narrow(chunk)
     torn = b"".join([*reports[:20], reports[20][:kept], *reports[21:]])
     snapshot = read(plan, torn, warn=str)
@@ -61,16 +54,14 @@ def test_appending_after_a_truncated_report_loses_few_reports(
     assert snapshot.rejections["malformed"] <= 2
 
 
-def test_bytes_between_reports_are_skipped(plan: Plan, read: ReadArchives, reports: list[bytes]) -> None:
+def test_bytes_between_reports_are_skipped(plan, read, reports):
     messages = []
     data = b"\n".join([b"".join(reports[:20]), b"".join(reports[20:30]), b"".join(reports[30:])])
     assert counts_of(read(plan, data, warn=messages.append)) == expected_counts(plan, reports, malformed=2)
     assert "damaged in 2 places" in messages[0]
 
 
-def test_a_false_length_does_not_hide_the_following_reports(
-    plan: Plan, read: ReadArchives, narrow: Narrow, reports: list[bytes]
-) -> None:
+def test_a_false_length_does_not_hide_the_following_reports(plan, read, narrow, reports):
     claim = b"\x95\x01\xc6\x00\x10\x00\x00"  # a text of a megabyte
     for chunk in (53, 1 << 20):
         narrow(chunk)
@@ -78,9 +69,7 @@ def test_a_false_length_does_not_hide_the_following_reports(
         assert counts_of(read(plan, data, warn=str)) == expected_counts(plan, reports, malformed=1)
 
 
-def test_compressed_data_that_end_too_early_are_counted_up_to_there(
-    plan: Plan, read: ReadArchives, reports: list[bytes]
-) -> None:
+def test_compressed_data_that_end_too_early_are_counted_up_to_there(plan, read, reports):
     messages = []
     packed = gzip.compress(b"".join(reports))
     snapshot = read(plan, packed[: len(packed) * 3 // 4], warn=messages.append)
@@ -90,9 +79,7 @@ def test_compressed_data_that_end_too_early_are_counted_up_to_there(
     assert counts_of(whole) == expected_counts(plan, reports)
 
 
-def test_damaged_compression_is_refused_with_advice(
-    plan: Plan, read: ReadArchives, reports: list[bytes]
-) -> None:
+def test_damaged_compression_is_refused_with_advice(plan, read, reports):
     packed = bytearray(gzip.compress(b"".join(reports)))
     packed[-8] ^= 1  # the checksum
     with pytest.raises(ArchiveError, match=r"archive-0: its gzip data are damaged; recover .*gzip -dc"):
@@ -117,13 +104,13 @@ def test_a_file_without_reports_is_refused(plan: Plan, read: ReadArchives, data:
 
 
 def test_files_that_cannot_be_read_or_written_are_named(
-    plan: Plan,
-    read: ReadArchives,
-    narrow: Narrow,
-    reports: list[bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    plan,
+    read,
+    narrow,
+    reports,
+    monkeypatch,
+    tmp_path,
+):
     with pytest.raises(ArchiveError, match="absent: cannot be read: No such file"):
         count_archives(plan, [str(tmp_path / "absent")], str)
     narrow(100, buffer=100)
@@ -134,13 +121,13 @@ def test_files_that_cannot_be_read_or_written_are_named(
 
 @pytest.mark.slow
 def test_no_temporary_file_is_left(
-    plan: Plan,
-    read: ReadArchives,
-    narrow: Narrow,
-    reports: list[bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    plan,
+    read,
+    narrow,
+    reports,
+    monkeypatch,
+    tmp_path,
+):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -154,13 +141,13 @@ def test_no_temporary_file_is_left(
 @pytest.mark.parametrize("chunk", [7, 53, 1 << 20])
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_the_mark_of_simulated_reports_is_read_and_rejects_nothing(
-    plan: Plan,
-    read: ReadArchives,
-    narrow: Narrow,
-    reports: list[bytes],
-    chunk: int,
-    compress: Callable[[bytes], bytes],
-) -> None:
+    plan,
+    read,
+    narrow,
+    reports,
+    chunk,
+    compress,
+):
     narrow(chunk)
     first, second = b"".join(reports[:20]), b"".join(reports[20:])
     for body in (SIMULATED_MARK + first + second, first + SIMULATED_MARK + second):
@@ -171,7 +158,7 @@ def test_the_mark_of_simulated_reports_is_read_and_rejects_nothing(
     assert read(plan, first, SIMULATED_MARK + second).simulated
 
 
-def test_an_incomplete_mark_is_damage(plan: Plan, read: ReadArchives, reports: list[bytes]) -> None:
+def test_an_incomplete_mark_is_damage(plan, read, reports):
     messages: list[str] = []
     snapshot = read(plan, b"".join(reports) + SIMULATED_MARK[:9], warn=messages.append)
     assert not snapshot.simulated

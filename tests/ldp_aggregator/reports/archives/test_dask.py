@@ -1,7 +1,5 @@
 """On a Dask cluster totals and rejections equal those of one process."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from collections.abc import Iterator
@@ -9,9 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.synthetic_archives import make_reports
-from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError
-from tests.ldp_aggregator.reports.archives.conftest import ReadArchives
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 
@@ -25,7 +21,7 @@ def scheduler() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_totals_are_those_of_one_process(plan: Plan, read: ReadArchives, scheduler: str | None) -> None:
+def test_the_totals_are_those_of_one_process(plan, read, scheduler):
     pieces, messages, cluster_messages = body(plan, 1, count=400), [], []
     bodies = [b"".join(pieces[part::5]) for part in range(5)]
     bodies += [gzip.compress(bodies[0] + bodies[3]), b"".join(make_reports(plan, 9, seed=5))[:-5]]
@@ -38,25 +34,21 @@ def test_the_totals_are_those_of_one_process(plan: Plan, read: ReadArchives, sch
 
 
 @pytest.mark.slow
-def test_an_error_of_a_worker_names_the_file(plan: Plan, read: ReadArchives, scheduler: str | None) -> None:
+def test_an_error_of_a_worker_names_the_file(plan, read, scheduler):
     good = b"".join(make_reports(plan, 9))
     with pytest.raises(ArchiveError, match="archive-1: is neither a snapshot nor an archive of reports"):
         read(plan, good, b"no reports", good, scheduler=scheduler)
 
 
 @pytest.mark.slow
-def test_an_unreachable_cluster_is_named(
-    plan: Plan, read: ReadArchives, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_cluster_is_named(plan, read, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("ldp_aggregator.reports.archives.dask._TIMEOUT_SECONDS", 0.2)
     with pytest.raises(ArchiveError, match=r"Dask cluster tcp://127.0.0.1:9 cannot be reached"):
         read(plan, make_reports(plan, 1)[0], scheduler="tcp://127.0.0.1:9")
 
 
-def test_without_dask_the_extra_is_named(
-    plan: Plan, read: ReadArchives, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_dask_the_extra_is_named(plan, read, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ArchiveError, match=r"pip install 'ldp-bayes\[dask\]'"):
         read(plan, make_reports(plan, 1)[0], scheduler="local")

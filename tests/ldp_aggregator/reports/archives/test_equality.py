@@ -1,7 +1,5 @@
 """Archives are counted like the same bytes in the intake, for all chunk sizes and with spilling."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 
@@ -16,7 +14,6 @@ from encoders.errors import ReportError
 from encoders.randomness import FastStream
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
-from tests.ldp_aggregator.reports.archives.conftest import Narrow, ReadArchives
 
 CHUNKS = [53, 64, 1 << 20]
 """Chunks: smaller than a report, about as large, and larger than all."""
@@ -66,9 +63,7 @@ def pack_other(plan: Plan, report: bytes, rng: np.random.Generator) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("buffer", [1 << 30, 100])
-def test_an_archive_is_counted_like_a_body(
-    plan: Plan, read: ReadArchives, narrow: Narrow, seed: int, buffer: int
-) -> None:
+def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
     pieces = body(plan, seed)
     first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
     expected = count_by_intake(plan, first, second).to_json()
@@ -78,7 +73,7 @@ def test_an_archive_is_counted_like_a_body(
 
 
 @pytest.mark.slow
-def test_of_two_reports_under_one_id_the_first_counts(plan: Plan, read: ReadArchives, narrow: Narrow) -> None:
+def test_of_two_reports_under_one_id_the_first_counts(plan, read, narrow):
     rng = np.random.default_rng(3)
     good = make_reports(plan, 300)
     other = [pack_other(plan, report, rng) for report in good]
@@ -90,9 +85,7 @@ def test_of_two_reports_under_one_id_the_first_counts(plan: Plan, read: ReadArch
 
 
 @pytest.mark.slow
-def test_one_id_for_everything_counts_once_per_question(
-    plan: Plan, read: ReadArchives, narrow: Narrow
-) -> None:
+def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
     data = b"".join(changed(report, id=bytes(16)) for report in make_reports(plan, 300))
     expected = count_by_intake(plan, data)
     narrow(1000, buffer=200)
@@ -102,9 +95,7 @@ def test_one_id_for_everything_counts_once_per_question(
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
-    plan: Plan, read: ReadArchives, narrow: Narrow, seed: int
-) -> None:
+def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, narrow, seed):
     rng = np.random.default_rng(seed)
     good = make_reports(plan, 30, seed)
     data = bytearray(b"".join(good[1:]))
@@ -132,9 +123,7 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.lists(st.integers(0, 19), min_size=1, max_size=60), cut=st.integers(0, 60))
-def test_repeated_reports_count_once_in_any_order(
-    plan: Plan, read: ReadArchives, order: list[int], cut: int
-) -> None:
+def test_repeated_reports_count_once_in_any_order(plan, read, order, cut):
     reports = make_reports(plan, 20)
     pieces = [reports[number] for number in order]
     bodies = [b"".join(part) for part in (pieces[:cut], pieces[cut:]) if part]
@@ -143,14 +132,14 @@ def test_repeated_reports_count_once_in_any_order(
     assert snapshot.total() == len(set(order))
 
 
-def test_question_indices_of_every_width_are_read(read: ReadArchives) -> None:
+def test_question_indices_of_every_width_are_read(read):
     more = "".join(f'[features.f{number}]\nvalues = ["u", "v"]\n' for number in range(300))
     plan = make_plan(more=more)
     data = b"".join(make_reports(plan, 1500))
     assert read(plan, data).to_json() == count_by_intake(plan, data).to_json()
 
 
-def test_a_survey_about_numbers_is_counted_too(read: ReadArchives) -> None:
+def test_a_survey_about_numbers_is_counted_too(read):
     more = '[features.number]\nrange = [0, 1]\n[mechanism]\nfrequency = "SHE"\nnumeric = "laplace"\n'
     plan = read_survey(SURVEY.format(survey="numbers", many='"u", "v"') + more).compile()
     data = b"".join([*make_reports(plan, 400), *odd_pieces(plan, np.random.default_rng(1))])

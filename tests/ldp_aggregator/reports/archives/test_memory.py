@@ -1,17 +1,13 @@
 """Memory does not grow with the archive."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from benchmarks.synthetic_archives import make_plan, write_archive
 from encoders.survey import Plan
 from ldp_aggregator.reports.archives import count_archives
-from tests.ldp_aggregator.reports.archives.conftest import Narrow
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +29,7 @@ def measure_peak(plan: Plan, paths: Sequence[str]) -> tuple[int, int]:
     return counted, min(peaks)
 
 
-def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path: Path, narrow: Narrow) -> None:
+def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path, narrow):
     plan, path = make_plan(), tmp_path / "archive"
     write_archive(plan, path, 60_000)
     narrow(chunk=1 << 16, buffer=1 << 18)

@@ -1,7 +1,5 @@
 """The progress of reading and counting archives."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +9,8 @@ import pytest
 
 from benchmarks.synthetic_archives import make_reports
 from encoders.progress import Progress
-from encoders.survey import Plan
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
 from ldp_aggregator.reports.archives.spill import PARTS
-from tests.ldp_aggregator.reports.archives.conftest import Narrow
 
 
 class Recorder:
@@ -39,9 +35,7 @@ def write(folder: Path, *bodies: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("buffer", [1 << 30, 1000])
-def test_all_bytes_of_plain_and_compressed_archives_and_all_parts_are_counted(
-    plan: Plan, narrow: Narrow, tmp_path: Path, buffer: int
-) -> None:
+def test_all_bytes_of_plain_and_compressed_archives_and_all_parts_are_counted(plan, narrow, tmp_path, buffer):
     narrow(500, buffer)
     body = b"".join(make_reports(plan, 200))
     paths = write(tmp_path, body, gzip.compress(b"".join(make_reports(plan, 200, seed=9))))
@@ -52,7 +46,7 @@ def test_all_bytes_of_plain_and_compressed_archives_and_all_parts_are_counted(
     assert shown.totals() == [("reading archives", size, size), *counting]
 
 
-def test_the_progress_is_known_while_a_file_is_read(plan: Plan, narrow: Narrow, tmp_path: Path) -> None:
+def test_the_progress_is_known_while_a_file_is_read(plan, narrow, tmp_path):
     narrow(500)
     steps: list[int] = []
 
@@ -69,13 +63,13 @@ def test_the_progress_is_known_while_a_file_is_read(plan: Plan, narrow: Narrow, 
     assert len(set(steps)) >= len(body) // 500
 
 
-def test_an_archive_that_does_not_exist_is_the_reader_s_error(plan: Plan, tmp_path: Path) -> None:
+def test_an_archive_that_does_not_exist_is_the_reader_s_error(plan, tmp_path):
     with pytest.raises(ArchiveError, match="no such archive: cannot be read"):
         count_archives(plan, [str(tmp_path / "no such archive")], print, show=Recorder())
 
 
 @pytest.mark.slow
-def test_finished_archives_and_parts_of_a_cluster_are_counted(plan: Plan, tmp_path: Path) -> None:
+def test_finished_archives_and_parts_of_a_cluster_are_counted(plan, tmp_path):
     pytest.importorskip("distributed")
     paths = write(tmp_path, *(b"".join(make_reports(plan, 50, seed=seed)) for seed in range(3)))
     shown = Recorder()

@@ -137,11 +137,13 @@ def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
             yield from imports(child, late or inside)
 
 
+@cache
 def every_import(path: Path) -> list[tuple[str, bool]]:
     """Return the imports that run."""
     return list(imports(parse(path)))
 
 
+@cache
 def every_dependency(path: Path) -> list[str]:
     """Return all imports, late ones and those for type checkers too: a type is a dependency of design."""
     nodes = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom))

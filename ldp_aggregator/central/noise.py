@@ -47,10 +47,10 @@ def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> Int
 def _draw_laplace_once(scale: Fraction, count: int, source: RandomSource) -> tuple[IntArray, BoolArray]:
     """Return proposed draws, and which of them are accepted."""
     t, u = scale.numerator, scale.denominator
-    rest = _draw_below_array(np.full(count, t, dtype=np.int64), source)
+    rest = _draw_below_array(t, count, source)
     accepted = _draw_short_exp_array(rest, t, source)
     drawn = (rest + t * _draw_geometric_array(count, source)) // u
-    negative = _draw_below_array(np.full(count, 2, dtype=np.int64), source) == 1
+    negative = _draw_below_array(2, count, source) == 1
     return np.where(negative, -drawn, drawn), accepted & ((drawn > 0) | ~negative)
 
 
@@ -71,23 +71,21 @@ def _draw_short_exp_array(top: IntArray, bottom: int, source: RandomSource) -> B
     accepted[top == 0] = True
     count = 1
     while len(lanes):
-        success = _draw_below_array(np.full(len(lanes), bottom * count, dtype=np.int64), source) < top[lanes]
+        success = _draw_below_array(bottom * count, len(lanes), source) < top[lanes]
         accepted[lanes[~success]] = count % 2 == 1
         lanes = lanes[success]
         count += 1
     return accepted
 
 
-def _draw_below_array(bounds: IntArray, source: RandomSource) -> IntArray:
-    """Return a uniform integer below each bound, which is at least 1; rejection makes it exact."""
-    wide = bounds.astype(np.uint64)
-    drawn = _draw_words(len(bounds), source)
+def _draw_below_array(bound: int, count: int, source: RandomSource) -> IntArray:
+    """Return `count` uniform integers below a bound, which is at least 1; rejection makes them exact."""
+    drawn = _draw_words(count, source)
     # the words at or above the largest multiple of the bound are rejected
-    last = np.uint64((1 << 64) - 1)
-    limit = last - (last % wide + np.uint64(1)) % wide
+    limit = np.uint64((1 << 64) - 1 - (1 << 64) % bound)
     while len(rejected := np.flatnonzero(drawn > limit)):
         drawn[rejected] = _draw_words(len(rejected), source)
-    return (drawn % wide).astype(np.int64)
+    return (drawn % np.uint64(bound)).astype(np.int64)
 
 
 def _draw_words(count: int, source: RandomSource) -> NDArray[np.uint64]:

@@ -65,7 +65,7 @@ def test_words_near_the_end_of_the_range_are_rejected():
             return b"\xff" * count if self.calls == 1 else b"\x05" + b"\0" * (count - 1)
 
     source = Ones()
-    assert noise._draw_below_array(np.array([3]), source).tolist() == [2]  # 2^64 - 1 is a multiple of 3
+    assert noise._draw_below_array(3, 1, source).tolist() == [2]  # 2^64 - 1 is a multiple of 3
     assert source.calls == 2
 
 

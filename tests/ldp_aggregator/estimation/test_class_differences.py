@@ -274,6 +274,7 @@ def equal_table(values: int, k: int) -> np.ndarray:
     return np.repeat(np.arange(1, values + 1)[:, None] / (values * (values + 1) / 2), k, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("prior", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.35, 0.05)])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 2000), (4, 4000)])
@@ -286,6 +287,7 @@ def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(mecha
     assert alarms <= most_alarms(100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 4000), (4, 4000)])
 def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(mechanism, epsilon, users):

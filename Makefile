@@ -13,6 +13,8 @@
 #                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
 #                 headers, a search of its data for senders, ten minutes at full speed. Of all readers: ten minutes
 #                 of coverage-guided fuzzing
+# make release    build wheel, sdist, npm package and their SBOMs (CycloneDX) into dist/
+# make lock       write the lock files again for changed dependencies; UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -22,6 +24,7 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+RELEASE := .venv-release
 BENCH_CENTRAL := .venv-bench-central
 JAVASCRIPT := clients/javascript
 PIP := -m pip --disable-pip-version-check install --quiet
@@ -29,7 +32,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web-demo check test lint bench accuracy audit endurance clean redis nginx chromium javascript
+.PHONY: demo web-demo check test lint bench accuracy audit endurance release lock clean redis nginx chromium javascript
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep)
@@ -55,6 +58,27 @@ audit: $(VENV)/.dev
 
 endurance: $(VENV)/.fuzz redis nginx chromium
 	$(VENV)/bin/python -m tools.endurance
+
+# The times in the files are the commit's, so two builds of one commit are equal.
+release: $(RELEASE)/.release
+	mkdir -p dist
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	&& $(RELEASE)/bin/python -m hatchling build \
+	&& $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library --output-reproducible -o dist/ldp-bayes-python.cdx.json deploy/requirements.lock
+	cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination ../../dist \
+	&& npm sbom --package-lock-only --omit dev --sbom-type library --sbom-format cyclonedx > ../../dist/ldp-bayes-npm.cdx.json
+
+# deploy/requirements.lock: what the image needs; deploy/build.lock: what builds the wheel; .ci/requirements.lock: the extra [dev].
+LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+lock: $(RELEASE)/.release
+	$(LOCK) --extra collector pyproject.toml -o deploy/requirements.lock
+	echo 'hatchling>=1.26' | $(LOCK) - -o deploy/build.lock
+	$(LOCK) --extra dev -c deploy/requirements.lock -c deploy/build.lock pyproject.toml -o .ci/requirements.lock
+
+$(RELEASE)/.release: deploy/build.lock | $(RELEASE)/bin/python
+	$(RELEASE)/bin/python $(PIP) --require-hashes -r deploy/build.lock
+	$(RELEASE)/bin/python $(PIP) 'cyclonedx-bom>=7' 'uv>=0.5'
+	touch $@
 
 bench: $(BENCH)/.bench redis
 	$(BENCH)/bin/python -m benchmarks
@@ -86,6 +110,9 @@ $(BENCH_CENTRAL)/.bench-central: pyproject.toml encoders/__init__.py | $(BENCH_C
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(RELEASE)/bin/python:
+	$(PYTHON) -m venv $(RELEASE)
 
 $(BENCH)/bin/python:
 	$(PYTHON) -m venv $(BENCH)
@@ -124,5 +151,5 @@ javascript:
 	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,20 +24,18 @@ _DONE = re.compile(r"^#(\d+)\s+DONE\s+cov: (\d+) .*corp: (\d+)/", re.MULTILINE)
 def fuzzed(name: str, folder: Path) -> str:
     if importlib.util.find_spec("atheris") is None:
         pytest.skip("atheris is not installed: the extra [fuzz] has it for Linux on x86_64")
-    new = folder / "corpus"
+    new, found = folder / "corpus", ROOT / "build" / f"fuzz-{name}-"
     new.mkdir()
+    found.parent.mkdir(exist_ok=True)
     seconds = scaled(SECONDS // len(TARGETS))
     options = [f"-max_total_time={seconds}", f"-timeout={ONE_INPUT_SECONDS}", "-max_len=16384"]
     command = [sys.executable, "-m", "tools.fuzz", name, str(new), str(CORPUS / name), *options]
     run = subprocess.run(
-        [*command, f"-artifact_prefix={ROOT}/build/fuzz-{name}-"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, f"-artifact_prefix={found}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     done = _DONE.search(run.stderr)
-    assert run.returncode == 0, run.stderr[-2000:]
+    defect = (run.stdout + run.stderr).partition("=== Uncaught")[2] or run.stderr
+    assert run.returncode == 0, f"its input is {found}*: {defect[-2000:]}"
     assert done is not None, run.stderr[-2000:]
     return f"{int(done[1]):,} inputs, {done[2]} edges covered, no defect; {done[3]} inputs reach them"
 

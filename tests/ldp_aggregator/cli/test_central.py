@@ -9,17 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from ldp_aggregator import load_model
 from ldp_aggregator.central import solver
 from ldp_aggregator.central.ledger import Ledger
-from ldp_aggregator.cli.central import main
-from ldp_aggregator.cli.predict import main as predict
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models import central_training
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from tests.support.central_surveys import HEADER, make_csv, survey_text
+from tests.support.commands import command
 
 ROWS = make_csv()
 
@@ -35,10 +33,11 @@ def folder(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(folder) -> Callable[..., Result]:
-    def run(*arguments: object, epsilon: object = 1, output: str = "model.json") -> Result:
-        command = ["train", folder / "survey.toml", folder / "rows.csv", "--epsilon", epsilon, *arguments]
-        return CliRunner().invoke(main, [*map(str, command), "-o", str(folder / output)])
+def run(folder):
+    def run(*arguments, epsilon=1, output: str = "model.json"):
+        files = (folder / "survey.toml", folder / "rows.csv")
+        options = ("--epsilon", epsilon, *arguments, "-o", folder / output)
+        return command("ldp-central", "train", *files, *options, check=False)
 
     return run
 
@@ -63,8 +62,7 @@ def test_a_model_of_each_learner_predicts_rows(run, folder, learner):
     model = load_model(folder / "model.json")
     columns = read_typed_columns(folder / "rows.csv", model.plan_.entries)
     assert model.score(columns, columns["tired"]) > 0.85  # always "no" has .6
-    found = CliRunner().invoke(predict, [str(folder / "model.json"), str(folder / "rows.csv")])
-    assert found.exit_code == 0
+    found = command("ldp-predict", folder / "model.json", folder / "rows.csv")
     assert found.stdout.splitlines()[0] == "tired,P(no),P(yes)"
     assert len(found.stdout.splitlines()) == 2001
 
@@ -366,8 +364,8 @@ def test_a_file_with_two_hard_links_is_refused(run, folder):
     assert_nothing_spent(folder)
 
 
-def show_status(folder: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["status", str(folder / "rows.csv"), *arguments])
+def show_status(folder: Path, *arguments: str):
+    return command("ldp-central", "status", folder / "rows.csv", *arguments, check=False)
 
 
 def test_status_lists_the_trainings_and_changes_nothing(run, folder, monkeypatch):

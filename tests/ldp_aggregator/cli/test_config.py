@@ -1,16 +1,16 @@
 """The sources of the collector's settings, and the messages about invalid ones."""
 
 import itertools
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector.access_tokens import read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import open_store
 from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.support.commands import command
 
 VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"
 
@@ -21,10 +21,11 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def show(*arguments: object, **environment: str) -> Result:
-    command = ["serve", "--show-settings", *map(str, arguments)]
-    unset = {"LDP_OPERATOR_TOKEN": None, "LDP_GATEWAY_TOKEN": None}
-    return CliRunner().invoke(main, command, env=unset | environment)
+run = partial(command, "ldp-collector", check=False)
+
+
+def show(*arguments, **environment: str):
+    return run("serve", "--show-settings", *arguments, **environment)
 
 
 def config(folder: Path, text: str) -> Path:
@@ -85,8 +86,8 @@ def test_all_commands_read_the_store_from_one_variable(folder):
     store = open_store(url)
     store.publish("sleep", b"{}")
     store.close()
-    for command in (["status"], ["close", "sleep"], ["open", "sleep"]):
-        result = CliRunner().invoke(main, command, env={"LDP_STORE": url})
+    for words in (["status"], ["close", "sleep"], ["open", "sleep"]):
+        result = run(*words, LDP_STORE=url)
         assert (result.exit_code, "sleep" in result.output) == (0, True), result.output
 
 
@@ -181,9 +182,9 @@ def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path,
 
 
 def test_a_short_token_stops_the_start(folder):
-    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
+    words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
     for variable in ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"):
-        result = CliRunner().invoke(main, command, env={variable: "a"})
+        result = run(*words, **{variable: "a"})
         assert result.exit_code == 1
         assert f"{variable}: " in result.output
         assert "at least 16 characters" in result.output
@@ -191,9 +192,9 @@ def test_a_short_token_stops_the_start(folder):
 
 
 def test_one_token_for_operator_and_gateway_is_refused(folder):
-    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
+    words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
     both = dict.fromkeys(["LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"], "one-token-for-both")
-    result = CliRunner().invoke(main, command, env=both)
+    result = run(*words, **both)
     assert result.exit_code == 1
     assert "make another" in result.output
     assert "one-token" not in result.output
@@ -232,8 +233,8 @@ def test_a_token_file_is_checked_before_its_token_is_reported_as_set(folder):
 
 
 def test_a_token_instead_of_its_file_s_name_is_not_shown(folder):
-    command = ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"]
-    result = CliRunner().invoke(main, command, env={"LDP_OPERATOR_TOKEN_FILE": "s3cr3t"})
+    words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
+    result = run(*words, LDP_OPERATOR_TOKEN_FILE="s3cr3t")
     assert result.exit_code == 1
     assert "the operator's token file cannot be read: No such file" in result.output
     assert "s3cr3t" not in result.output
@@ -260,8 +261,7 @@ def test_a_token_instead_of_its_file_s_name_is_not_shown(folder):
     ],
 )
 def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(folder, url, shown):
-    command = ["serve", str(folder / "survey.toml"), "--show-settings", "--store", url]
-    result = CliRunner().invoke(main, command)
+    result = show(folder / "survey.toml", "--store", url)
     assert f"store = {shown.format(here=Path.cwd())}  (" in result.output
     assert "heim" not in result.output
 
@@ -270,7 +270,7 @@ def test_a_store_s_password_is_not_shown_even_if_its_url_is_invalid(folder, url,
     "url", ["redis://:geheim\u2100x@h/0", "redis://:p@h/0?nonsense=geheim", "redis://:g@[::1"]
 )
 def test_an_invalid_url_is_refused_without_being_shown(folder, url):
-    result = CliRunner().invoke(main, ["serve", str(folder / "survey.toml"), "--store", url])
+    result = run("serve", folder / "survey.toml", "--store", url)
     assert (result.exit_code, type(result.exception)) == (1, SystemExit)
     assert "invalid Redis URL" in result.output
     assert "geheim" not in result.output
@@ -290,30 +290,27 @@ def test_an_invalid_url_is_refused_without_being_shown(folder, url):
     ],
 )
 def test_the_fault_of_a_redis_url_is_named(url, why):
-    result = CliRunner().invoke(main, ["status", "--store", url])
+    result = run("status", "--store", url)
     assert result.output == f"Error: invalid Redis URL: {why}"
 
 
 @pytest.mark.parametrize("command", ["status", "export x -o y", "tokens create x --count 1"])
 def test_other_commands_do_not_show_the_store_s_password(command):
     for url in ("redis://:geheim\u2100x@h/0", "redis://:geheim@[::1"):
-        result = CliRunner().invoke(main, [*command.split(), "--store", url])
+        result = run(*command.split(), "--store", url)
         assert (result.exit_code, type(result.exception)) == (1, SystemExit)
         assert "geheim" not in result.output
 
 
 def test_a_survey_that_is_named_twice_is_refused(folder):
-    twice = [str(folder / "survey.toml")] * 2
-    result = CliRunner().invoke(main, ["serve", *twice, "--store", f"sqlite:///{folder}/ldp.db"])
+    twice = [folder / "survey.toml"] * 2
+    result = run("serve", *twice, "--store", f"sqlite:///{folder}/ldp.db")
     assert result.exit_code == 1
     assert "two survey files have the id" in result.output
 
 
 def test_a_bad_token_stops_the_start(folder):
-    result = CliRunner().invoke(
-        main,
-        ["serve", str(folder / "survey.toml"), "--store", f"sqlite:///{folder}/ldp.db"],
-        env={"LDP_OPERATOR_TOKEN": "two words"},
-    )
+    words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
+    result = run(*words, LDP_OPERATOR_TOKEN="two words")
     assert result.exit_code == 1
     assert "LDP_OPERATOR_TOKEN: the operator's token must be visible ASCII" in result.output

@@ -4,26 +4,23 @@ import csv
 import io
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
 from ldp_aggregator import load_model
-from ldp_aggregator.cli.predict import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models import save_model
 from ldp_aggregator.simulated_population import simulate_reports
-from tests.support.surveys import TEA
+from tests.support.commands import command
+from tests.support.surveys import make_plan
 
 
 @pytest.fixture
 def model(tmp_path) -> Path:
-    plan = read_survey(TEA.replace("epsilon = 1.0", "epsilon = 8.0")).compile()
+    plan = make_plan(epsilon=8.0)
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
     save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
@@ -31,10 +28,10 @@ def model(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path, model) -> Callable[..., Result]:
-    def run(text: str, *arguments: object) -> Result:
+def run(tmp_path, model):
+    def run(text: str, *arguments):
         (tmp_path / "rows.csv").write_text(text)
-        return CliRunner().invoke(main, [str(model), str(tmp_path / "rows.csv"), *map(str, arguments)])
+        return command("ldp-predict", model, tmp_path / "rows.csv", *arguments, check=False)
 
     return run
 
@@ -97,8 +94,8 @@ def test_a_damaged_model_is_refused(run, model):
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error(model, tmp_path):
     (tmp_path / "rows.csv").write_text("tea,hours\n" + "green,2.5\n" * 5000)
-    command = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    program = [str(Path(sys.executable).parent / "ldp-predict"), str(model), str(tmp_path / "rows.csv")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline().startswith("tired,")
         process.stdout.close()
         assert process.stderr.read() == ""
@@ -106,9 +103,7 @@ def test_a_closed_pipe_is_no_error(model, tmp_path):
 
 def test_an_unwritable_output_is_refused_before_rows_are_read(model, tmp_path):
     folder = tmp_path / "gone"
-    result = CliRunner().invoke(
-        main, [str(model), str(tmp_path / "not-read.csv"), "-o", str(folder / "out.csv")]
-    )
+    result = command("ldp-predict", model, tmp_path / "not-read.csv", "-o", folder / "out.csv", check=False)
     assert (result.exit_code, f"--output: there is no folder {folder}" in result.stderr) == (2, True)
 
 
@@ -117,29 +112,21 @@ def test_labels_replace_an_existing_file_and_no_device(model, tmp_path):
     rows.write_text(ROWS)
     output.write_text("older")
     output.chmod(0o640)
-    assert CliRunner().invoke(main, [str(model), str(rows), "-o", str(output)]).exit_code == 0
+    command("ldp-predict", model, rows, "-o", output)
     assert output.read_text().startswith("tired,")
     assert output.stat().st_mode & 0o777 == 0o640
-    refused = CliRunner().invoke(main, [str(model), str(rows), "-o", "/dev/null"])
+    refused = command("ldp-predict", model, rows, "-o", "/dev/null", check=False)
     assert (refused.exit_code, "not a regular file" in refused.stderr) == (2, True)
 
 
 def test_booleans_in_csv_are_read_and_printed_as_in_the_survey(tmp_path):
-    text = """
-    [survey]
-    id = "booleans"
-    epsilon = 8.0
-    [label]
-    name = "ill"
-    values = [true, false]
-    [features.smokes]
-    values = [true, false]
-    """
+    features, label = {"smokes": [True, False]}, {"name": "ill", "values": [True, False]}
+    plan = make_plan(epsilon=8.0, features=features, label=label)
     labels = np.arange(4000) % 2
-    snapshot = simulate_reports(read_survey(text).compile(), labels[:, None], labels, FastStream(1))
+    snapshot = simulate_reports(plan, labels[:, None], labels, FastStream(1))
     save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
     (tmp_path / "rows.csv").write_text("smokes\nTrue\nfalse\n1\n0\n")
-    result = CliRunner().invoke(main, [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")])
+    result = command("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv")
     head, *rows = csv.reader(io.StringIO(result.stdout))
     assert head == ["ill", "P(false)", "P(true)"]
     assert [row[0] for row in rows] == ["true", "false", "true", "false"]

@@ -4,13 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from ldp_aggregator.cli.results import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
 from tests.ldp_aggregator.results.samples import simulate
+from tests.support.commands import command
 
 
 @pytest.fixture
@@ -20,8 +19,8 @@ def model(tmp_path) -> Path:
     return tmp_path / "model.json"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
+def run(*arguments):
+    return command("ldp-results", *arguments, check=False)
 
 
 def test_the_page_is_written_to_be_published(model, tmp_path):

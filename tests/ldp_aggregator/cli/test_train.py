@@ -3,37 +3,34 @@
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.report import Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator import load_model
-from ldp_aggregator.cli.train import main
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.export.onnx import to_onnx
 from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
-from tests.support.surveys import TEA
+from tests.support.commands import command
+from tests.support.surveys import survey_toml
 
 
 def survey_text(weight: int) -> str:
     """Return a survey that asks about the tea, and about the label with this weight."""
-    text = TEA.replace('values = ["yes", "no"]', f'values = ["yes", "no"]\nweight = {weight}')
-    return text.replace("bins = 2", "bins = 2\nweight = 0")
+    hours = {"range": [0, 12], "bins": 2, "missing": "category", "weight": 0}
+    return survey_toml(features={"tea": ["black", "green"], "hours": hours}, label={"weight": weight})
 
 
 @pytest.fixture
-def run(tmp_path) -> Callable[..., Result]:
-    def run(*arguments: object) -> Result:
-        output = ["-o", str(tmp_path / "model.json")]
-        return CliRunner().invoke(main, [*map(str, arguments), *output])
+def run(tmp_path):
+    def run(*arguments):
+        return command("ldp-train", *arguments, "-o", tmp_path / "model.json", check=False)
 
     return run
 
@@ -145,8 +142,8 @@ def test_output_files_that_cannot_be_written_are_reported_before_training(run, s
         result = run("http://127.0.0.1:1/v1/surveys/not-asked", *more)
         assert result.exit_code == 2
         assert why in result.stderr
-    nowhere = ["not-read", "-o", str(tmp_path / "gone" / "model.json")]
-    assert "--output: there is no folder" in CliRunner().invoke(main, nowhere).stderr
+    nowhere = command("ldp-train", "not-read", "-o", tmp_path / "gone" / "model.json", check=False)
+    assert "--output: there is no folder" in nowhere.stderr
     assert not (tmp_path / "model.json").exists()
 
 

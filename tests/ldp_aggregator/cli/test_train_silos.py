@@ -2,24 +2,19 @@
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.errors import SurveyError
 from ldp_aggregator import load_model
-from ldp_aggregator.cli.predict import main as ldp_predict
-from ldp_aggregator.cli.results import main as ldp_results
-from ldp_aggregator.cli.train import main as ldp_train
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
-from ldp_design.cli.survey import main as ldp_survey
 from tests.ldp_aggregator.results.samples import (
     PEOPLE,
     SILOS,
@@ -27,6 +22,7 @@ from tests.ldp_aggregator.results.samples import (
     record_messages,
     simulate_people_of_silos,
 )
+from tests.support.commands import command
 from tests.support.silo_surveys import read_silo_survey
 
 PLAN = read_silo_survey(SILOS).compile()
@@ -52,8 +48,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def run(command: click.Command, *arguments: object) -> Result:
-    return CliRunner().invoke(command, list(map(str, arguments)))
+run = partial(command, check=False)
 
 
 def sources_of(folder: Path, kind: str) -> list[str]:
@@ -64,7 +59,9 @@ def sources_of(folder: Path, kind: str) -> list[str]:
 def trained(request, folder) -> tuple[str, Path, str]:
     """The kind, the path of the model and the output of a training."""
     path = folder / f"{request.param}.json"
-    result = run(ldp_train, *sources_of(folder, request.param), "-o", path, "--csv", path.with_suffix(".csv"))
+    result = run(
+        "ldp-train", *sources_of(folder, request.param), "-o", path, "--csv", path.with_suffix(".csv")
+    )
     assert result.exit_code == 0, result.output
     return request.param, path, result.output
 
@@ -96,7 +93,7 @@ def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained):
     assert (model.classes_[best] == np.array(PLAN.label.values)[labels]).mean() > 0.75
     rows = path.with_suffix(".rows.csv")
     rows.write_text("smoker,age,weight,pulse\nyes,60,60,90\nno,20,95,\n")
-    result = run(ldp_predict, path, rows)
+    result = run("ldp-predict", path, rows)
     assert result.exit_code == 0, result.output
     found = [[float(cell) for cell in line.split(",")[1:]] for line in result.output.splitlines()[1:]]
     assert np.array(found) == pytest.approx(probabilities, abs=1e-6)
@@ -130,11 +127,11 @@ def test_the_page_of_a_snapshot_is_that_of_its_model(folder, tmp_path):
     snapshot = tmp_path / "wards.json"
     snapshot.write_bytes(take_snapshot(store, PLAN.id).to_json())
     store.close()
-    assert run(ldp_train, snapshot, "-o", tmp_path / "model.json").exit_code == 0
+    assert run("ldp-train", snapshot, "-o", tmp_path / "model.json").exit_code == 0
     pages = []
     for source in ("wards", "model"):
         page = tmp_path / f"{source}.html"
-        assert run(ldp_results, tmp_path / f"{source}.json", "-o", page).exit_code == 0
+        assert run("ldp-results", tmp_path / f"{source}.json", "-o", page).exit_code == 0
         pages.append(page.read_text())
     assert pages[0] == pages[1]
 
@@ -145,7 +142,7 @@ def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained, folder)
     model = load_model(path)
     survey = folder / "people.toml"
     survey.write_text(PEOPLE.replace('id = "wards"', 'id = "people"'))
-    result = run(ldp_survey, "size", survey, "--users", 1000, "--pilot", path)
+    result = run("ldp-survey", "size", survey, "--users", 1000, "--pilot", path)
     if kind == "silos":
         assert "wards is a survey of silos, and this needs a model of people's reports" in result.output
         with pytest.raises(SurveyError, match="not for answers of people"):
@@ -169,7 +166,7 @@ DAMAGES = {
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
     path = tmp_path / "model.json"
-    assert run(ldp_train, *sources_of(folder, "silos"), "-o", path).exit_code == 0
+    assert run("ldp-train", *sources_of(folder, "silos"), "-o", path).exit_code == 0
     document: dict[str, Any] = json.loads(path.read_text())
     document.pop("checksum")
     DAMAGES[name](document)
@@ -185,14 +182,14 @@ def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     urls = [f"sqlite:///{tmp_path}/one.db", f"sqlite:///{tmp_path}/other.db"]
     for url, seeds in zip(urls, ((1, 2), (3,)), strict=True):
         count_messages(url, seeds=seeds)
-    assert run(ldp_train, *urls, "-o", tmp_path / "sum.json").exit_code == 0
+    assert run("ldp-train", *urls, "-o", tmp_path / "sum.json").exit_code == 0
     together = json.loads((tmp_path / "sum.json").read_text())["estimates"]
     assert together["silos"]["messages"] == 3
     store = open_store(urls[0])
     copy = tmp_path / "copy.json"
     copy.write_bytes(take_snapshot(store, PLAN.id).to_json())
     store.close()
-    result = run(ldp_train, urls[0], copy, "-o", tmp_path / "copy-model.json")
+    result = run("ldp-train", urls[0], copy, "-o", tmp_path / "copy-model.json")
     assert result.exit_code == 1
     assert "have the same counters" in result.output
 
@@ -201,7 +198,7 @@ def test_surveys_of_silos_with_other_plans_are_not_added(folder, tmp_path):
     text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("wards", "clinics")
     count_messages(f"sqlite:///{tmp_path}/other.db", text=text)
     result = run(
-        ldp_train, *sources_of(folder, "silos"), f"sqlite:///{tmp_path}/other.db", "-o", tmp_path / "m.json"
+        "ldp-train", *sources_of(folder, "silos"), f"sqlite:///{tmp_path}/other.db", "-o", tmp_path / "m.json"
     )
     assert result.exit_code == 1
     assert "cannot be added: they follow different plans" in words_of(result.output)
@@ -210,7 +207,9 @@ def test_surveys_of_silos_with_other_plans_are_not_added(folder, tmp_path):
 def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):
     text = PEOPLE.replace("range = [30, 130]", "range = [30, 120]")
     (tmp_path / "people.json").write_bytes(simulate_people_of_silos(text, 50).to_json())
-    result = run(ldp_train, *sources_of(folder, "silos"), tmp_path / "people.json", "-o", tmp_path / "m.json")
+    result = run(
+        "ldp-train", *sources_of(folder, "silos"), tmp_path / "people.json", "-o", tmp_path / "m.json"
+    )
     assert result.exit_code == 1
     expected = "people and wards are not pooled: the feature weight differs: high is 120 and 130"
     assert expected in words_of(result.output)
@@ -220,7 +219,7 @@ def test_rows_without_labels_need_reports_of_people(folder, tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("smoker,age,weight,pulse\nyes,60,60,90\n")
     for kind in ("silos", "pooled"):
-        result = run(ldp_train, *sources_of(folder, kind), "-o", tmp_path / "m.json", "--unlabelled", rows)
+        result = run("ldp-train", *sources_of(folder, kind), "-o", tmp_path / "m.json", "--unlabelled", rows)
         assert result.exit_code == 1
         assert "leave --unlabelled out" in words_of(result.output)
 
@@ -229,9 +228,9 @@ def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     url = f"sqlite:///{tmp_path}/empty.db"
     count_messages(url, seeds=())
     path = tmp_path / "empty.json"
-    result = run(ldp_train, url, "-o", path, "--allow-empty")
+    result = run("ldp-train", url, "-o", path, "--allow-empty")
     assert result.exit_code == 0, result.output
     assert "There are no messages yet" in result.output
     assert load_model(path).predict_proba(ROWS) == pytest.approx(np.full((2, 2), 0.5))
-    assert run(ldp_results, path, "-o", tmp_path / "empty.html").exit_code == 0
+    assert run("ldp-results", path, "-o", tmp_path / "empty.html").exit_code == 0
     assert "There are no messages yet" in (tmp_path / "empty.html").read_text()

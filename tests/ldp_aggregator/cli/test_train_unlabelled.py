@@ -4,22 +4,18 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import load_model
-from ldp_aggregator.cli.predict import main as predict
-from ldp_aggregator.cli.train import main
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.rounds.validate_toml import write_validation_round
-from tests.support.commands import module_of
+from tests.support.commands import command, module_of
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns, to_csv
 
 
@@ -29,13 +25,13 @@ def snapshot_json() -> bytes:
 
 
 @pytest.fixture
-def run(tmp_path, snapshot_json) -> Callable[..., Result]:
+def run(tmp_path, snapshot_json):
     (tmp_path / "snapshot.json").write_bytes(snapshot_json)
     (tmp_path / "rows.csv").write_text(to_csv(draw_people(512, 2)[0]))
 
-    def run(*arguments: object) -> Result:
-        fixed = [str(tmp_path / "snapshot.json"), "-o", str(tmp_path / "model.json")]
-        return CliRunner().invoke(main, [*fixed, *map(str, arguments)])
+    def run(*arguments):
+        output = tmp_path / "model.json"
+        return command("ldp-train", tmp_path / "snapshot.json", "-o", output, *arguments, check=False)
 
     return run
 
@@ -74,8 +70,7 @@ def test_the_rows_are_the_rows_to_predict(run, tmp_path):
     accuracies = []
     for options in ([], ["--unlabelled", tmp_path / "rows.csv"]):
         assert run(*options).exit_code == 0
-        arguments = [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")]
-        lines = CliRunner().invoke(predict, arguments).stdout.splitlines()
+        lines = command("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv").stdout.splitlines()
         predicted = np.array([line.partition(",")[0] for line in lines[1:]])
         accuracies.append(np.mean(predicted == np.array(["yes", "no"])[labels]))
     assert accuracies[1] > accuracies[0] + 0.05
@@ -153,8 +148,8 @@ def test_a_value_outside_the_survey_is_refused_with_its_row_as_in_prediction(run
     refused = run("--unlabelled", tmp_path / "rows.csv")
     assert refused.exit_code == 1
     assert run().exit_code == 0
-    arguments = [str(tmp_path / "model.json"), str(tmp_path / "rows.csv")]
-    assert refused.stderr == CliRunner().invoke(predict, arguments).stderr
+    refused_too = command("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv", check=False)
+    assert refused.stderr == refused_too.stderr
     assert "copy0: row 42: is not one of the survey's values" in refused.stderr
 
 
@@ -174,9 +169,7 @@ def test_options_that_do_not_fit_each_other_are_refused(run, tmp_path):
     assert "needs the default estimator" in paper.stderr
     assert run("--unlabelled", tmp_path / "absent.csv").exit_code != 0
     rows = tmp_path / "rows.csv"
-    overwritten = CliRunner().invoke(
-        main, [str(tmp_path / "snapshot.json"), "--unlabelled", str(rows), "-o", str(rows)]
-    )
+    overwritten = run("--unlabelled", rows, "-o", rows)
     assert overwritten.exit_code == 2
     assert rows.read_text().startswith("copy0,")
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.results.comparison import (
     LEVEL,
@@ -22,32 +22,25 @@ from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.estimation.test_validation_result import validated
+from tests.support import surveys
 
-SURVEY = """
-[survey]
-id = "{survey}"
-epsilon = {epsilon}
-[label]
-name = "asleep"
-values = ["yes", "no", "rarely"]
-[features.tea]
-values = ["black", "green", "white", "none", "other"]
-[features.coin]
-values = ["heads", "tails"]
-[features.hours]
-range = [2, 12]
-missing = "category"
-"""
+CLASSES = ["yes", "no", "rarely"]
+TEAS = ["black", "green", "white", "none", "other"]
+COIN = ["heads", "tails"]
+HOURS = {"range": [2, 12], "missing": "category"}
 SHARES = (0.6, 0.38, 0.02)
 FALSE_ALARM = 1e-7
 """The probability that a correct test of the false alarms fails for another seed."""
 
 
-def make_plan(survey: str, epsilon: float = 4, **replaced: str) -> Plan:
-    text = SURVEY.format(survey=survey, epsilon=epsilon)
-    for old, new in replaced.items():
-        text = text.replace(old, new)
-    return read_survey(text).compile()
+def make_plan(
+    survey, epsilon=4, *, label="asleep", classes=CLASSES, teas=TEAS, coin="coin", hours=HOURS, **changes
+):
+    """Return the plan of a survey with these names and values."""
+    features = {"tea": teas, coin: COIN, "hours": hours}
+    return surveys.make_plan(
+        id=survey, epsilon=epsilon, features=features, label={"name": label, "values": classes}, **changes
+    )
 
 
 def ask(
@@ -118,9 +111,7 @@ def test_the_test_is_that_of_the_raw_estimates_at_the_level_of_all_comparisons(f
 
 
 def test_the_two_surveys_may_have_other_epsilons_and_orders(first):
-    reordered = make_plan(
-        "second", 2, **{'"black", "green"': '"green", "black"', '"yes", "no"': '"no", "yes"'}
-    )
+    reordered = make_plan("second", 2, classes=["no", "yes", "rarely"], teas=["green", "black", *TEAS[2:]])
     second = ask(reordered, 20_000, 3)
     comparison = compare_surveys(first, second)
     assert find(comparison, "tea", "P(value | class)", "black", "yes").second == pytest.approx(
@@ -131,12 +122,10 @@ def test_the_two_surveys_may_have_other_epsilons_and_orders(first):
 def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first):
     plan = make_plan(
         "second",
-        **{
-            '"rarely"': '"seldom"',
-            '"white"': '"red"',
-            "features.coin": "features.die",
-            "[2, 12]": "[2, 14]",
-        },
+        classes=["yes", "no", "seldom"],
+        teas=["black", "green", "red", *TEAS[3:]],
+        coin="die",
+        hours=HOURS | {"range": [2, 14]},
     )
     comparison = compare_surveys(first, ask(plan, 20_000, 4))
     found = reasons(comparison)
@@ -154,12 +143,12 @@ def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first
 
 
 def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
-    binned = make_plan("second", **{"[2, 12]": "[2, 12]\nbins = 4"})
+    binned = make_plan("second", hours=HOURS | {"bins": 4})
     comparison = compare_surveys(first, ask_codes(binned))
     assert all(
         "list of values" in why for what, why in reasons(comparison).items() if what.startswith("hours")
     )
-    other = make_plan("second", asleep="awake")
+    other = make_plan("second", label="awake")
     comparison = compare_surveys(first, ask(other, 5_000, 5))
     assert not comparison.differences
     assert set(reasons(comparison).values()) == {"the labels differ: asleep and awake"}
@@ -186,11 +175,9 @@ def test_files_of_one_survey_are_refused_unless_they_are_independent(first):
     with pytest.raises(ComparisonError, match="may contain the same reports"):
         compare_surveys(first, again)
     assert compare_surveys(first, again, independent=True).differences
-    family = read_survey(
-        SURVEY.format(survey="later", epsilon=4).replace("epsilon", 'family = "first"\nepsilon')
-    )
+    family = make_plan("later", family="first")
     with pytest.raises(ComparisonError, match="may contain the same reports"):
-        compare_surveys(first, ask(family.compile(), 2_000, 11))
+        compare_surveys(first, ask(family, 2_000, 11))
 
 
 def test_a_validation_round_is_refused(first):
@@ -219,19 +206,12 @@ def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(epsilon, peopl
 
 @pytest.mark.slow
 def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent():
-    text = """
-[survey]
-id = "{survey}"
-epsilon = 8
-[label]
-name = "asleep"
-values = ["yes", "no", "rarely"]
-[mechanism]
-frequency = "DE"
-[features.tea]
-values = ["black", "green", "white", "none"]
-"""
-    plans = [read_survey(text.format(survey=name)).compile() for name in ("first", "second")]
+    entries = {
+        "label": {"name": "asleep", "values": CLASSES},
+        "features": {"tea": TEAS[:4]},
+        "mechanism": {"frequency": "DE"},
+    }
+    plans = [surveys.make_plan(id=name, epsilon=8, **entries) for name in ("first", "second")]
 
     def draw(plan: Plan, people: int, seed: int) -> SurveyResults:
         rng = np.random.default_rng(seed)

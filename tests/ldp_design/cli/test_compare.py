@@ -1,15 +1,13 @@
 """ldp-compare on the command line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from ldp_design.cli import compare as module
-from ldp_design.cli.compare import main
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 
 
@@ -21,10 +19,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(folder: Path) -> Callable[..., Result]:
-    def run(*arguments: object, epsilon: object = "1,5", splits: int = 3) -> Result:
-        command = [folder / "survey.toml", folder / "rows.csv", "--epsilon", epsilon, "--splits", splits]
-        return CliRunner().invoke(main, [*map(str, [*command, *arguments])])
+def run(folder: Path):
+    def run(*arguments, epsilon="1,5", splits=3):
+        options = ["--epsilon", epsilon, "--splits", splits, *arguments]
+        return command("ldp-compare", folder / "survey.toml", folder / "rows.csv", *options, check=False)
 
     return run
 

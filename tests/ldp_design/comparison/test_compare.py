@@ -30,24 +30,14 @@ from ldp_design.simulation.rows import split_rows
 from ldp_design.simulation.simulate import simulate
 from ldp_design.simulation.variants import SimulationGrid
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.surveys import survey_toml
 
 SURVEY = replace(read_survey(survey_text()), users=None)
 NUMBERS = ("hours", "cups")
-PROJECTED = """
-[survey]
-id = "projected"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[projection.inputs.x]
-range = [0, 10]
-[projection.inputs.y]
-range = [0, 5]
-[features.c]
-weights = [0.5, -0.5]
-range = [-1, 1]
-"""
+PROJECTED = survey_toml(
+    projection={"inputs": {"x": {"range": [0, 10]}, "y": {"range": [0, 5]}}},
+    features={"c": {"weights": [0.5, -0.5], "range": [-1, 1]}},
+)
 
 
 def read_columns(count: int) -> dict[str, list[object]]:
@@ -203,10 +193,7 @@ def test_labels_without_noise_are_kept():
 
 def test_forward_correction_recovers_the_probabilities_of_true_labels():
     rng = np.random.default_rng(1)
-    survey = read_survey(
-        '[survey]\nid = "s"\nepsilon = 1\n[label]\nname = "y"\nvalues = ["a", "b", "c"]\n'
-        '[features.x]\nvalues = ["0", "1", "2"]\n'
-    )
+    survey = read_survey(survey_toml(label=["a", "b", "c"], features={"x": ["0", "1", "2"]}))
     shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.1, 0.7]])
     codes = rng.integers(0, 3, 60_000)
     labels = (rng.random(60_000)[:, None] > np.cumsum(shares, axis=1)[codes]).sum(axis=1)

@@ -114,7 +114,7 @@ def test_sources_of_two_plans_do_not_add_up(plan, tmp_path):
         read_training_data([str(tmp_path / "two")], plan=plan)
 
 
-def test_a_source_named_twice_is_refused(tmp_path: Path) -> None:
+def test_a_source_named_twice_is_refused(tmp_path):
     with pytest.raises(SourceError, match="given twice"):
         read_training_data([str(tmp_path), str(tmp_path)])
 

@@ -34,7 +34,7 @@ def test_equal_or_few_hits_give_a_bound_of_zero(hits, other_hits):
 
 
 @pytest.mark.slow
-def test_the_bound_is_too_high_with_probability_alpha_at_most() -> None:
+def test_the_bound_is_too_high_with_probability_alpha_at_most():
     rng = np.random.default_rng(1)
     hits, other_hits = rng.binomial(400, 0.5, 2000), rng.binomial(400, 0.25, 2000)
     bounds = [epsilon_lower_bound(int(a), int(b), 400, 0.1) for a, b in zip(hits, other_hits, strict=True)]

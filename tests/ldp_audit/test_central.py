@@ -39,7 +39,7 @@ def unsmoothed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(naive_bayes, "smooth", keep)
 
 
-def test_the_neighbours_differ_by_the_last_row() -> None:
+def test_the_neighbours_differ_by_the_last_row():
     rows, more = make_neighbours(read_survey(survey_text()))
     assert len(more) == len(rows) + 1
     assert (more.codes[:-1] == rows.codes).all()
@@ -49,7 +49,7 @@ def test_the_neighbours_differ_by_the_last_row() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", AUDITED)
 @pytest.mark.usefixtures("unsmoothed")
-def test_a_correct_training_passes(learner: str) -> None:
+def test_a_correct_training_passes(learner):
     [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), 500, [learner])
     assert leak.passed
     assert leak.epsilon_lower_bound <= 1 < leak.max_detectable_epsilon
@@ -58,7 +58,7 @@ def test_a_correct_training_passes(learner: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
 @pytest.mark.usefixtures("unsmoothed")
-def test_every_buggy_training_is_detected(mutant: BuggyCurator) -> None:
+def test_every_buggy_training_is_detected(mutant):
     trials = 1500 if mutant.is_subtle else 400
     [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), trials, [mutant.learner], mutant.train)
     assert not leak.passed, leak

@@ -306,9 +306,7 @@ def test_estimates_of_the_other_round_are_not_saved_with_the_classifier(
 
 
 @pytest.mark.slow
-def test_damaged_entries_of_a_comparison_are_refused_or_read(
-    snapshot: Snapshot, naive_bayes_chosen: UnlabelledClassifier, tmp_path: Path
-) -> None:
+def test_damaged_entries_of_a_comparison_are_refused_or_read(snapshot, naive_bayes_chosen, tmp_path):
     data = dump_model(snapshot, naive_bayes_chosen.estimates, classifier=naive_bayes_chosen)
     content = json.loads(data)
     del content["checksum"]

@@ -369,7 +369,7 @@ def test_the_kind_unlabelled_without_a_fitted_classifier_is_refused(path):
 
 
 @pytest.mark.slow
-def test_damaged_entries_of_the_classifier_are_refused_or_read(path: Path) -> None:
+def test_damaged_entries_of_the_classifier_are_refused_or_read(path):
     content = json.loads(path.read_bytes())
     del content["checksum"]
     for below in (("unlabelled",), ("classifier",)):

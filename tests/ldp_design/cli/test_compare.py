@@ -33,7 +33,7 @@ def unused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
+def test_the_output_is_that_of_the_rows(run):
     result = run("--trust", "none,central,local")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -44,7 +44,7 @@ def test_the_output_is_that_of_the_rows(run: Callable[..., Result]) -> None:
 
 
 @pytest.mark.slow
-def test_json_is_the_only_thing_on_standard_output(run: Callable[..., Result]) -> None:
+def test_json_is_the_only_thing_on_standard_output(run):
     result = run("--json", "--trust", "none,central,labels,silo:4,local")
     document = json.loads(result.stdout)
     assert set(document) == {"rows", "majority", "non_private"}

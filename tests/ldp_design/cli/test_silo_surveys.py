@@ -52,7 +52,7 @@ def test_commands_for_surveys_of_people_name_the_right_ones(name, survey):
 
 
 @pytest.mark.slow
-def test_size_prints_margins_of_rows_and_silos_and_what_to_change(survey: Path) -> None:
+def test_size_prints_margins_of_rows_and_silos_and_what_to_change(survey):
     sized = run(ldp_survey, "size", survey, "--rows", 20_000, "--silos", 4)
     assert sized.exit_code == 0, sized.output
     assert "what to expect from 20,000 rows of 4 silos at epsilon 1" in sized.output

@@ -34,7 +34,7 @@ def test_it_writes_one_page(survey):
 
 
 @pytest.mark.slow
-def test_people_and_an_audit_can_be_given(survey: Path) -> None:
+def test_people_and_an_audit_can_be_given(survey):
     audit = write_audit(survey.parent, read_survey(TEA).compile().digest)
     result = run(survey, "--users", "500", "--audit", str(audit))
     assert result.exit_code == 0, result.output

@@ -215,7 +215,7 @@ def test_mistakes_in_shares_and_epsilons_are_explained(folder, arguments, messag
 
 
 @pytest.mark.slow
-def test_epsilons_are_compared(folder: Path) -> None:
+def test_epsilons_are_compared(folder):
     sizes = read_sizes(folder, "--users", 5_000, "--epsilon", "0.5,1,2")
     assert [(each["epsilon"], each["users"]) for each in sizes] == [(0.5, 5000), (1, 5000), (2, 5000)]
     low, middle, high = (each["margins"][1]["margin"] for each in sizes)

@@ -88,14 +88,14 @@ def test_equal_seeds_give_equal_results():
 
 
 @pytest.mark.slow
-def test_every_model_advances_the_progress_by_one() -> None:
+def test_every_model_advances_the_progress_by_one():
     experiment, steps = prepare_small(), []
     compare(experiment, steps.append)
     assert len(steps) == sum(steps) == len(experiment) == 3 * (3 + 4 * 2)
 
 
 @pytest.mark.slow
-def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon() -> None:
+def test_rows_of_the_result_name_trust_learner_adjacency_and_epsilon():
     document = compare(prepare_small("none", "central:nb", "labels", "silo:3", "local")).as_dict()
     assert set(document) == {"rows", "majority", "non_private"}
     keys = ["trust", "learner", "adjacency", "epsilon", "accuracy", "stderr", "splits"]
@@ -206,7 +206,7 @@ def test_forward_correction_recovers_the_probabilities_of_true_labels():
 
 
 @pytest.mark.slow
-def test_a_survey_with_its_own_mechanism_is_simulated_as_it_is_written() -> None:
+def test_a_survey_with_its_own_mechanism_is_simulated_as_it_is_written():
     survey = replace(SURVEY, frequency="OUE")
     found = compare(prepare_small("local", survey=survey, epsilons=("1",)))
     simulated = simulate(survey, COLUMNS, SimulationGrid(mechanisms=["OUE"]), repeats=3)

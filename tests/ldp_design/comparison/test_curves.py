@@ -17,7 +17,7 @@ def crossing_of(values: list[float], deviation: float = 0.0) -> Crossing:
 
 
 @pytest.mark.slow
-def test_the_variance_of_a_paired_difference_allows_for_the_overlap_of_splits() -> None:
+def test_the_variance_of_a_paired_difference_allows_for_the_overlap_of_splits():
     # Two classifiers that learn nothing, on many sets of rows; each set is split ten times.
     rng = np.random.default_rng(1)
     sets, rows, splits = 4000, 100, 10

@@ -363,7 +363,7 @@ def test_a_list_shows_the_mark_of_most_of_its_statements_once():
 
 
 @pytest.mark.slow
-def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
+def test_equal_shares_and_a_rare_label_are_compared(make):
     source = make(SLEEP, users=60_000)
     assert [each.label_shares for each in source.scenarios] == [None, (0.1, 0.9)]
     equal, rare = parse_page(render_dossier(source)).section("accuracy").find("table")
@@ -382,7 +382,7 @@ def test_equal_shares_and_a_rare_label_are_compared(make: Make) -> None:
 
 
 @pytest.mark.slow
-def test_given_label_shares_are_the_only_case(tmp_path: Path) -> None:
+def test_given_label_shares_are_the_only_case(tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(SLEEP)
     source = read_source(path, 8000, label_shares="yes=0.3,no=0.7")

@@ -113,7 +113,7 @@ def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
 
 
 @pytest.mark.slow
-def test_a_row_does_not_depend_on_the_other_rows_or_their_order(survey: Survey, people: pd.DataFrame) -> None:
+def test_a_row_does_not_depend_on_the_other_rows_or_their_order(survey, people):
     alone = simulate(survey, people, SimulationGrid(epsilons=["1.0"], mechanisms=["DE"]), repeats=3)
     grid = SimulationGrid(epsilons=[5, "0.5", 1, 2, 4], mechanisms=["OUE", "DE"], rounds=[2, 1])
     beside = simulate(survey, people, grid, repeats=3)
@@ -484,7 +484,7 @@ def test_more_users_make_the_model_more_accurate(survey, people):
 
 
 @pytest.mark.slow
-def test_models_with_unlabelled_rows_are_compared_on_the_same_reports() -> None:
+def test_models_with_unlabelled_rows_are_compared_on_the_same_reports():
     codes, labels = overlapping.draw_people(4000, 1)
     table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
     survey = read_survey(overlapping.SURVEY)

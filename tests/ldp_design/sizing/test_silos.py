@@ -134,7 +134,7 @@ def test_margins_follow_the_stated_proportion():
 
 
 @pytest.mark.slow
-def test_each_remedy_is_enough_and_slightly_less_is_not() -> None:
+def test_each_remedy_is_enough_and_slightly_less_is_not():
     size = size_silos(SURVEY, 400, 60)
     assert size.noise
     assert size.remedies is not None

@@ -29,7 +29,7 @@ def test_the_words_of_a_size(name, compare_with_golden):
 
 
 @pytest.mark.slow
-def test_the_words_of_comparisons(compare_with_golden: Callable[[str, str], None]) -> None:
+def test_the_words_of_comparisons(compare_with_golden):
     compare_with_golden("comparison", format_comparison(compare_sizes(SURVEY)) + "\n")
     surveys = [replace(SURVEY, epsilon=Decimal(each)) for each in ("0.5", "2")]
     sizes = [size_for_margin(each, 0.1) for each in surveys]

@@ -51,7 +51,7 @@ def test_the_unit_of_counting(one, other, together):
 
 
 @pytest.mark.slow
-def test_many_addresses_below_the_limit_are_served() -> None:
+def test_many_addresses_below_the_limit_are_served():
     # The probability that four shared cells are all full is below 1e-9 here.
     rates = RateLimit(5)
     assert not any(rates.acquire(f"10.0.{number >> 8}.{number & 255}") for number in range(30_000))

@@ -37,7 +37,7 @@ def test_a_value_far_below_the_mean_has_the_tail_one():
 
 
 @pytest.mark.slow
-def test_fair_rows_are_seldom_called_contradicting() -> None:
+def test_fair_rows_are_seldom_called_contradicting():
     plan = read_survey(SURVEY).compile()
     false_alarms = 0
     for seed in range(150):

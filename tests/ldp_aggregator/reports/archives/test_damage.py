@@ -98,7 +98,7 @@ NO_ARCHIVES = [
 
 
 @pytest.mark.parametrize("data", NO_ARCHIVES)
-def test_a_file_without_reports_is_refused(plan: Plan, read: ReadArchives, data: bytes) -> None:
+def test_a_file_without_reports_is_refused(plan, read, data):
     with pytest.raises(ArchiveError, match="archive-0: is neither a snapshot nor an archive of reports"):
         read(plan, data)
 

@@ -11,11 +11,19 @@ from typing import Any
 from encoders import __version__
 
 
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, 120) - 2
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+
+
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Wraps lines between words only, and uses the width of the terminal."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=32, width=min(shutil.get_terminal_size().columns, 120) - 2)
+        super().__init__(prog, max_help_position=32, width=_width())
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
@@ -26,18 +34,16 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return super()._format_action(action)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        paragraphs = [self._split_lines(each, width - 2) for each in text.split("\n\n")]
-        return "\n\n".join(textwrap.indent("\n".join(lines), "  ") for lines in paragraphs)
+        return _wrap(text, width)
 
 
 class ArgumentParser(argparse.ArgumentParser):
     """A parser of a command or of a subcommand; its help ends with examples."""
 
-    def __init__(self, *, examples: str, **options: Any) -> None:
-        super().__init__(formatter_class=_HelpFormatter, add_help=False, **options)
+    def __init__(self, *, description: str, examples: str, **options: Any) -> None:
+        paragraphs = ["\n".join(_wrap(each, _width() - 2)) for each in description.split("\n\n")]
+        description = textwrap.indent("\n\n".join(paragraphs), "  ")
+        super().__init__(description=description, formatter_class=_HelpFormatter, add_help=False, **options)
         self._positionals.title, self._optionals.title = "Arguments", "Options"
         self.examples = examples
         self.add_argument("-h", "--help", action="help", help="Show this message and exit.")

@@ -171,7 +171,8 @@ def test_the_help_of_serve_shows_the_environment_variable_of_each_setting():
 )
 def test_a_mistake_in_a_survey_is_printed_with_the_file_and_the_line(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "wrong.toml").write_text('[survey]\nid = "sleep"\nepsilon = 400\n')
+    kind = 'kind = "silo"' if words == "ldp-audit silo {}" else ""
+    (tmp_path / "wrong.toml").write_text(f'[survey]\nid = "sleep"\nepsilon = 400\n{kind}\n')
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     result = command(*words.format("wrong.toml").split(), check=False)
     assert result.exit_code

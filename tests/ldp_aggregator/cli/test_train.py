@@ -244,7 +244,7 @@ def test_mistakes_are_explained(run, survey, tmp_path):
     for arguments, why in [
         ([], "Missing argument"),
         ([reports], "is an archive of raw reports; add the survey or plan"),
-        ([reports, "--plan", tmp_path / "bad.toml"], "line 8: label.weight"),
+        ([reports, "--plan", tmp_path / "bad.toml"], "line 7: label.weight"),
         ([reports, "--plan", tmp_path / "absent.toml"], "absent.toml"),
         ([reports, "--plan", tmp_path / "unasked.toml", "--estimator", "paper"], "label question"),
         (["http://localhost:1/v1/surveys/tea"], "LDP_OPERATOR_TOKEN"),

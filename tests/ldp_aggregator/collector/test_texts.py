@@ -93,7 +93,7 @@ def test_collector_serves_the_texts_of_its_survey_file_and_later_those_in_its_st
 def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path, url, plan):
     path = tmp_path / "plan.json"
     path.write_bytes(plan.json)
-    with pytest.raises(SettingsError, match="the file of the texts of sleep is not beside its plan"):
+    with pytest.raises(SettingsError, match="the texts of sleep are not beside its plan"):
         publish_surveys(CollectorSettings(surveys=(path,), store=url))
     assert open_store(url).plans() == {}
     texts_path(path).write_bytes(texts_of(plan))

@@ -236,7 +236,7 @@ def test_a_file_of_another_version_or_program_is_refused_and_stays(tmp_path, sta
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
-    with pytest.raises(StoreError, match=r"no store of version 1.*use the release that wrote it"):
+    with pytest.raises(StoreError, match=r"not a store of version 1.*use the release that wrote it"):
         SQLiteStore(str(path), read_only)
     with closing(sqlite3.connect(path)) as connection:
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'plans'").fetchone()

@@ -85,10 +85,11 @@ def _exact_classes(measure: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unscaled(_make: Callable[..., Any]) -> Callable[..., Any]:
-    def from_features(features: Any) -> Design:
-        return Design(tuple(16 * block for block in scaled(features).blocks), 16 * scaled(features).constant)
+    def from_features(*arguments: Any) -> Design:
+        scaled = make(*arguments)
+        return Design(tuple(16 * block for block in scaled.blocks), 16 * scaled.constant)
 
-    scaled = Design.from_features
+    make = Design.from_features
     return from_features
 
 

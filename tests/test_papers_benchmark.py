@@ -210,7 +210,7 @@ class TestFeatureSelection:
 
 class TestPerturbedObjective:
     def test_minimum_of_the_corrected_objective_is_ours(self, rows):
-        design, columns = Design.from_features(rows.coded.features), place_columns(rows.coded)
+        design, columns = Design.from_features(rows.coded.features, 1), place_columns(rows.coded)
         linear = np.random.default_rng(2).normal(0, 5, (design.columns, 1))
         objective = solver.Objective(design, columns, rows.labels, choose_loss(2), 4.0, linear)
         ours = solver.minimise(objective)[:, 0]

@@ -40,9 +40,7 @@ class DataSet:
     scaled: FloatArray
 
     def take(self, indices: IntArray) -> DataSet:
-        rows = self.rows
-        taken = CodedRows(rows.features, rows.k, rows.codes[indices], rows.labels[indices])
-        return DataSet(taken, self.scaled[indices])
+        return DataSet(self.rows.take(indices), self.scaled[indices])
 
     @property
     def are_categories(self) -> list[bool]:

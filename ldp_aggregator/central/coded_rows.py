@@ -11,7 +11,7 @@ from encoders.errors import LdpError
 from encoders.mechanisms.soft_cells import STEPS
 from encoders.survey import Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.arrays import BoolArray, IntArray
 
 
 class CentralError(LdpError):
@@ -54,6 +54,10 @@ class CodedRows:
         """Return the same rows with some of the features, by their indices."""
         features = tuple(self.features[index] for index in indices)
         return CodedRows(features, self.k, self.codes[:, list(indices)], self.labels)
+
+    def take(self, rows: BoolArray | IntArray) -> CodedRows:
+        """Return some of the rows, by a mask (m,) or by indices."""
+        return CodedRows(self.features, self.k, self.codes[rows], self.labels[rows])
 
 
 def _are_codes(codes: IntArray, sizes: Sequence[int]) -> bool:

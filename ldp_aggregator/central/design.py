@@ -1,10 +1,11 @@
 """Places rows in the unit ball for linear models, by public scaling only.
 
 Every feature has a public matrix with one row of coordinates per code, so a linear score is a sum of
-looked-up numbers. A category is one-hot minus 1/A, or +-1/2 with two values. A number is t - 1/2, where t is
-its position between the bounds, or that of its bin between the first and the last; one more coordinate of 1/2
-stands for a missing number. A constant of 1/2 comes last. All coordinates are divided by the greatest
-possible length of a row.
+looked-up numbers. A category is one-hot minus 1/A, or +-1/2 with two values. A number has t - 1/2, where t is
+its position between the bounds, or that of its bin between the first and the last. Then follow the curves
+-cos(j pi t') / (2 sqrt j) for j = 2, ..., d, where t' is the middle of its bin between 0 and 1: with the
+degree d, a score can bend d - 1 times. One more coordinate of 1/2 stands for a missing number. A constant of
+1/2 comes last. All coordinates are divided by the greatest possible length of a row.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class Design:
     """The last coordinate of every row."""
 
     @classmethod
-    def from_features(cls, features: Sequence[Feature]) -> Design:
-        """Return the coordinates of the features of a survey."""
-        blocks = [_coordinates(feature) for feature in features]
+    def from_features(cls, features: Sequence[Feature], degree: int) -> Design:
+        """Return the coordinates of the features of a survey, with curves of numbers up to a degree."""
+        blocks = [_coordinates(feature, degree) for feature in features]
         squares = [float((block**2).sum(axis=1).max(initial=0.0)) for block in blocks]
         length = math.sqrt(sum(squares) + 0.25) * _ROUNDING
         return cls(tuple(block / length for block in blocks), 0.5 / length)
@@ -101,7 +102,7 @@ class Design:
         return np.concatenate([*parts, np.full((len(parts[0]), 1), self.constant)], axis=1)
 
 
-def _coordinates(feature: Feature) -> FloatArray:
+def _coordinates(feature: Feature, degree: int) -> FloatArray:
     """Return the coordinates of each code before scaling, (codes, coordinates)."""
     size = grid_size(feature)
     if size == 1:
@@ -109,8 +110,13 @@ def _coordinates(feature: Feature) -> FloatArray:
     if not isinstance(feature, CategoricalFeature):
         present = size - (feature.missing == "category")
         positions = np.linspace(-0.5, 0.5, present) if present > 1 else np.zeros(present)
-        absent = np.eye(size, size - present, -present) / 2
-        return np.column_stack([np.append(positions, np.zeros(size - present)), absent])
+        orders = np.arange(2, min(degree, present - 1) + 1)
+        middles = (np.arange(present)[:, None] + 0.5) / present
+        curves = -np.cos(np.pi * orders * middles) / (2 * np.sqrt(orders))
+        block = np.zeros((size, len(orders) + 1 + size - present))
+        block[:present, : len(orders) + 1] = np.column_stack([positions, curves])
+        block[present:, len(orders) + 1 :] = 0.5
+        return block
     if size == 2:
         return np.array([[-0.5], [0.5]])
     return np.eye(size) - 1 / size

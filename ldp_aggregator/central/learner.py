@@ -1,29 +1,39 @@
 """Trains a classifier of a trusted curator: the choice of the learner, and its budgets.
 
-Everything but the rows is public. All decisions - which learner, how many features, which depth - depend on
-public numbers only; the best learner by accuracy on the rows would reveal them.
+Everything but the rows is public. Decisions - which learner, how many features, which depth - depend on
+public numbers, because the best learner by accuracy on the rows would reveal them. With many rows, "auto"
+spends a share of epsilon to compare two learners on rows that are kept apart.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.exact_samplers import draw_laplace
+import numpy as np
+
+from encoders.exact_samplers import draw_laplace, permute_and_flip
 from encoders.randomness import RandomSource, SystemEntropy
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
-from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.linear import LinearModel, fit_linear
+from ldp_aggregator.central.linear import LEAST_DEGREE, LinearModel, count_weights, fit_linear
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes, fit_naive_bayes
 from ldp_aggregator.central.promise import Promise, Spending
-from ldp_aggregator.central.tree import DecisionTree, fit_tree
+from ldp_aggregator.central.splits import cut_points
+from ldp_aggregator.central.tree import DecisionTree, fit_tree, tree_depth
 
 AUTO, NAIVE_BAYES, LINEAR, TREE = "auto", "nb", "linear", "tree"
 LEARNERS = (AUTO, NAIVE_BAYES, LINEAR, TREE)
 COUNT_SHARE = Fraction(1, 50)
 """The share of epsilon for a noisy number of rows, where the survey does not have a public one."""
-ROWS_PER_WEIGHT = 30
-"""Product of rows and epsilon, for each weight of a linear model, from which it is preferred to a tree."""
+ROWS_PER_WEIGHT = 40
+"""Product of rows and epsilon, for each weight of a linear model, that its training needs."""
+COMPARED_TIMES = 15
+"""With so many times this product, a linear model and a tree are compared."""
+TRIAL_SHARE = Fraction(1, 10)
+"""The share of epsilon of each of the two trial models; the comparison spends twice that on other rows."""
+_KEPT_BELOW = 32
+"""A row is kept apart for the comparison if its random byte is below this: one row of eight."""
 
 CentralModel = CentralNaiveBayes | LinearModel | DecisionTree
 
@@ -66,7 +76,7 @@ def train(
     users : int, optional
         The public number of expected rows. Without it, 2% of epsilon are spent on a noisy number.
     learner : str
-        "nb", "linear", "tree", or "auto": "linear" if there are enough rows for its weights, else "tree".
+        "nb", "linear", "tree", or "auto", see :func:`choose_learner`.
     source : RandomSource, optional
         The operating system's by default. A seeded source is for tests: its models are not private.
 
@@ -86,19 +96,63 @@ def train(
         spendings.append(Spending("number of rows", COUNT_SHARE * epsilon))
         expected_rows = max(len(rows) + draw_laplace(1 / spendings[0].epsilon, source), 1)
         epsilon -= spendings[0].epsilon
-    chosen = learner if learner != AUTO else choose_learner(rows, expected_rows, epsilon)
+    if learner == AUTO:
+        learner, of_choice = choose_learner(rows, expected_rows, epsilon, source)
+        spendings += of_choice
+        epsilon -= sum(each.epsilon for each in of_choice)
     model: CentralModel
-    if chosen == NAIVE_BAYES:
+    if learner == NAIVE_BAYES:
         model, spent = fit_naive_bayes(rows, expected_rows, epsilon, source, promise.row_delta)
-    elif chosen == LINEAR:
-        model, spent = fit_linear(rows, expected_rows, epsilon, source)
     else:
-        model, spent = fit_tree(rows, expected_rows, epsilon, source)
+        model, spent = _fit(learner, rows, expected_rows, epsilon, source)
     scaled = tuple(promise.for_group(each) for each in (*spendings, *spent))
-    return Training(chosen, model, promise, scaled, expected_rows)
+    return Training(learner, model, promise, scaled, expected_rows)
 
 
-def choose_learner(rows: CodedRows, expected_rows: int, epsilon: Fraction) -> str:
-    """Return "linear" or "tree"; of `rows`, only the public features and labels are used."""
-    weights = Design.from_features(rows.features).columns * (rows.k - 1)
-    return LINEAR if expected_rows * epsilon >= ROWS_PER_WEIGHT * weights else TREE
+def _fit(
+    learner: str, rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
+) -> tuple[LinearModel | DecisionTree, list[Spending]]:
+    fit = fit_linear if learner == LINEAR else fit_tree
+    return fit(rows, expected_rows, epsilon, source)
+
+
+def choose_learner(
+    rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
+) -> tuple[str, list[Spending]]:
+    """Return "nb", "linear" or "tree", and what the choice spent.
+
+    The choice depends on public numbers only and spends nothing, unless there are many rows for each weight
+    of the linear model. A tree with a leaf for each possible row can represent every classifier. With few
+    rows, a tree is the most accurate for two classes, and Naive Bayes for more.
+    """
+    needed = ROWS_PER_WEIGHT * count_weights(rows.features, rows.k, LEAST_DEGREE)
+    possible_rows = math.prod(len(cut_points(feature)) - 1 for feature in rows.features)
+    if possible_rows <= 1 << tree_depth(expected_rows, epsilon):
+        return TREE, []
+    if expected_rows * epsilon < needed:
+        return (TREE if rows.k == 2 else NAIVE_BAYES), []
+    if expected_rows * epsilon < COMPARED_TIMES * needed:
+        return LINEAR, []
+    return _compare_learners(rows, expected_rows, epsilon, source)
+
+
+def _compare_learners(
+    rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
+) -> tuple[str, list[Spending]]:
+    """Return the learner whose trial model has more hits on rows that are kept apart, and what this spent.
+
+    A random byte for each row decides whether the row is kept apart or trains the two trial models. A row
+    does one or the other, so the step spends the larger epsilon of both, and they are equal. The choice by
+    hits spends its rate: a prediction depends on the model and on its own row, so one more kept row never
+    lowers hits, and raises them by at most 1.
+    """
+    kept = np.frombuffer(source.take(len(rows)), np.uint8) < _KEPT_BELOW
+    trial_rows, kept_rows = rows.take(~kept), rows.take(kept)
+    share, delta, hits = TRIAL_SHARE * epsilon, Fraction(0), []
+    for learner in (LINEAR, TREE):
+        model, spent = _fit(learner, trial_rows, max(expected_rows * 7 // 8, 1), share, source)
+        delta += sum(each.delta for each in spent)
+        predicted = model.scores(kept_rows.codes).argmax(axis=1)
+        hits.append(Fraction(int((predicted == kept_rows.labels).sum())))
+    chosen = permute_and_flip(hits, 2 * share, source)
+    return (LINEAR, TREE)[chosen], [Spending("comparison of learners", 2 * share, delta)]

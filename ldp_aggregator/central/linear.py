@@ -9,6 +9,7 @@ The solver uses floats, so its result is rounded and gets a little more noise, w
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -31,6 +32,9 @@ _ERROR_ROWS = 1 << 16
 _ERROR_EPSILON = 4
 """The covered error is _ERROR up to so many rows and this epsilon; it grows in proportion to both."""
 _ROUNDING = 2.0**-52
+LEAST_DEGREE, MAX_DEGREE = 2, 7
+ROWS_PER_WEIGHT = 75
+"""Product of rows and epsilon, for each weight, for which the curves of numbers get a higher degree."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,20 @@ class LinearModel:
 
     features: tuple[Feature, ...]
     k: int
+    degree: int
+    """The degree of the curves of numbers."""
     weights: FloatArray
     """Released: multiples of 2^-40. Shape (columns, k - 1)."""
+
+    @property
+    def design(self) -> Design:
+        """The coordinates of the features."""
+        return Design.from_features(self.features, self.degree)
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""
         rows = CodedRows(self.features, self.k, rows_codes, np.zeros(len(rows_codes), dtype=np.int64))
-        scores = Design.from_features(self.features).scores(place_columns(rows), self.weights)
+        scores = self.design.scores(place_columns(rows), self.weights)
         return choose_loss(self.k).class_scores(scores)
 
 
@@ -58,7 +69,7 @@ def fit_linear(
     ----------
     rows : CodedRows
     expected_rows : int
-        A public number, from which the covered error follows.
+        A public number, from which the covered error and the degree follow.
     epsilon : Fraction
         For one row that is added or removed.
     source : RandomSource
@@ -71,7 +82,8 @@ def fit_linear(
     """
     cover = COVER_SHARE * epsilon
     of_noise = epsilon - cover
-    design, loss = Design.from_features(rows.features), choose_loss(rows.k)
+    degree = choose_degree(rows.features, rows.k, expected_rows, epsilon)
+    design, loss = Design.from_features(rows.features, degree), choose_loss(rows.k)
     ridge, rate = choose_constants(rows.k, of_noise)
     size = design.columns * loss.scores
     linear = draw_ball_noise(size, rate, source).reshape(design.columns, loss.scores)
@@ -89,7 +101,19 @@ def fit_linear(
         Spending("noise in the objective", of_noise, bound_tail_delta(size, epsilon)),
         Spending("cover of rounding errors", cover),
     ]
-    return LinearModel(rows.features, rows.k, released), spendings
+    return LinearModel(rows.features, rows.k, degree, released), spendings
+
+
+def count_weights(features: Sequence[Feature], k: int, degree: int) -> int:
+    """Return the number of weights of a linear model."""
+    return Design.from_features(features, degree).columns * (k - 1)
+
+
+def choose_degree(features: Sequence[Feature], k: int, expected_rows: int, epsilon: Fraction) -> int:
+    """Return the degree of the curves of numbers, from public numbers only."""
+    affordable = expected_rows * epsilon / ROWS_PER_WEIGHT
+    degrees = range(LEAST_DEGREE + 1, MAX_DEGREE + 1)
+    return LEAST_DEGREE + sum(count_weights(features, k, degree) <= affordable for degree in degrees)
 
 
 def choose_constants(k: int, epsilon: Fraction) -> tuple[float, float]:

@@ -74,7 +74,7 @@ def main() -> None:
     "--learner",
     type=click.Choice(LEARNERS),
     default=AUTO,
-    help="The kind of model; auto chooses linear or tree from public numbers only.",
+    help="The kind of model; auto chooses one by the survey, epsilon and the number of rows.",
 )
 @option("--person", metavar="COLUMN", help="The column that identifies people, to check --rows-per-person.")
 @option("--rows-per-person", type=click.IntRange(1), default=1, help="The most rows that one person has.")

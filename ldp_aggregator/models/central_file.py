@@ -20,7 +20,7 @@ from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
-from ldp_aggregator.central.linear import LinearModel
+from ldp_aggregator.central.linear import LEAST_DEGREE, MAX_DEGREE, LinearModel
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
 from ldp_aggregator.central.privacy import CentralPrivacy
 from ldp_aggregator.central.soft_cells import soft_cells
@@ -100,7 +100,7 @@ def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> byt
 
 def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict[str, Any]:
     if isinstance(model, LinearModel):
-        return {"weights": model.weights.tolist()}
+        return {"degree": model.degree, "weights": model.weights.tolist()}
     if isinstance(model, DecisionTree):
         splits = [[split.feature, split.low, split.high] for split in model.splits]
         return {"splits": splits, "leaves": model.leaves.tolist()}
@@ -132,11 +132,14 @@ def _read_learner(learner: str, document: Mapping[str, Any], plan: Plan) -> Cent
     if learner == NAIVE_BAYES:
         return _read_naive_bayes(document, plan, k)
     if learner == LINEAR:
-        shape = (Design.from_features(plan.features).columns, k - 1)
+        degree = document["degree"]
+        if type(degree) is not int or not LEAST_DEGREE <= degree <= MAX_DEGREE:
+            raise ValueError(f"degree: needs a whole number from {LEAST_DEGREE} to {MAX_DEGREE}")
+        shape = (Design.from_features(plan.features, degree).columns, k - 1)
         weights = np.asarray(document["weights"], dtype=np.float64)
         if weights.shape != shape or not np.isfinite(weights).all():
             raise ValueError(f"the weights need the shape {shape}")
-        return LinearModel(plan.features, k, weights)
+        return LinearModel(plan.features, k, degree, weights)
     if learner == TREE:
         return _read_tree(document, plan, k)
     raise ValueError(f"the learner {learner!r} is unknown")

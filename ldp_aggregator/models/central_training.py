@@ -19,9 +19,9 @@ from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.central.ball_noise import bound_tail_delta
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
-from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.learner import AUTO, COUNT_SHARE, LINEAR, NAIVE_BAYES, train
 from ldp_aggregator.central.ledger import TrainingRequest
+from ldp_aggregator.central.linear import MAX_DEGREE, count_weights
 from ldp_aggregator.central.naive_bayes import SELECTION_SHARE
 from ldp_aggregator.central.noise import find_rho
 from ldp_aggregator.central.promise import Promise
@@ -156,8 +156,9 @@ class CuratorTraining:
         if self.learner not in (AUTO, LINEAR):
             return Fraction(0)
         rows = self.data.rows
-        weights = Design.from_features(rows.features).columns * (rows.k - 1)
-        return bound_tail_delta(weights, self.promise.row_epsilon) * self.promise.delta_growth
+        weights = count_weights(rows.features, rows.k, MAX_DEGREE)
+        bound = bound_tail_delta(weights, self.promise.row_epsilon) * self.promise.delta_growth
+        return 2 * bound if self.learner == AUTO else bound  # a trial model, and the released one
 
     def run(self, source: RandomSource | None = None) -> bytes:
         """Train, and return the bytes of the model file.

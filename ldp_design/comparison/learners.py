@@ -59,8 +59,11 @@ class RandomisedResponse:
 
 
 def place_rows(features: Sequence[Feature], codes: IntArray) -> FloatArray:
-    """Return the coordinates of coded rows, (m, columns): those of a curator's linear model, not scaled."""
-    design = Design.from_features(features)
+    """Return the coordinates of coded rows, (m, columns): those of a curator's linear model, not scaled.
+
+    Numbers have their position only, without curves.
+    """
+    design = Design.from_features(features, degree=1)
     rows = CodedRows(tuple(features), 2, codes, np.zeros(len(codes), dtype=np.int64))
     coordinates = design.matrix(place_columns(rows), slice(None)) * (0.5 / design.constant)
     coordinates[:, -1] = _CONSTANT

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from encoders.mechanisms.soft_cells import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.design import Design
 from ldp_aggregator.central.linear import LinearModel
 from ldp_aggregator.central.losses import choose_loss
 from ldp_aggregator.central.splits import Split
@@ -37,6 +37,8 @@ from ldp_aggregator.results.estimate_tables import build_feature_tables, build_p
 from ldp_aggregator.results.sections import make_section
 
 _MAX_NODES = 31
+_SHOWN_NUMBERS = 4
+"""Number of intervals of equal width between the numbers whose scores are shown."""
 
 
 def find_central_lead(model: CentralModelFile) -> list[Finding]:
@@ -119,17 +121,20 @@ def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[st
 
 
 def _list_scores(model: LinearModel, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
-    design, loss = Design.from_features(model.features), choose_loss(model.k)
+    design, loss = model.design, choose_loss(model.k)
     *parts, last = design.split(model.weights)
     constant = loss.class_scores(design.constant * last)[0]
     yield _build_table("Start of each score", "Score", classes, [("of every row", *_format_scores(constant))])
     for feature, block, part in zip(model.features, design.blocks, parts, strict=True):
         scores = loss.class_scores(block @ part)
         if isinstance(feature, NumericFeature):
-            low, high = map(format_plain, feature.bounds)
-            missing = ["missing"] if feature.missing == "category" else []
-            texts = [low, high, *missing]
-            scores = scores[[0, len(scores) - 1 - len(missing), *([-1] if missing else [])]]
+            low, high = feature.bounds
+            steps = range(_SHOWN_NUMBERS + 1)
+            texts = [format_plain(low + (high - low) * step / _SHOWN_NUMBERS) for step in steps]
+            shown = [STEPS * step // _SHOWN_NUMBERS for step in steps]
+            if feature.missing == "category":
+                texts, shown = [*texts, "missing"], [*shown, -1]
+            scores = scores[shown]
         else:
             texts = show_values(plan, feature.name, feature.texts)
         rows = [(text, *_format_scores(each)) for text, each in zip(texts, scores, strict=True)]

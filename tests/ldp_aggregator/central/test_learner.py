@@ -2,8 +2,12 @@
 
 import ast
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +16,13 @@ import ldp_aggregator.central
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import learner as learner_module
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
-from ldp_aggregator.central.learner import LEARNERS, Training, choose_learner, train
-from ldp_aggregator.central.promise import Promise
+from ldp_aggregator.central.learner import LEARNERS, TRIAL_SHARE, Training, choose_learner, train
+from ldp_aggregator.central.promise import Promise, Spending
 from tests.ldp_aggregator.central.small_rows import BINS, NUMBER, THREE, TWO, make_rows, random_rows
 
 ROWS = random_rows((TWO, THREE, BINS), 3, 200)
+WIDE, ZEROS = (TWO,) * 10, (0,) * 10
+"""So many features that no tree has a leaf for each possible row."""
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -36,9 +42,9 @@ def test_the_budgets_of_the_steps_add_up_to_epsilon_exactly(learner, users, prom
     assert all(isinstance(each.epsilon, Fraction) and each.epsilon > 0 for each in training.spendings)
     if training.learner == "nb":
         assert training.delta == promise.delta
-    elif training.learner == "tree":
+    elif training.learner == "tree" and training.spendings[0].delta == 0:
         assert training.delta == 0
-    else:  # the tail of the noise
+    else:  # the tail of the noise of a linear model, or of a trial one
         assert 0 < training.delta < Fraction(1, 10**30)
 
 
@@ -70,16 +76,115 @@ def test_a_missing_number_of_users_is_replaced_by_a_noisy_one(monkeypatch):
     assert train(make_rows((TWO,), 2, []), Promise(Fraction(1)), learner="tree").expected_rows == 1
 
 
-def test_auto_depends_on_public_numbers_only():
-    empty = make_rows(ROWS.features, 3, [])
-    columns = 1 + 1 + 3 + 2  # a constant, two values, three values, bins and missing
-    enough = 30 * columns * 2
-    for rows in (ROWS, empty):
-        assert choose_learner(rows, enough, Fraction(1)) == "linear"
-        assert choose_learner(rows, enough - 1, Fraction(1)) == "tree"
-        assert choose_learner(rows, enough, Fraction(9, 10)) == "tree"
-    trained = [train(rows, Promise(Fraction(1)), users=enough).learner for rows in (ROWS, empty)]
-    assert trained == ["linear", "linear"]
+@pytest.mark.parametrize(("k", "with_few"), [(2, "tree"), (3, "nb")])
+def test_few_rows_choose_by_public_numbers_and_spend_nothing(k, with_few):
+    many = (TWO, THREE, BINS, *WIDE)
+    empty = make_rows(many, k, [])
+    columns = 1 + 1 + 3 + 3 + len(WIDE)  # a constant, two values, three values, bins with a curve and missing
+    needed = 40 * columns * (k - 1)
+    for rows in (random_rows(many, k, 200), empty):
+
+        def choose(users: int, epsilon: Fraction = Fraction(1), rows: CodedRows = rows) -> object:
+            return choose_learner(rows, users, epsilon, FastStream(1))
+
+        assert choose(needed) == ("linear", [])
+        assert choose(needed - 1) == (with_few, [])
+        assert choose(needed, Fraction(9, 10)) == (with_few, [])
+        assert choose(15 * needed - 1) == ("linear", [])
+        assert train(rows, Promise(Fraction(1)), users=needed).learner == "linear"
+
+
+@dataclass
+class Fixed:
+    """A trial model that always predicts one label."""
+
+    label: int
+
+    def scores(self, codes: np.ndarray) -> np.ndarray:
+        return np.eye(2)[np.full(len(codes), self.label)]
+
+
+@dataclass
+class Coins:
+    """A source of the bytes that decide which rows are kept apart."""
+
+    kept: Sequence[int]
+
+    def take(self, count: int) -> bytes:
+        assert count == len(self.kept)
+        return bytes(31 if each else 32 for each in self.kept)
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Replace the trial models by fixed ones, and the choice by what it is given; record both."""
+    seen: list[Any] = []
+
+    def fit(learner: str, rows: CodedRows, users: int, epsilon: Fraction, source: object) -> object:
+        seen.append((rows.codes[:, 0].tolist(), users, epsilon))
+        return Fixed(int(learner == "tree")), [Spending("trial", epsilon)]
+
+    def choose(hits: Sequence[Fraction], rate: Fraction, source: object) -> int:
+        seen.append((list(hits), rate))
+        return 0
+
+    monkeypatch.setattr(learner_module, "_fit", fit)
+    monkeypatch.setattr(learner_module, "permute_and_flip", choose)
+    return seen
+
+
+def test_rows_train_the_trial_models_or_are_kept_apart(trials):
+    rows = make_rows(
+        (THREE, *WIDE), 2, [(code, *ZEROS, label) for code, label in ((0, 0), (1, 1), (2, 1), (2, 0))]
+    )
+    chosen = choose_learner(rows, 80_000, Fraction(1), Coins([0, 1, 1, 0]))
+    assert chosen == ("linear", [Spending("comparison of learners", Fraction(1, 5))])
+    trial = ([0, 2], 70_000, Fraction(1, 10))
+    assert trials == [trial, trial, ([0, 2], Fraction(1, 5))]
+
+
+def test_one_row_more_changes_the_choice_by_at_most_its_epsilon(trials):
+    """With fixed coins, for all rows of two labels up to three, and one row more at any position."""
+    epsilon, ratios = Fraction(8), []
+
+    def find_law(labels: Sequence[int], kept: Sequence[int]) -> float:
+        trials.clear()
+        rows = make_rows(WIDE, 2, [(*ZEROS, label) for label in labels])
+        choose_learner(rows, 80_000, epsilon, Coins(kept))
+        hits, rate = trials[-1]
+        other = math.exp(-float(rate * abs(hits[0] - hits[1]))) / 2  # permute-and-flip with two candidates
+        return other if hits[0] < hits[1] else 1 - other
+
+    for count in range(3):
+        for labels in product((0, 1), repeat=count):
+            for kept in product((0, 1), repeat=count):
+                for position, label in product(range(count + 1), (0, 1)):
+                    more = [*labels[:position], label, *labels[position:]]
+                    one = find_law(labels, kept)
+                    other = find_law(more, [*kept[:position], 1, *kept[position:]])
+                    ratios += [abs(math.log(one / other)), abs(math.log((1 - one) / (1 - other)))]
+    spent = float(2 * TRIAL_SHARE * epsilon)
+    assert 0.95 * spent < max(ratios) <= spent * (1 + 1e-12)
+
+
+def test_a_tree_is_chosen_if_it_has_a_leaf_for_each_possible_row():
+    rows = make_rows((TWO, THREE, BINS), 2, [])
+    cells = 2 * 3 * BINS.size
+    for users, learner in ((32 * 60, "tree"), (32 * 60 - 1, "linear")):
+        assert 16 < cells <= 32
+        assert choose_learner(rows, users, Fraction(1), FastStream(1)) == (learner, [])
+
+
+def test_a_comparison_finds_the_better_learner():
+    """A linear model cannot learn which of two values are equal; a tree cannot learn a sum of many."""
+    random = np.random.default_rng(1).integers
+    coins = random(0, 2, (20_000, len(WIDE)))
+    equal = CodedRows(WIDE, 2, coins, (coins[:, 0] == coins[:, 1]).astype(np.int64))
+    many = CodedRows(WIDE, 2, coins, (coins.sum(axis=1) > 4).astype(np.int64))
+    for rows, learner in ((equal, "tree"), (many, "linear")):
+        training = train(rows, Promise(Fraction(1)), users=len(rows), source=FastStream(1))
+        assert training.learner == learner
+        assert training.spendings[0].step == "comparison of learners"
 
 
 @pytest.mark.parametrize("learner", ["nb", "linear", "tree"])

@@ -145,17 +145,17 @@ def all_rows(features: tuple) -> CodedRows:
 def test_no_row_is_longer_than_one_and_one_is_that_long():
     features = (TWO, THREE, BINS, NUMBER, GAPS, type(TWO)("one", ("a",)))
     rows = all_rows(features)
-    design = Design.from_features(features)
+    design = Design.from_features(features, 3)
     matrix = design.matrix(place_columns(rows), slice(None))
     lengths = np.sqrt((matrix.astype(np.longdouble) ** 2).sum(axis=1))
-    assert matrix.shape[1] == design.columns == 1 + 3 + 2 + 1 + 2 + 1
+    assert matrix.shape[1] == design.columns == 1 + 3 + 3 + 3 + 4 + 1
     assert lengths.max() <= 1
     assert lengths.max() > 1 - 1e-9
 
 
 def test_scores_and_sums_by_lookup_are_those_of_the_matrix():
     rows = random_rows((TWO, THREE, BINS, NUMBER, GAPS), 3, 500)
-    design, columns = Design.from_features(rows.features), place_columns(rows)
+    design, columns = Design.from_features(rows.features, 3), place_columns(rows)
     matrix = design.matrix(columns, slice(None))
     rng = np.random.default_rng(1)
     weights, residuals = rng.normal(size=(design.columns, 2)), rng.uniform(-1.4, 1.4, (500, 2))
@@ -166,7 +166,7 @@ def test_scores_and_sums_by_lookup_are_those_of_the_matrix():
 
 def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix():
     rows = random_rows((TWO, THREE, BINS, type(TWO)("one", ("a",))), 3, 500)
-    design, columns = Design.from_features(rows.features), place_columns(rows)
+    design, columns = Design.from_features(rows.features, 3), place_columns(rows)
     matrix = design.matrix(columns, slice(None))
     weights = np.random.default_rng(1).random(500)
     assert design.gram(columns, weights) == pytest.approx(matrix.T @ (matrix * weights[:, None]), abs=1e-12)
@@ -174,7 +174,7 @@ def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix():
 
 def make_objective(k: int, count: int, epsilon: Fraction, seed: int = 1) -> Objective:
     rows = random_rows((TWO, THREE, BINS, NUMBER), k, count, seed)
-    design, loss = Design.from_features(rows.features), choose_loss(k)
+    design, loss = Design.from_features(rows.features, 3), choose_loss(k)
     ridge, rate = choose_constants(k, epsilon)
     size = design.columns * loss.scores
     noise = draw_ball_noise(size, rate, FastStream(seed)).reshape(design.columns, loss.scores)
@@ -369,7 +369,7 @@ def test_a_large_epsilon_gives_the_model_without_privacy():
     rows = CodedRows((TWO, THREE), 2, codes, (rng.random(4000) < likely).astype(np.int64))
     model, spent = fit_linear(rows, 4000, Fraction(1000), FastStream(1))
     assert sum(each.epsilon for each in spent) == 1000
-    design, columns = Design.from_features(rows.features), place_columns(rows)
+    design, columns = Design.from_features(rows.features, 3), place_columns(rows)
     plain = Objective(design, columns, rows.labels, SoftHinge(), 1e-3, np.zeros((design.columns, 1)))
     expected = SoftHinge().class_scores(design.scores(columns, minimise(plain)))
     assert model.scores(codes) == pytest.approx(expected, abs=0.02)

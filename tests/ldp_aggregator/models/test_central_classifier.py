@@ -132,7 +132,7 @@ def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
 
     loss = choose_loss(k)
     scores = np.random.default_rng(1).normal(0, 1.5, (50, k - 1))
-    logs = score_linear(Fixed(data.rows.features, k, np.zeros((1, 1))), scores)
+    logs = score_linear(Fixed(data.rows.features, k, 2, np.zeros((1, 1))), scores)
     shares = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
     gradient = sum(
         shares[:, [label]] * loss.residuals(scores, np.full(50, label, dtype=np.int64)) for label in range(k)

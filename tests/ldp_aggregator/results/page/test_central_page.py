@@ -67,7 +67,7 @@ def test_linear_tables_add_up_to_the_scores():
     start, tea, hours, cups = tables
     codes = results.plan.encode_row({"tea": "black", "hours": 3, "cups": 5})
     expected = results.model.scores(np.array([codes]))[0, 0]
-    found = start["of every row"] + tea["black"] + hours["0"] * 0.75 + hours["12"] * 0.25 + cups["4 to 6"]
+    found = start["of every row"] + tea["black"] + hours["3"] + cups["4 to 6"]
     assert abs(found - expected) < 0.03
 
 

@@ -268,6 +268,6 @@ def test_the_accuracy_page_shows_values_of_the_results_page():
         measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
         for epsilon, cell in zip(epsilons, cells, strict=True):
             best = measured["ours - best of five"][epsilon].rpartition("(")[2].rstrip(")")
-            name = {"best of five": best, "ours": OURS, "ours, validated": VALIDATED}[method]
+            name = {"best of five": best, "default": OURS, "default, validated": VALIDATED}[method]
             expected = measured[name][epsilon].partition(" ")[0]
             assert cell == (f"{expected} ({best})" if method == "best of five" else expected)

@@ -178,7 +178,7 @@ def mask_unselected_features(
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
-    """Return a feature's P(value) in index of P(value | label) for every class."""
+    """Return a table that has a feature's P(value) in every class, instead of P(value | class)."""
     if not isinstance(conditional, Gaussian):
         return np.repeat((conditional @ prior)[:, None], len(prior), axis=1)
     mean = np.full(len(prior), prior @ conditional.mean)

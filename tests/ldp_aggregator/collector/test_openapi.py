@@ -1,6 +1,5 @@
 """The pages of the collector match their OpenAPI description, checked by Schemathesis."""
 
-
 import pytest
 import schemathesis
 from hypothesis import strategies as st

@@ -48,14 +48,18 @@ class Site:
     clinic: Plan
 
     def send(self, count: int) -> None:
-        """Send `count` reports; all people who are ill smoke."""
+        """Send `count` reports: all people who are ill smoke, and weights vary enough to be estimated."""
         rows = [
-            ({"smoker": "now", "coin": "heads", "weight": 60}, "yes"),
-            ({"smoker": "never", "coin": "heads", "weight": 100}, "no"),
+            ({"smoker": "now", "coin": "heads", "weight": 40}, "yes"),
+            ({"smoker": "never", "coin": "heads", "weight": 60}, "no"),
             ({"smoker": "now", "coin": "tails", "weight": None}, "yes"),
-            ({"smoker": "formerly", "coin": "tails", "weight": 110}, "no"),
+            ({"smoker": "formerly", "coin": "tails", "weight": 140}, "no"),
+            ({"smoker": "now", "coin": "tails", "weight": 110}, "yes"),
+            ({"smoker": "never", "coin": "tails", "weight": 60}, "no"),
+            ({"smoker": "now", "coin": "heads", "weight": None}, "yes"),
+            ({"smoker": "formerly", "coin": "heads", "weight": 140}, "no"),
         ]
-        self.post(b"".join(make_report(self.clinic, *rows[number % 4]) for number in range(count)))
+        self.post(b"".join(make_report(self.clinic, *rows[number % 8]) for number in range(count)))
 
     def post(self, body: bytes) -> None:
         post_reports(f"{self.url}/v1/surveys/clinic", body)

@@ -21,7 +21,7 @@ from ldp_design.simulation.rows import split_rows
 
 EPSILONS = ("0.1", "0.5", "1", "2", "5")
 MAJORITY = "majority class"
-LARGE = ("connect-4",)
+LARGE = ("connect-4", "adult", "skin")
 """Data sets with a quarter of the splits: their accuracies differ less between splits."""
 TIMED_SETS = ("mushroom", "connect-4")
 TIMED_ROWS = 50_000

@@ -16,8 +16,19 @@ from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.rows.encode_columns import encode_columns, encode_values
 from ldp_design.authoring.draft import draft_survey
 
-DATA_SETS = ("car", "chess", "mushroom", "connect-4", "australian", "pima", "yrbss")
-TWO_CLASSES = ("chess", "mushroom", "australian", "pima")
+DATA_SETS = (
+    "car",
+    "chess",
+    "mushroom",
+    "connect-4",
+    "australian",
+    "pima",
+    "yrbss",
+    "adult",
+    "skin",
+    "nursery",
+)
+TWO_CLASSES = ("chess", "mushroom", "australian", "pima", "adult", "skin")
 DRIVING = "text_while_driving_30d"
 OTHER = "other"
 Columns = dict[str, list[str]]

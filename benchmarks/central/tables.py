@@ -10,12 +10,11 @@ from benchmarks.accuracy.grid import Cell
 from benchmarks.accuracy.results import Floats, Results
 from benchmarks.central.cells import EPSILONS, MAJORITY, TIMED_EPSILON, TIMED_ROWS, TIMED_SETS, models_of
 from benchmarks.central.data_sets import TWO_CLASSES
-from benchmarks.central.ours import AUTO, AUTO_REPLACE, OURS
+from benchmarks.central.ours import AUTO, AUTO_REPLACE, LEARNERS, OURS
 from benchmarks.central.peers import BOOSTING, FIVE
 
 BEST = "best of five"
 BEST_LEARNER = "best single learner"
-LEARNERS = ("nb", "linear", "tree")
 ALLOWED_LOSS = 0.005
 """A model is behind the other library in a cell if its mean is lower by more than this."""
 LOSS_BY_CHOICE = 0.012

@@ -19,7 +19,8 @@
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
 # LDP_DATA=DIR names a directory of benchmark CSVs (car.csv, chess.csv, mushroom.csv, connect-4.csv; for a
-# curator's trainings australian, pima, yrbss, adult, skin and nursery too) for the tests and examples that can use them.
+# curator's trainings australian, pima, yrbss, adult, skin and nursery too) for the tests and examples that use
+# them.
 
 PYTHON ?= python3
 VENV := .venv

@@ -18,7 +18,9 @@ BEST_LEARNER = "best single learner"
 ALLOWED_LOSS = 0.005
 """A model is behind the other library in a cell if its mean is lower by more than this."""
 LOSS_BY_CHOICE = 0.012
+"""`auto` is behind the best single learner, which is known in hindsight only, if it loses more than this."""
 LOSS_TO_TREE = 0.02
+"""`auto` is behind the tree if it loses more than this."""
 _TEST_PER_TRAINING = 1 / 4
 Models = tuple[str, ...]
 _HEAD = ["", *(f"eps {epsilon}" for epsilon in EPSILONS)]

@@ -53,4 +53,6 @@ def require_private(ratio: Fraction, epsilon: Decimal) -> None:
         If ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
     """
     if ratio > exp_bounds(epsilon)[0]:
-        raise PrivacyError(f"these tables spend {realised_epsilon(ratio)}, more than epsilon = {epsilon}")
+        raise PrivacyError(
+            f"tables spend {realised_epsilon(ratio)}, above epsilon {epsilon}: compile the survey again"
+        )

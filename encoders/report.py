@@ -63,11 +63,11 @@ def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
         ``too-large`` above `max_bytes`; ``malformed`` for anything that `pack` does not write.
     """
     if len(data) > max_bytes:
-        raise ReportError(Reason.TOO_LARGE, f"a report has at most {max_bytes} bytes")
+        raise ReportError(Reason.TOO_LARGE, f"a report of this survey has at most {max_bytes} bytes")
     try:
         fields = msgpack.unpackb(data, max_bin_len=max_bytes, **_STRICT)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-        raise ReportError(Reason.MALFORMED, "not one msgpack object") from error
+        raise ReportError(Reason.MALFORMED, "not one msgpack object: send the client's bytes") from error
     if not (isinstance(fields, list) and [type(field) for field in fields] == _TYPES):
         raise ReportError(Reason.MALFORMED, "a report is [version, plan digest, question, id, payload]")
     version, plan_digest, question, report_id, payload = fields
@@ -75,7 +75,7 @@ def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
         raise ReportError(Reason.MALFORMED, "unknown version, or a digest or id of the wrong length")
     report = Report(plan_digest, question, report_id, payload)
     if pack(report) != data:
-        raise ReportError(Reason.MALFORMED, "not in canonical form")
+        raise ReportError(Reason.MALFORMED, "not canonical msgpack: send the client's bytes")
     return report
 
 
@@ -93,7 +93,7 @@ def split(body: bytes) -> list[bytes]:
 def iterate_reports(body: bytes) -> Iterator[bytes]:
     """Yield the reports of a body one at a time; see :func:`split`."""
     if not body:
-        raise ReportError(Reason.MALFORMED, "the body is empty")
+        raise ReportError(Reason.MALFORMED, "the body is empty: send at least one report")
     unpacker = msgpack.Unpacker(max_buffer_size=len(body))
     unpacker.feed(body)
     count = start = 0

@@ -187,7 +187,7 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{name}: not JSON ({error}); it may be truncated. {_RETAKE_HINT}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SnapshotError(f"{name}: not a snapshot")
+        raise SnapshotError(f"{name}: not a snapshot. {_RETAKE_HINT}")
     if document.get("version") != VERSION:
         raise SnapshotError(
             f"{name}: the snapshot has version {document.get('version')!r}, and only {VERSION} is supported: "

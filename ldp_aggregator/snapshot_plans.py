@@ -38,7 +38,7 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
         )
     raise SnapshotError(
         f"the reports of {one.id} and {other.id} cannot be added: they answer different plans, which are not "
-        f"rounds of one family where one round asks all questions of the other"
+        f"rounds of one family where one round asks all questions of the other: leave one out"
     )
 
 

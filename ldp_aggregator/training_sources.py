@@ -215,7 +215,7 @@ def open_existing_store(url: str, read_only: bool = False) -> Store:
         If the store cannot be opened.
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
-        raise SourceError(f"{url}: there is no such file")
+        raise SourceError(f"{url}: there is no such file: check the path")
     return open_store(url, read_only, create=False)
 
 

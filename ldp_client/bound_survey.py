@@ -74,7 +74,7 @@ class BoundSurvey(ABC, Generic[PlanT]):
                 "the consent is to a plan without the signature that is now required: call grant() again"
             )
         if plan.id != self.identity.survey:
-            raise SurveyError("the plan is of another survey than the URL", "id")
+            raise SurveyError("the plan is of another survey than the URL: give that survey's plan", "id")
         require_pinned_plan(entry, plan)
         self.policy.check(plan.digest, str(plan.epsilon))
         self._plan = plan

@@ -73,7 +73,7 @@ def load_any_plan(
         )
     plan = reader.from_json(data)
     if plan.id != survey:
-        raise SurveyError("the collector sent the plan of another survey", "id")
+        raise SurveyError("the collector sent the plan of another survey: check the URL", "id")
     return plan
 
 
@@ -99,7 +99,7 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
     if is_survey_closed(response):
         raise ExpiredError("the collector has closed the survey")
     if response.entry("reason") == Reason.NO_SIGNATURE:
-        raise SignatureError("the collector has no signature of the plan")
+        raise SignatureError("the collector has no signature of the plan: ask its operator to add one")
     if reason := collector_reason(response):
         raise TransportError(f"the collector does not send {what}: {describe_reason(reason)}", reason)
     if response.status != 200:

@@ -76,7 +76,7 @@ class ClientPolicy:
         """Raise PlanError or BudgetError if the policy no longer accepts the plan of a queued report."""
         self.check(entry.digest, entry.epsilon)
         if self.public_key not in ("", entry.signer):
-            raise PlanError("the waiting report's plan does not have the signature that this client requires")
+            raise PlanError("the waiting report's plan lacks the signature now required: call grant() again")
 
     def accepts_queued_report(self, entry: QueuedPlan) -> bool:
         """Return whether the policy, which may have become stricter, still accepts a queued report."""

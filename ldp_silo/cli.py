@@ -226,7 +226,7 @@ def _require_known(silo: Silo) -> None:
     known = "; ".join(f"{entry.survey} at {entry.url}" for entry in entries) or "no survey"
     raise ConsentError(
         f"the organisation never agreed to {silo.survey} at this URL in the journal {silo.journal.path}, "
-        f"which has {known}"
+        f"which has {known}: check the URL, or run `ldp-silo grant`"
     )
 
 

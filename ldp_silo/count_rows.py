@@ -62,7 +62,7 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
     for chunk in file.chunks(size):
         table.add(chunk)
     if not table.rows:
-        raise RowError(file.name, "has no rows: nothing was counted")
+        raise RowError(file.name, "has no rows, so nothing was counted: give a file with rows")
     digest = file.finish()
     clipped = tuple(
         each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
@@ -139,7 +139,7 @@ class _RowCounter:
             name = normalise_person(row[index])
             self.persons[name] += 1
             if not name:
-                raise RowError(self._person_name, f"row {number}: names no person")
+                raise RowError(self._person_name, f"row {number}: has no person's id: fill in the cell")
             if self.persons[name] > most:
                 raise RowError(
                     self._person_name,

@@ -120,10 +120,10 @@ class RowsFile:
         try:
             after.append(os.stat(self._path))
         except OSError:
-            raise RowError(self.name, "was removed while it was read: nothing was counted") from None
+            raise RowError(self.name, "was removed while it was read, so nothing was counted") from None
         is_same = all(_version(each) == _version(self._before) for each in after)
         if not is_same or self._raw.digest.size != self._before.st_size:
-            raise RowError(self.name, "was changed while it was read: nothing was counted")
+            raise RowError(self.name, "was changed while it was read, so nothing was counted: run again")
         return self._raw.digest
 
     @contextmanager
@@ -131,7 +131,9 @@ class RowsFile:
         try:
             yield
         except UnicodeDecodeError:
-            raise RowError(self.name, "is not a UTF-8 CSV file") from None  # the cause quotes the content
+            raise RowError(
+                self.name, "is not a CSV file in UTF-8: save it as one"
+            ) from None  # the cause quotes the content
         except csv.Error as error:
             raise RowError(self.name, str(error)) from None
         except OSError as error:

@@ -175,7 +175,7 @@ class CountTable(CountedMechanism):
         messages = np.ascontiguousarray(payloads).view("<i8").astype(np.int64, copy=False)
         sums = messages.sum(axis=0, dtype=np.int64)
         if len(messages) > self.safe_messages and (messages.astype(object).sum(axis=0) != sums).any():
-            raise ReportError(Reason.BAD_PAYLOAD, "these messages add up to more than 64 bits")
+            raise ReportError(Reason.BAD_PAYLOAD, "the sum of these messages overflows 64 bits: add fewer")
         return np.asarray(sums)
 
     def contribution(self, payload: bytes) -> list[int]:

@@ -20,7 +20,7 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
     if not (isinstance(text, str) and _CANONICAL_INTEGER.fullmatch(text)):
         raise SurveyError(f"{what} must be a decimal string")
     if not low <= int(text) <= high:
-        raise SurveyError(f"{what} is out of range")
+        raise SurveyError(f"{what} must be from {low} to {high}")
     return int(text)
 
 

@@ -134,7 +134,7 @@ class CompiledPlan(Generic[QuestionT]):
         from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
 
         if not self.texts_digest:
-            raise SurveyError("the survey has no texts", "texts")
+            raise SurveyError("the survey has no texts: give none", "texts")
         plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
         object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
@@ -157,7 +157,7 @@ def load_plan_document(data: bytes) -> dict[str, Any]:
         raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
     document = load_canonical_json(data)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SurveyError(f"not a plan of format {FORMAT}", "format")
+        raise SurveyError(f"not a plan of format {FORMAT}: compile the survey again", "format")
     return document
 
 

@@ -100,7 +100,7 @@ def _question(
 def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
     indices = [] if entry is None else entry if isinstance(entry, list) else [entry]
     if not all(type(index) is int and 0 <= index < count for index in indices):
-        raise SurveyError("there is no such feature", field)
+        raise SurveyError(f"must be numbers of features, from 0 to {count - 1}", field)
     return tuple(indices)
 
 
@@ -117,4 +117,4 @@ def read_feature(entry: Mapping[str, Any]) -> Feature:
         return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
     if entry["kind"] == NumericFeature.kind:
         return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
-    raise SurveyError("this version does not support this kind of feature", entry["name"])
+    raise SurveyError("an unknown kind of feature: update ldp-bayes", entry["name"])

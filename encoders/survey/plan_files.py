@@ -92,7 +92,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise SurveyError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SurveyError("cannot be read: not a UTF-8 text") from error
+        raise SurveyError("is not a UTF-8 text: save it as one") from error
 
 
 def _require_whole_plan(text: str) -> None:

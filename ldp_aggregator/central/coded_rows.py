@@ -45,7 +45,7 @@ class CodedRows:
         if not (
             _are_codes(self.labels, [self.k]) and _are_codes(self.codes, [f.size for f in self.features])
         ):
-            raise CentralError("a code is outside the survey")
+            raise CentralError("a code is outside the survey: encode the rows with this survey's plan")
 
     def __len__(self) -> int:
         return len(self.labels)

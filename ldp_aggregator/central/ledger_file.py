@@ -73,7 +73,7 @@ def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
     try:
         target = rows.resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError until Python 3.12
-        raise LedgerError(f"{rows}: is a loop of symbolic links") from error
+        raise LedgerError(f"{rows}: is a loop of symbolic links: give the path of the file itself") from error
     name = target.name if name is None else name
     if not name or not name.isprintable() or name != Path(name).name:
         raise LedgerError(

@@ -92,7 +92,7 @@ def _check_value(
     try:
         parameter.process_value(context, value)
     except click.MissingParameter as error:
-        raise click.BadParameter(f"{path}: {key}: must not be empty") from error
+        raise click.BadParameter(f"{path}: {key}: must not be empty: leave it out") from error
     except click.BadParameter as error:
         raise click.BadParameter(f"{path}: {key}: {error.message}") from error
     return value

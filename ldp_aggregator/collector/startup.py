@@ -81,7 +81,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     plans = [load_any_plan_file(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
-        raise SettingsError(f"two survey files have the id {repeated[0]}")
+        raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
     _require_body_limit(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
     if former:

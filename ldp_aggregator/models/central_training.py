@@ -90,7 +90,7 @@ def read_curator_rows(
     if person is not None:
         person = to_nfc(person)
         if person not in texts:
-            raise CentralError(f"{path}: there is no column {person!r}, the column of --person")
+            raise CentralError(f"{path}: there is no column {person!r}: check --person")
         _require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
     labels = encode_any_labels(plan.label, columns[label])

@@ -96,7 +96,7 @@ def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
 def _read_column(rows: Any, name: str) -> Any:
     """Return a column; of a DataFrame, plain numbers are an array, other values Python objects."""
     if name not in rows:
-        raise RowError(name, "there is no such column")
+        raise RowError(name, "there is no such column: add it")
     column = rows[name]
     if isinstance(rows, Mapping):
         return column

@@ -103,10 +103,10 @@ def parse_text_columns(
         rows = list(filter(None, iter(partial(read_record, reader, multiline=multiline), None)))
         check_widths(rows, len(header))
     except UnicodeDecodeError as error:
-        raise TableError(f"{path}: is not a UTF-8 CSV file") from error
+        raise TableError(f"{path}: is not a CSV file in UTF-8: save it as one") from error
     except csv.Error as error:
         raise TableError(f"{path}: {error}") from error
     for column, name in enumerate(header, 1):
         if (first := header.index(name) + 1) < column:  # a file without a header has cells here
-            raise TableError(f"{path}: columns {first} and {column} have the same name")
+            raise TableError(f"{path}: columns {first} and {column} have the same name: rename one")
     return {name: [row[index] for row in rows] for index, name in enumerate(header)}

@@ -34,7 +34,7 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
 
 def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
     if feature.name not in columns:
-        raise RowError(feature.name, "the table has no such column")
+        raise RowError(feature.name, "the table has no such column: add it")
     values = columns[feature.name]
     if hasattr(values, "dtype"):
         values = np.asanyarray(values)  # a pandas Series too

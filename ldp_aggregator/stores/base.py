@@ -232,10 +232,10 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
         If they differ in length, or a sum exceeds 64 bits.
     """
     if cells.shape != tally.shape:
-        raise CounterError(f"counters of {cells.shape[0]} cells cannot take a tally of {tally.shape[0]}")
+        raise CounterError(f"the tally needs {cells.shape[0]} cells, one per counter, not {tally.shape[0]}")
     total = cells + tally
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
-        raise CounterError("a counter would overflow 64 bits", StoreFailure.OVERFLOW)
+        raise CounterError("a counter would overflow: begin a new survey", StoreFailure.OVERFLOW)
     return total
 
 

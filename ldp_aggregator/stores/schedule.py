@@ -65,7 +65,7 @@ class Schedule:
             document = json.loads(data)
             return cls(**{_FIELDS[key]: value for key, value in document.items()})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StoreError("the schedule of a survey in the store cannot be read") from error
+            raise StoreError("a schedule in the store was damaged: restore a backup of the store") from error
 
 
 _FIELDS = {"opens": "opens", "closes": "closes", "grace": "grace", "arriving": "import_run"}

@@ -170,7 +170,8 @@ class Journal(JournalFile):
             ).fetchone()
             if waiting >= MAX_QUEUED_REPORTS:
                 raise JournalError(
-                    f"{waiting} reports already wait to be sent; nothing was drawn", "queue-full"
+                    f"{waiting} reports already wait to be sent, so nothing was drawn: send them first",
+                    "queue-full",
                 )
             _require_budget(connection, plan, max_total)
             connection.execute(

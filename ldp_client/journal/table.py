@@ -141,7 +141,7 @@ def _select_entries(
 def _parse_row(row: Sequence[Any]) -> JournalEntry:
     entry = JournalEntry(*row)
     if entry.state not in list(State):
-        raise JournalError("the journal was written by another version, or edited")
+        raise JournalError("the journal was edited, or another version wrote it: use that version")
     return replace(entry, state=State(entry.state))
 
 
@@ -160,7 +160,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
                 "wrote it, or another file"
             )
         if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise JournalError("this file is another application's database, not a journal")
+            raise JournalError("this file is another application's database: give another path")
         for statement in _TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {_VERSION}")

@@ -121,9 +121,9 @@ def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
 def _format_label(name: str, cells: Sequence[str]) -> str:
     texts = find_values(cells)
     if not name or not cells:
-        raise DraftError("the label's column has no name" if cells else "the sample has no rows")
+        raise DraftError("name the label's column" if cells else "the sample needs at least one row")
     if not all(map(is_text, [name, *texts])):
-        raise DraftError(f"the label {quote(name)} has a name or values that are not printable, or too long")
+        raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
             f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"

@@ -47,7 +47,7 @@ def read_json_row(path: Path, plan: Plan) -> dict[str, object]:
     try:
         row = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise RowError(path.name, "is no JSON") from error
+        raise RowError(path.name, "is not JSON: check its quotes, commas and brackets") from error
     if not isinstance(row, dict):
         raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
     map_collecting_errors(lambda feature: _require_entry(row, feature), plan.entries)

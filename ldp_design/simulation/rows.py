@@ -41,11 +41,11 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
     label = survey.label.name if survey.label.name in columns else "class"
     if label not in columns:
         raise SimulationError(
-            f'there is no column {survey.label.name!r} to take the label from, nor a "class"'
+            f'there is no column {survey.label.name!r} to take the label from, nor a "class": add one'
         )
     absent = [feature.name for feature in survey.entries if feature.name not in columns]
     if absent:
-        raise SimulationError(f"there is no column {', '.join(map(repr, absent))}")
+        raise SimulationError(f"there is no column {', '.join(map(repr, absent))}: add what is missing")
     for feature in survey.entries:
         if not isinstance(feature, CategoricalFeature):
             columns[feature.name] = read_numbers(columns[feature.name], feature.name)

@@ -61,5 +61,5 @@ def test_a_ratio_is_private_up_to_e_to_the_epsilon_and_not_beyond(epsilon):
     below, above = e_to_the(Fraction(epsilon))
     nudge = Fraction(1, 10**30)
     require_private(below - nudge, Decimal(epsilon))
-    with pytest.raises(PrivacyError, match="more than epsilon"):
+    with pytest.raises(PrivacyError, match="above epsilon"):
         require_private(above + nudge, Decimal(epsilon))

@@ -229,8 +229,11 @@ def test_files_that_are_no_table_are_refused(plan, write_rows, tmp_path):
     unclosed.write_text(f'ill,smoker,age,weight,pulse\nyes,"{SECRET}\n')
     os.mkfifo(tmp_path / "pipe")
     assert refusal(plan, empty) == "empty.csv: has no header: the first line must name the columns"
-    assert refusal(plan, write_rows([])) == "ward.csv: has no rows: nothing was counted"
-    assert refusal(plan, binary) == "binary.csv: is not a UTF-8 CSV file"
+    assert (
+        refusal(plan, write_rows([]))
+        == "ward.csv: has no rows, so nothing was counted: give a file with rows"
+    )
+    assert refusal(plan, binary) == "binary.csv: is not a CSV file in UTF-8: save it as one"
     assert refusal(plan, unclosed).startswith(
         "unclosed.csv: line 2: is not valid CSV: unexpected end of data"
     )
@@ -290,7 +293,7 @@ def remove(path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(plan, write_rows, monkeypatch, change):
     path = write_rows(300)
     change_after_reading(path, monkeypatch, change)
-    assert "while it was read: nothing was counted" in refusal(plan, path)
+    assert "while it was read, so nothing was counted" in refusal(plan, path)
 
 
 def test_the_digest_is_that_of_the_whole_file(plan, write_rows):
@@ -322,4 +325,4 @@ def test_rows_of_persons_are_counted_and_limited(write_rows):
     more = refusal(plan, write_rows([*rows, rows[0]], header), "id")
     assert more.startswith("id: row 4: this person has more than 2 rows in the file")
     nobody = refusal(plan, write_rows([*rows, [" ", "true", "true"]], header), "id")
-    assert nobody == "id: row 4: names no person"
+    assert nobody == "id: row 4: has no person's id: fill in the cell"

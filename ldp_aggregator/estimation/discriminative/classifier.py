@@ -97,7 +97,7 @@ def fit_classifier(
     }
     numbers = {index: each for index in wanted if isinstance(each := conditionals[index], Gaussian)}
     if len(codes) < 2 or not tables:
-        raise DiscriminativeError("the fit needs at least two rows and one feature with reports")
+        raise DiscriminativeError("the fit needs at least two rows, and one feature with reports")
     codes = _sample(codes, min(MAX_ROWS, MAX_ROW_MOMENTS // moments.mean.size))
     indicators = _mark_values(codes, tables)
     marginals = moments.without_label_question()
@@ -127,7 +127,7 @@ def _mark_values(codes: IntArray, tables: Mapping[int, FloatArray]) -> FloatArra
     """Return 1 where a row has the value of a cell, otherwise 0; shape (rows, cells)."""
     for index, table in tables.items():
         if not 0 <= codes[:, index].min() <= codes[:, index].max() < len(table):
-            raise DiscriminativeError(f"a row has a code of feature {index} that the survey does not have")
+            raise DiscriminativeError(f"feature {index}: codes must be from 0 to {len(table) - 1}")
     marks = [codes[:, index, None] == np.arange(len(table)) for index, table in tables.items()]
     return np.concatenate(marks, axis=1).astype(np.float64)
 

@@ -155,8 +155,8 @@ def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain, size
         (64, 9, "too many"),
         (64, 55, "too many"),
         (36, 18, "too many"),
-        (8, 0, "out of range"),
-        (8, 8, "out of range"),
+        (8, 0, "must be from"),
+        (8, 8, "must be from"),
         (8, 7, "not informative"),
     ],
 )

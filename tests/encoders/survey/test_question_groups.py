@@ -260,7 +260,7 @@ TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
     "another feature of as many values": ({"q3": {"feature": [3, 5]}, "q4": {"feature": 4}}, "does not fit"),
     "a list of one": ({"q4": {"feature": [5]}}, "contradicts itself"),
     "one feature more": ({"q0": {"feature": [0, 1, 3]}, "q3": {"feature": 4}}, "does not fit this question"),
-    "a feature that is true": ({"q0": {"feature": [0, True]}}, "there is no such feature"),
+    "a feature that is true": ({"q0": {"feature": [0, True]}}, "must be numbers of features"),
     "a mean of several numbers": ({"q1": {"feature": [2, 3]}}, "asks for one number at a time"),
 }
 

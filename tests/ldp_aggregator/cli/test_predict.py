@@ -72,7 +72,7 @@ def test_without_rows_only_the_header_is_printed(run):
         ("tea,hours\nblack,inf\n", "hours: row 1: is infinite: give a finite number"),
         ("tea;hours\nblack;1\n", "seems to be separated by ';'; save it with commas instead"),
         ("tea\nblack\n", "hours: there is no such column"),
-        ("more\n1\n", "tea: there is no such column\nhours: there is no such column"),
+        ("more\n1\n", "tea: there is no such column: add it\nhours: there is no such column"),
         ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),
     ],
 )

@@ -58,7 +58,7 @@ def test_another_separator_in_some_names_is_no_mistake(write):
         ("a\tb\n1\t2\n", "seems to be separated by tabs; save it with commas instead"),
         ("a|b|c\n1|2|3\n", "seems to be separated by '|'; save it with commas instead"),
         ("a;b, yearly;c\n1;2;3\n", "seems to be separated by ';'"),
-        (b"a,b\n\xff,2\n", "not a UTF-8 CSV file"),
+        (b"a,b\n\xff,2\n", "not a CSV file in UTF-8: save it as one"),
         ('a,b\n"1,2\n', r"line 2: is not valid CSV: unexpected end of data\. Write each \" in a quoted cell"),
         ('a,b\n\n1,2\n"1" x,2\n', r"line 4: is not valid CSV: ',' expected after '\"'"),
         ('a,b\n\n"1,2\n3,4\n5",6\n', "rows.csv: line 3: a quoted cell continues on the next line"),

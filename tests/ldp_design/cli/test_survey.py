@@ -156,7 +156,7 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
         ([["a", "b"], ["x", "y"]], "c", 'no column "c" for the label; it has "a", "b"'),
         ([["a", "b"], ["x", "y"]], "b", 'the label "b" has 1 different values'),
         ([["a", "b"], *([i, i] for i in range(60))], "b", "has 60 different values; classes are 2 to 50"),
-        ([["a", "b"]], "b", "no rows"),
+        ([["a", "b"]], "b", "at least one row"),
         ([["a", "b"], ["x", "y"], ["x", "z"]], "b", "no column can be a feature"),
         ([["a", "b"], ["x"]], "b", "row 1 has 1 cells"),
     ],
@@ -516,7 +516,7 @@ def test_large_domains_list_the_likeliest_and_the_truth(files):
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("{", "row.json: is no JSON"),
+        ("{", "row.json: is not JSON"),
         ("[1]", "row.json: needs a JSON object"),
         (json.dumps(ROW | {"tea": "secret"}), "tea: is not one of the survey's values"),
         (json.dumps({"tea": "mint", "tired": "no"}), "hours: the row has no such entry"),

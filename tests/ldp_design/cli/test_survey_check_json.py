@@ -147,7 +147,7 @@ def test_every_mistake_is_printed_with_its_line_and_field(path):
     ("content", "line", "message"),
     [
         (SURVEY.replace("bins = 3", "bins 3").encode(), 11, "not valid TOML"),
-        (b"\xff", None, "cannot be read: not a UTF-8 text"),
+        (b"\xff", None, "is not a UTF-8 text: save it as one"),
         (b"{}", None, "is JSON, but not a whole compiled plan"),
     ],
 )

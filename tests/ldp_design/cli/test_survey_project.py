@@ -113,7 +113,7 @@ def test_files_that_are_no_survey_are_refused_by_name(paths, tmp_path):
     refused = run("project", tmp_path / "survey.json", "--from", rows).stderr
     assert "survey.json: is JSON, and a survey file is TOML" in refused
     (tmp_path / "odd.toml").write_bytes(b"\xff\xfe")
-    assert "odd.toml: cannot be read" in run("project", tmp_path / "odd.toml", "--from", rows).stderr
+    assert "odd.toml: is not a UTF-8 text" in run("project", tmp_path / "odd.toml", "--from", rows).stderr
     broken = tmp_path / "broken.toml"
     broken.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 0"))
     result = run("project", broken, "--from", rows)

@@ -143,7 +143,7 @@ def test_the_label_may_be_called_class(survey, people):
 def test_a_missing_column_and_a_bad_row_are_named(survey, people):
     with pytest.raises(SimulationError, match="no column 'tea'"):
         simulate(survey, people.drop(columns="tea"))
-    with pytest.raises(SimulationError, match=r"no column 'tea', 'hours', 'noise'$"):
+    with pytest.raises(SimulationError, match=r"no column 'tea', 'hours', 'noise': add"):
         simulate(survey, people[["tired"]])
     people = people.head(20).copy()
     people.loc[3, "tea"] = "oolong"

@@ -170,8 +170,8 @@ def test_of_a_survey_with_many_values_and_classes_fewer_rows_are_used(
     ("rows", "message"),
     [
         (np.zeros((1, COPIES + 1), dtype=np.int64), "at least two rows"),
-        (np.full((10, COPIES + 1), 2), "feature 0 that the survey does not have"),
-        (np.full((10, COPIES + 1), -1), "feature 0 that the survey does not have"),
+        (np.full((10, COPIES + 1), 2), "feature 0: codes must be from 0 to"),
+        (np.full((10, COPIES + 1), -1), "feature 0: codes must be from 0 to"),
     ],
 )
 def test_rows_that_do_not_fit_the_survey_are_refused(rows, message):

@@ -1,5 +1,6 @@
 # make demo       run the whole protocol on real answers, with a real collector; the results page and the model are
-#                 then in build/demo. KEEP=1 leaves the collector running until Ctrl-C
+#                 then in build/demo. KEEP=1 leaves the collector running until Ctrl-C; STORE=redis counts in a
+#                 Redis server that the demo starts and stops
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests
@@ -35,8 +36,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo web-demo check test lint bench accuracy audit endurance release lock clean redis nginx chromium javascript
 
-demo: $(VENV)/.demo
-	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep)
+demo: $(VENV)/.demo $(filter redis,$(STORE))
+	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
 
 web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py

@@ -15,7 +15,9 @@ import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -47,7 +49,14 @@ Person = tuple[dict[str, object], str]
     help="Save a screenshot of the operator's page to this file (needs Chromium).",
 )
 @click.option("--keep", is_flag=True, help="Leave the collector running until Ctrl-C.")
-def main(people: int | None, picture: str | None, keep: bool) -> None:
+@click.option(
+    "--store",
+    type=click.Choice(["sqlite", "redis"]),
+    default="sqlite",
+    show_default=True,
+    help="Where reports are counted; redis starts a redis-server for two workers, and stops it at the end.",
+)
+def main(people: int | None, picture: str | None, keep: bool, store: str) -> None:
     """Collect reports, train a model, and compare the results with the truth."""
     plan = load_plan_file(SURVEY)
     everyone = read_people(plan)
@@ -61,7 +70,7 @@ def main(people: int | None, picture: str | None, keep: bool) -> None:
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     model_file, page = OUTPUT / "model.json", OUTPUT / "results.html"
-    with collector(OUTPUT) as url:
+    with open_store(store, OUTPUT) as store_options, collector(store_options) as url:
         report_all(url, reporting)
         if picture:
             save_picture(url, picture)
@@ -98,11 +107,37 @@ def wait_for_interrupt(url: str) -> None:
 
 
 @contextmanager
-def collector(folder: Path) -> Iterator[str]:
-    """Run a collector on SQLite and a free port; yield the survey's URL."""
+def open_store(store: str, folder: Path) -> Iterator[list[str]]:
+    """Start a redis-server if it is the store; yield the collector's options for the store."""
+    if store == "sqlite":
+        yield ["--store", f"sqlite:///{folder}/ldp.db"]
+        return
+    program = shutil.which("redis-server")
+    if program is None:
+        raise SystemExit("no redis-server: install it (apt-get install redis-server, brew install redis)")
+    # A socket in a folder that only this user can enter needs no password. Its path must be short.
+    with tempfile.TemporaryDirectory(prefix="ldp-demo-") as private:
+        socket = f"{private}/redis.sock"
+        command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", private]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
+        print("$ " + " ".join(command))
+        process = subprocess.Popen([program, *command[1:]], stdout=subprocess.DEVNULL)
+        try:
+            for _ in range(100):
+                if Path(socket).exists() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            yield ["--store", f"unix://{socket}", "--workers", "2"]
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def collector(store_options: Sequence[str]) -> Iterator[str]:
+    """Run a collector on a free port; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
-    command = ["ldp-collector", "serve", str(SURVEY), "--store", f"sqlite:///{folder}/ldp.db"]
-    command += ["--bind", "127.0.0.1:0"]
+    command = ["ldp-collector", "serve", str(SURVEY), *store_options, "--bind", "127.0.0.1:0"]
     print("$ " + " ".join(command))
     process = subprocess.Popen([tool(command[0]), *command[1:]], stdout=subprocess.PIPE, text=True)
     try:

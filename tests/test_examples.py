@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -50,8 +51,12 @@ def run(
     return result.stdout
 
 
-def test_the_demo_counts_every_device_and_leaves_its_results(tmp_path):
-    shown = run("demo.py", "--people", 250, folder=tmp_path)
+@pytest.mark.parametrize("store", ["sqlite", "redis"])
+def test_the_demo_counts_every_device_and_leaves_its_results(store, tmp_path):
+    if store == "redis" and not shutil.which("redis-server"):
+        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
+    shown = run("demo.py", "--people", 250, "--store", store, folder=tmp_path)
+    assert ("--workers 2" in shown) == (store == "redis")
     assert "receipts: 200 sent" in shown
     assert "200 people answered one question each" in " ".join(shown.split())
     assert re.search(r"this model, from randomised reports +\d", shown)

@@ -319,3 +319,28 @@ def test_float_noise_of_one_count_is_often_impossible_for_another():
 def test_float_noise_has_the_law_of_laplace():
     noise = draw_float_laplace(20_000, np.random.default_rng(1))
     assert stats.kstest(noise, "laplace").pvalue > 1e-7
+
+
+def test_the_online_update_gives_the_parameters_of_the_sums(rows):
+    rng = np.random.default_rng(5)
+    first, *others = (federated.bounded_message(part, 50.0, rng) for part in federated.divide(rows, 4))
+    online, total = federated.Online.begin(first), first
+    for message in others:
+        online, total = online.update(message), total + message
+    mean = total.sums / total.classes
+    assert np.allclose(online.mean, mean)
+    assert np.allclose(online.variance, total.squares / total.classes - mean**2)
+    assert np.allclose(online.tables[0], total.tables[0])
+
+
+def test_a_probability_of_a_class_of_few_rows_is_huge_only_with_the_printed_least_count(rows):
+    few = rows.take(np.concatenate([np.flatnonzero(rows.labels == 0), np.flatnonzero(rows.labels == 1)[:1]]))
+
+    def largest(least: float) -> float:
+        rng = np.random.default_rng(4)
+        models = [classifier_comparison.fit_naive_bayes(few, 1.0, rng, least) for _ in range(40)]
+        return max(float(table.max()) for model in models for table in model.tables)
+
+    printed, mended = map(largest, classifier_comparison.LEAST_COUNTS.values())
+    assert printed > 1e5
+    assert mended < 1e3

@@ -19,6 +19,8 @@ from ldp_aggregator.central.learner import train
 from ldp_aggregator.central.promise import ADD_REMOVE, Promise
 from ldp_design.simulation.rows import split_rows
 
+MANY_ROWS, FEW_SPLITS = 10_000, 5
+"""With more rows, splits differ by so little that a few are enough."""
 MIN_EPSILON = Fraction(1, 10**5)
 """The smallest epsilon at which ours runs; below it stands for a smaller one of a paper."""
 
@@ -113,10 +115,23 @@ class PaperRows:
 def accuracies(
     rows: PaperRows, repeats: int, seed: int, fit_and_predict: Callable[[PaperRows, PaperRows], IntArray]
 ) -> Iterator[float]:
-    """Yield the accuracy of each split into four fifths and one fifth."""
+    """Yield the accuracy of each split into four fifths and one fifth; large data sets have few splits."""
+    repeats = min(repeats, FEW_SPLITS) if len(rows) > MANY_ROWS else repeats
     for split in split_rows(len(rows), repeats, seed, 0.0):
         test = rows.take(split.test)
         yield float((fit_and_predict(rows.take(split.train), test) == test.labels).mean())
+
+
+def mean_accuracy(
+    rows: PaperRows, repeats: int, seed: int, fit_and_predict: Callable[[PaperRows, PaperRows], IntArray]
+) -> float:
+    """Return the mean of :func:`accuracies`."""
+    return float(np.mean(list(accuracies(rows, repeats, seed, fit_and_predict))))
+
+
+def describe_splits(repeats: int) -> str:
+    """Return how many splits a mean is of, as words."""
+    return f"{repeats} splits ({min(repeats, FEW_SPLITS)} if there are more than {MANY_ROWS:,} rows)"
 
 
 def predict_ours(

@@ -8,12 +8,16 @@ b-smooth bound on the local sensitivity.
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.stats import truncnorm
@@ -24,7 +28,8 @@ from benchmarks.papers.paper_rows import (
     TINY,
     NaiveBayes,
     PaperRows,
-    accuracies,
+    describe_splits,
+    mean_accuracy,
     predict_majority,
     predict_ours,
 )
@@ -32,8 +37,12 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 
 DELTA = 1e-6
 EPSILONS = ("0.1", "0.5", "1", "2", "5")
-DATA_SETS = ("australian", "pima")
+DATA_SETS = ("australian", "pima", "adult", "skin")
 TRIMMED_SHARE = 0.1
+DIVISIONS = {"1:2": 0.25, "1:1": 0.5, "2:1": 1.0, "4:1": 2.0, "8:1": 4.0}
+"""Epsilon of a number to epsilon of a category, and of each of a number's two queries; 2:1 is the default."""
+TIMED_ROWS = (5_000, 50_000, 200_000)
+SYNTHETIC_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,8 @@ TIGHT_CAUCHY = Noise(
     lambda e: e / 3,
     lambda rng: rng.standard_cauchy(),
 )
+GLOBAL = Noise("Laplace, global", lambda e: e, lambda _: 0.0, lambda rng: rng.laplace())
+"""Noise at the global sensitivity, of means and deviations (Vaidya et al. 2013)."""
 STUDENT = Noise(
     "Student t, 3 d.f.",
     lambda e: e / math.sqrt(3),  # (d + 1) / (2 sqrt(d)) a + d b = epsilon
@@ -203,6 +214,11 @@ def _moments(
 ) -> tuple[float, float]:
     """Return a noisy mean and variance; the bounds are corrected if there is a noisy number of rows."""
     a, b = noise.spread(e), noise.decay(e)
+    if noise is GLOBAL:  # no row is looked at, only their number
+        of_mean, of_deviation = 1 / (len(x) + 1), 1 / math.sqrt(len(x) + 1)
+        mean, deviation = (float(x.mean()), float(x.std())) if len(x) else (0.0, 0.0)
+        deviation = max(deviation + of_deviation / a * noise.draw(rng), 0.0)
+        return mean + of_mean / a * noise.draw(rng), deviation**2
     of_mean, of_variance = bound_mean(x, b), bound_variance(x, b)
     if count is not None:
         change = bound_class_change(count, b)
@@ -219,12 +235,15 @@ def fit_smooth(
     noise: Noise = CAUCHY,
     corrected: bool = False,
     trimmed: bool = False,
+    weight: float = 1.0,
 ) -> NaiveBayes:
     """Return the classifier of algorithm 1, or its corrected form, which has float noise too.
 
-    Each of 1 + categories + 2 numbers gets the same share of epsilon.
+    Each of 1 + categories + 2 numbers gets the same share of epsilon, or a query about a number `weight`
+    times the share of another one.
     """
-    e = epsilon / rows.queries
+    of_numbers = 2 * rows.numbers.shape[1]
+    e = epsilon / (rows.queries - of_numbers + weight * of_numbers)
     counts = np.maximum(np.bincount(rows.labels, minlength=rows.k) + rng.laplace(0, 1 / e, rows.k), 0.0)
     tables = []
     for codes, size in rows.categories:
@@ -237,7 +256,9 @@ def fit_smooth(
             x = np.sort(column[rows.labels == label])
             noisy_count = max(round(counts[label]), 1) if corrected else None
             moments[:, place, label] = (
-                _moments_trimmed(x, noise, e, rng) if trimmed else _moments(x, noise, e, rng, noisy_count)
+                _moments_trimmed(x, noise, weight * e, rng)
+                if trimmed
+                else _moments(x, noise, weight * e, rng, noisy_count)
             )
     mean, deviation = np.clip(moments[0], 0, 1), np.sqrt(np.maximum(moments[1], TINY))
     return NaiveBayes((counts + 1) / (counts + 1).sum(), tables, mean, deviation)
@@ -265,6 +286,7 @@ class Method:
     corrected: bool = False
     trimmed: bool = False
     truncated: bool = False
+    weight: float = 1.0
 
     def predictor(
         self, epsilon: float, rng: np.random.Generator
@@ -272,7 +294,7 @@ class Method:
         """Return training and prediction."""
 
         def fit_and_predict(training: PaperRows, test: PaperRows) -> IntArray:
-            model = fit_smooth(training, epsilon, rng, self.noise, self.corrected, self.trimmed)
+            model = fit_smooth(training, epsilon, rng, self.noise, self.corrected, self.trimmed, self.weight)
             model = fit_truncated(model) if self.truncated else model
             return model.predict(test, test.numbers, self.truncated)
 
@@ -280,6 +302,7 @@ class Method:
 
 
 METHODS = {
+    "global sensitivity, Laplace": Method(GLOBAL),
     "as printed: Cauchy 6S/eps": Method(),
     "as printed, truncated normal": Method(truncated=True),
     "as printed, Gaussian, delta": Method(GAUSSIAN),
@@ -291,24 +314,74 @@ METHODS = {
 
 
 def sections(data: dict[str, PaperRows], repeats: int, seed: int) -> Iterator[Section]:
-    """Yield the accuracies on data sets of numbers."""
+    """Yield the accuracies on data sets with numbers, by division of the budget, and running times."""
+    head = ["", *(f"eps {e}" for e in EPSILONS)]
     for name in DATA_SETS:
-        rows, table = data[name], []
-        for name_of_method, method in METHODS.items():
-            rng = np.random.default_rng(seed)
-            cells = [
-                np.mean(list(accuracies(rows, repeats, seed, method.predictor(float(each), rng))))
-                for each in EPSILONS
-            ]
-            table.append([name_of_method, *(f"{each:.3f}" for each in cells)])
-        ours = [
-            np.mean(list(accuracies(rows, repeats, seed, predict_ours("nb", Fraction(each)))))
-            for each in EPSILONS
-        ]
+        rows = data[name]
+        table = [_accuracy_row(title, method, rows, repeats, seed) for title, method in METHODS.items()]
+        ours = [mean_accuracy(rows, repeats, seed, predict_ours("nb", Fraction(e))) for e in EPSILONS]
         table.append(["ours, Naive Bayes of bins", *(f"{each:.3f}" for each in ours)])
-        majority = np.mean(list(accuracies(rows, repeats, seed, predict_majority)))
-        text = f"Mean accuracy of {repeats} splits. The majority class has an accuracy of {majority:.3f}."
-        yield Section(f"Smooth sensitivity on {name}", text, ["", *(f"eps {e}" for e in EPSILONS)], table)
+        majority = mean_accuracy(rows, repeats, seed, predict_majority)
+        text = (
+            f"Mean accuracy of {describe_splits(repeats)}. The majority class has an accuracy of "
+            f"{majority:.3f}."
+        )
+        yield Section(f"Smooth sensitivity on {name}", text, head, table)
+    table = []
+    for name, rows in (("adult", data["adult"]), *_synthetic(seed)):
+        for title, weight in DIVISIONS.items():
+            row = _accuracy_row(title, Method(weight=weight), rows, repeats, seed)
+            table.append([name, *row])
+    text = (
+        f"Figures 14 to 16: mean accuracy of {describe_splits(repeats)}, as printed with Cauchy noise, if a "
+        "number gets a multiple of the epsilon of a category. Each synthetic set has 5 numbers and 5 "
+        f"categories in {SYNTHETIC_ROWS:,} rows, of which the named ones depend on the label."
+    )
+    yield Section("Division of the budget", text, ["", "number:category", *head[1:]], table)
+    yield _time_fits(data["skin"], seed)
+
+
+def _accuracy_row(title: str, method: Method, rows: PaperRows, repeats: int, seed: int) -> list[str]:
+    rng = np.random.default_rng(seed)
+    cells = (mean_accuracy(rows, repeats, seed, method.predictor(float(each), rng)) for each in EPSILONS)
+    return [title, *(f"{each:.3f}" for each in cells)]
+
+
+def _synthetic(seed: int) -> Iterator[tuple[str, PaperRows]]:
+    """Yield the two data sets of the appendix: their numbers or their categories depend on the label."""
+    rng = np.random.default_rng(seed)
+    for name in ("numbers", "categories"):
+        label = rng.integers(0, 2, SYNTHETIC_ROWS)[:, None]
+        shift, bias = (label, 0.0 * label) if name == "numbers" else (0.0 * label, 0.2 * label)
+        numbers = rng.normal(shift, 1.0, (SYNTHETIC_ROWS, 5)).round(4)
+        categories = np.where(rng.random((SYNTHETIC_ROWS, 5)) < 0.4 + bias, "a", "b")
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "synthetic.csv")
+            with path.open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow([*(f"n{i}" for i in range(5)), *(f"c{i}" for i in range(5)), "class"])
+                writer.writerows(np.hstack([numbers, categories, np.where(label == 1, "yes", "no")]))
+            yield f"synthetic, {name}", PaperRows.read(path)
+
+
+def _time_fits(rows: PaperRows, seed: int) -> Section:
+    """Return the running times of figure 13."""
+    rng, table = np.random.default_rng(seed), []
+    for count in TIMED_ROWS:
+        some = rows.take(rng.permutation(len(rows))[:count])
+        seconds = []
+        for noise in (GLOBAL, CAUCHY):
+            tries = []
+            for _ in range(5):
+                start = time.perf_counter()
+                fit_smooth(some, 1.0, rng, noise)
+                tries.append(time.perf_counter() - start)
+            seconds.append(min(tries))
+        table.append(
+            [f"{len(some):,}", *(f"{each:.3f}" for each in seconds), f"{seconds[1] / seconds[0]:.1f}"]
+        )
+    text = "Figure 13: seconds of one training on rows of skin, the least of five. Both sort each column."
+    return Section("Running time", text, ["rows", "global", "smooth", "ratio"], table)
 
 
 def class_change_loss(epsilon: float, count: int) -> float:
@@ -338,6 +411,13 @@ def errors() -> Iterator[PaperError]:
         "0.1",
         f"{class_change_loss(0.1, 2):.2f}",
         "`bound_class_change`, or sums with public bounds (ours)",
+    )
+    yield PaperError(
+        "algorithm 1, counts",
+        "neighbours differ by a replaced row, which changes two cells, but a cell's noise is 1 / epsilon'",
+        "1",
+        "2",
+        "noise of 2 / epsilon', or neighbours with one row more",
     )
     yield PaperError(
         "all papers",

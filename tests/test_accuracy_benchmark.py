@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks import every_question
 from benchmarks.accuracy import grid, run
 from benchmarks.accuracy.__main__ import main
 from benchmarks.accuracy.gains import Gain, data_set, summed
@@ -20,7 +21,8 @@ from benchmarks.accuracy.grid import DATA_SETS, LABEL, NON_PRIVATE, OURS, PAPER,
 from benchmarks.accuracy.page import SUMMARIES, parted, placed
 from benchmarks.accuracy.plain import INSTALLED
 from benchmarks.accuracy.results import Results, Settings
-from benchmarks.accuracy.ways import Task
+from benchmarks.accuracy.ways import Task, coded, train_real_noise
+from ldp_aggregator.models.scoring import DiscreteLikelihood
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
@@ -100,7 +102,7 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, mon
     assert invoke(folder, results="other.jsonl").exit_code == 0  # in one process from beginning to end
     assert path.read_bytes() == (folder / "other.jsonl").read_bytes()
     assert invoke(folder, "--fresh").exit_code == 0
-    assert len(measured) == 2 * len(grid.EPSILONS) * 9 * 2 + 2 * 2 * 16
+    assert len(measured) == 2 * len(grid.EPSILONS) * 10 * 2 + 2 * 2 * 16
 
 
 @pytest.mark.slow
@@ -219,6 +221,29 @@ def test_gains_are_paired_with_the_best_in_hindsight(tmp_path):
     assert (gain.best, gain.z, gain.below) == ("DE", 4.0, True)
     assert gain.gains == pytest.approx([0.01] * 3)
     assert summed("d", [gain]) == ["d", "+0.010 ± 0.000", "1", "1", "0", "0"]
+
+
+def test_real_valued_noise_vanishes_at_a_large_epsilon(folder):
+    (view,) = coded(folder / "tiny.csv", 1, 0)
+    users, labels = view.split.train, view.table.labels[view.split.train]
+    model = train_real_noise(view, 1e9, np.random.default_rng(1), every_question=True)
+    assert np.exp(model.prior) == pytest.approx(np.bincount(labels) / len(labels))
+    for likelihood, codes in zip(model.likelihoods, view.codes.T, strict=True):
+        assert isinstance(likelihood, DiscreteLikelihood)
+        counts = np.zeros_like(likelihood.log_table)
+        np.add.at(counts, (codes[users], labels), 1)
+        assert np.exp(likelihood.log_table) == pytest.approx(counts / counts.sum(axis=0), abs=1e-6)
+
+
+def test_every_question_at_the_full_epsilon_is_more_accurate(folder):
+    command = ["--set=tiny", "--epsilon=3", "--repeats=8", str(folder)]
+    result = CliRunner().invoke(every_question.main, command)
+    assert result.exit_code == 0, result.output
+    _, *rows = result.output.splitlines()
+    found = [[float(each.split()[0]) for each in re.findall(r"0\.\d+ ±", row)] for row in rows]
+    assert len(found) == 6
+    one, every = np.mean(found, axis=0)
+    assert one < every
 
 
 def block_of(page: Path, name: str) -> str:

@@ -14,6 +14,7 @@ from benchmarks.papers import (
     classifier_comparison,
     feature_selection,
     federated,
+    functional_mechanism,
     logistic_regression,
     perturbed_objective,
     smooth_sensitivity,
@@ -74,6 +75,8 @@ def test_algorithms_as_printed_run_and_state_why_they_are_not_private(module, ro
     monkeypatch.setattr(smooth_sensitivity, "EPSILONS", ("1",))
     monkeypatch.setattr(federated, "SILOS", (1, 3))
     monkeypatch.setattr(logistic_regression, "RIDGES", (0.1, 10.0))
+    monkeypatch.setattr(feature_selection, "SYNTHETIC", {"dense": (300, (0.8, 0.5), 0.1)})
+    monkeypatch.setattr(functional_mechanism, "MAX_ROWS", dict.fromkeys(functional_mechanism.PRINTED, 32))
     found = reasons(module.__name__)
     assert found
     assert all(reason.endswith(".") for reason in found.values())
@@ -164,6 +167,21 @@ class TestFeatureSelection:
             found.append(probability)
         assert found == pytest.approx((weights / weights.sum()).tolist())
 
+    def test_without_an_empty_mask_the_sampler_ends_with_too_few_features(self):
+        scores = np.array([10.0, 40.0, 20.0, 30.0])
+        assert feature_selection.last_bit_probability(scores, 2, 1.0) == 0
+
+    def test_rankings_with_little_noise_select_the_most_informative_features(self, rows):
+        cells, rng = count_cells(rows.binary, rows.labels), np.random.default_rng(1)
+        best = feature_selection.most_informative(cells, 2)
+        for rank in (feature_selection.ranking_of_model, feature_selection.ranking_of_information):
+            assert rank(cells, 2, LARGE, rng) == best
+
+    def test_shares_of_the_rows_count_every_row_once(self, rows):
+        shares = feature_selection.count_shares(rows.binary, rows.labels, np.random.default_rng(1))
+        assert shares.sum() == len(rows)
+        assert (shares.sum(axis=(0, 2)) >= len(rows) // rows.binary.shape[1]).all()
+
     def test_printed_recursion_has_probabilities_above_one(self):
         assert largest_bit_probability(np.array([10.0, 40.0, 20.0, 30.0]), 2, 1.0) > 1000
 
@@ -206,6 +224,54 @@ class TestFeatureSelection:
             size, rate = logistic_regression.objective_constants(1.0, ridge)
             loss = perturbed_objective.LOGISTIC
             assert realised_epsilon([1.0, 1.0], [1.0, -1.0], loss, size, rate) <= 1 + 1e-9
+
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+    def test_first_branch_begins_at_the_smallest_ridge(self, epsilon):
+        least = logistic_regression.smallest_ridge(epsilon)
+        assert logistic_regression.objective_constants(epsilon, 1.01 * least)[0] == 1.01 * least
+        assert logistic_regression.objective_constants(epsilon, 0.99 * least)[0] != 0.99 * least
+
+
+class TestFunctionalMechanism:
+    @pytest.mark.parametrize("dimension", [1, 3, 10])
+    def test_no_replaced_row_changes_the_coefficients_by_more_than_the_corrected_sensitivity(self, dimension):
+        rng, most = np.random.default_rng(dimension), 0.0
+        upper = np.triu_indices(dimension)
+        for _ in range(2000):
+            x = rng.standard_normal((2, dimension))
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+            one, other = (
+                functional_mechanism.taylor_coefficients(x[[row]], rng.integers(0, 2, 1)) for row in (0, 1)
+            )
+            change = np.abs(one[0] - other[0])[upper].sum() + np.abs(one[1] - other[1]).sum()
+            most = max(most, change)
+        bound = functional_mechanism.corrected_sensitivity(dimension)
+        assert 0.5 * bound < most <= bound
+        assert bound < functional_mechanism.second_sensitivity(dimension)
+
+    def test_coefficients_are_the_taylor_polynomial_of_the_loss(self):
+        rng = np.random.default_rng(1)
+        x, labels = functional_mechanism.draw_rows(50, 3, rng)
+        matrix, linear = functional_mechanism.taylor_coefficients(x, labels)
+        theta = rng.standard_normal(3) * 1e-3
+        z = x @ theta
+        loss = (np.logaddexp(0, z) - labels * z).sum() - 50 * math.log(2)
+        assert theta @ matrix @ theta + theta @ linear == pytest.approx(loss, rel=1e-5)
+
+    def test_without_noise_the_weights_separate_the_classes(self):
+        rng = np.random.default_rng(1)
+        x, labels = functional_mechanism.draw_rows(4000, 5, rng)
+        x = functional_mechanism.scale_publicly(x)
+        for trimmed in (False, True):
+            weights = functional_mechanism.functional_mechanism(x, labels, LARGE, 1.0, rng, trimmed)
+            assert ((x @ weights > 0) == labels).mean() > 0.87
+
+    def test_objective_as_printed_often_has_no_minimum(self):
+        assert functional_mechanism.share_without_minimum(2, 4096, 50, 1) == 0
+        assert functional_mechanism.share_without_minimum(20, 4096, 50, 1) > 0.9
+
+    def test_private_scaling_realises_more_than_epsilon(self):
+        assert functional_mechanism.realised_by_private_scaling(1.0) > 5
 
 
 class TestPerturbedObjective:

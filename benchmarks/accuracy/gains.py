@@ -8,7 +8,17 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.accuracy.grid import EPSILONS, LABEL, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
+from benchmarks.accuracy.grid import (
+    EPSILONS,
+    LABEL,
+    NON_PRIVATE,
+    OURS,
+    PAPER,
+    REAL_SHE,
+    ROUNDS,
+    VALIDATED,
+    Cell,
+)
 from benchmarks.accuracy.results import Floats, Results
 from benchmarks.accuracy.tables import markdown, mean_error, paragraph, shown, times
 
@@ -66,7 +76,7 @@ def data_set(results: Results, data: str) -> str:
         return [way, *(shown(results.get(Cell(data, way, epsilon))) for epsilon in EPSILONS)]
 
     rows = [
-        *map(accuracies, (*PAPER, OURS)),
+        *map(accuracies, (*PAPER, REAL_SHE, OURS)),
         ["ours - best of five", *(f"{shown(each.gains, '+')} ({each.best})" for each in cells)],
         accuracies(ROUNDS),
         ["3 rounds - ours", *(shown(beyond(results, ROUNDS, data, epsilon), "+") for epsilon in EPSILONS)],

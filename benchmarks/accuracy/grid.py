@@ -8,6 +8,8 @@ from dataclasses import dataclass
 DATA_SETS = ("car", "chess", "mushroom", "connect-4")
 EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "5")
 PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
+REAL_SHE = "SHE, real-valued noise as printed"
+"""A simulation only: devices draw discrete noise, and real-valued noise cannot be drawn exactly."""
 OURS = "ours"
 ROUNDS = "ours, 3 rounds"
 """The first round asks half of the users; the others leave out uninformative features."""
@@ -16,6 +18,7 @@ VALIDATED = "ours, validated"
 """A fifth of the users validate the others' model, which keeps its most accurate features."""
 LABEL = "label only"
 """Every user is asked for the label alone."""
+OTHERS = (OURS, ROUNDS, VALIDATED, LABEL)
 NON_PRIVATE = "non-private"
 
 VALIDATED_ROUNDS = "ours, 2 rounds, validated"
@@ -40,8 +43,8 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, UNLABELLED, LABEL, or NON_PRIVATE,
-        which has no epsilon.
+        A mechanism of PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, UNLABELLED, LABEL, or
+        NON_PRIVATE, which has no epsilon.
     epsilon : str
     users : int
         Number of users, drawn with replacement from the training rows; 0 stands for these rows themselves.
@@ -62,7 +65,9 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:
-            yield from (Cell(data, way, epsilon) for way in (*PAPER, OURS, ROUNDS, VALIDATED, LABEL))
+            yield from (
+                Cell(data, way, epsilon) for way in (*PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, LABEL)
+            )
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:

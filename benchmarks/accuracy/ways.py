@@ -18,6 +18,7 @@ from benchmarks.accuracy.grid import (
     NON_PRIVATE,
     OURS,
     PAPER,
+    REAL_SHE,
     ROUNDS,
     UNLABELLED,
     UNLABELLED_ROWS,
@@ -29,6 +30,7 @@ from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
+from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.prediction_quality import measure_predictions
 from ldp_aggregator.models.scoring import LogProbabilities
@@ -69,6 +71,11 @@ def measure(task: Task) -> list[Found]:
         return [without_privacy(view) for view in seen]
     if cell.way == LABEL:
         return [label_only(view, cell.epsilon, seed) for view, seed in zip(seen, seeds, strict=True)]
+    if cell.way == REAL_SHE:
+        return [
+            evaluate_model(view, train_real_noise(view, float(cell.epsilon), np.random.default_rng(seed)))
+            for view, seed in zip(seen, seeds, strict=True)
+        ]
     mechanism, estimator = (cell.way, "paper") if cell.way in PAPER else ("auto", "default")
     rounds = {ROUNDS: MANY_ROUNDS, VALIDATED_ROUNDS: 2}.get(cell.way, 1)
     validated = cell.way in (VALIDATED, VALIDATED_ROUNDS)
@@ -146,6 +153,30 @@ def label_only(view: EncodedRows, epsilon: str, seed: np.random.SeedSequence) ->
     variance = oracle.variance(small) + oracle.variance(large) - 2 * oracle.covariance(small, large)
     z = (large - small) / math.sqrt(variance / len(labels))
     return {"accuracy": float(np.mean(tested == guess)), "error": error, "z": z}
+
+
+def train_real_noise(
+    view: EncodedRows, epsilon: float, rng: np.random.Generator, every_question: bool = False
+) -> LogProbabilities:
+    """Train the paper's estimator on reports of SHE whose noise is real-valued, as the paper prints it.
+
+    Every user answers one question, or with `every_question` all of them at the full epsilon. The sum of n
+    Laplace values is drawn as the difference of two gamma values of shape n.
+    """
+    users, k = view.split.train, len(view.table.survey.label.values)
+    labels, codes = view.table.labels[users], view.codes[users]
+    questions = [(labels, k)]
+    for feature, column in zip(view.plan.features, codes.T, strict=True):
+        questions.append((column * k + labels, feature.size * k))
+    asked = rng.integers(0, len(questions), len(users))
+    counts = []
+    for place, (values, size) in enumerate(questions):
+        reported = values if every_question else values[asked == place]
+        noise = rng.gamma(len(reported), 2 / epsilon, (2, size))
+        counts.append(replace_negatives(np.bincount(reported, minlength=size) + noise[0] - noise[1]))
+    prior, *joints = counts
+    tables = [joint.reshape(-1, k) / joint.reshape(-1, k).sum(axis=0) for joint in joints]
+    return LogProbabilities.from_probabilities(prior / prior.sum(), tables)
 
 
 def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:

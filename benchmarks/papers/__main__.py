@@ -17,6 +17,7 @@ from benchmarks.papers import (
     classifier_comparison,
     feature_selection,
     federated,
+    functional_mechanism,
     logistic_regression,
     smooth_sensitivity,
 )
@@ -25,7 +26,7 @@ from benchmarks.papers.paper_rows import PaperRows
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {
     "000": (smooth_sensitivity,),
-    "002": (feature_selection, logistic_regression),
+    "002": (feature_selection, logistic_regression, functional_mechanism),
     "003": (federated,),
     "004": (classifier_comparison,),
 }
@@ -33,6 +34,7 @@ TITLES = {
     smooth_sensitivity: "Zafarani and Clifton 2020: smooth sensitivity",
     feature_selection: "A thesis on feature selection: Naive Bayes",
     logistic_regression: "A thesis on feature selection: logistic regression",
+    functional_mechanism: "A thesis on feature selection: functional mechanism",
     federated: "Marchioro et al. 2022: federated Naive Bayes",
     classifier_comparison: "Lopuhaa-Zwakenberg et al. 2021: comparison of classifiers",
 }

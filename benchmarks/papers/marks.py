@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from benchmarks.accuracy.tables import markdown, paragraph
+from ldp_aggregator.arrays import FloatArray
 
 FLOATS = "its noise consists of floating-point numbers."
 """The last bits of a float reveal the value without noise (Mironov 2012)."""
@@ -60,6 +61,14 @@ class Section:
 
     def __str__(self) -> str:
         return f"### {self.title}\n\n{paragraph(self.text)}\n\n{markdown(self.head, self.rows)}\n"
+
+
+def error_note(samples: FloatArray) -> str:
+    """Return a sentence on the largest standard error of means over the first axis; "" for one sample."""
+    if len(samples) < 2:
+        return ""
+    largest = float((samples.std(axis=0, ddof=1) / len(samples) ** 0.5).max())
+    return f" Standard errors are at most {largest:.3f}."
 
 
 def marked_section(module: str) -> Section:

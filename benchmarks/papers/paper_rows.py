@@ -112,20 +112,25 @@ class PaperRows:
         return 1 + len(self.is_number) + int(self.is_number.sum())
 
 
+def splits(rows: PaperRows, repeats: int, seed: int) -> Iterator[tuple[PaperRows, PaperRows]]:
+    """Yield training rows, four fifths, and test rows, one fifth."""
+    for split in split_rows(len(rows), repeats, seed, 0.0):
+        yield rows.take(split.train), rows.take(split.test)
+
+
 def accuracies(
     rows: PaperRows, repeats: int, seed: int, fit_and_predict: Callable[[PaperRows, PaperRows], IntArray]
 ) -> Iterator[float]:
-    """Yield the accuracy of each split into four fifths and one fifth; large data sets have few splits."""
-    repeats = min(repeats, FEW_SPLITS) if len(rows) > MANY_ROWS else repeats
-    for split in split_rows(len(rows), repeats, seed, 0.0):
-        test = rows.take(split.test)
-        yield float((fit_and_predict(rows.take(split.train), test) == test.labels).mean())
+    """Yield the accuracy of each split into four fifths and one fifth."""
+    for training, test in splits(rows, repeats, seed):
+        yield float((fit_and_predict(training, test) == test.labels).mean())
 
 
 def mean_accuracy(
     rows: PaperRows, repeats: int, seed: int, fit_and_predict: Callable[[PaperRows, PaperRows], IntArray]
 ) -> float:
-    """Return the mean of :func:`accuracies`."""
+    """Return the mean of :func:`accuracies`; large data sets have few splits."""
+    repeats = min(repeats, FEW_SPLITS) if len(rows) > MANY_ROWS else repeats
     return float(np.mean(list(accuracies(rows, repeats, seed, fit_and_predict))))
 
 

@@ -300,7 +300,7 @@ def size_of(row: Row) -> float:
 class ChangedRequestClient(Client):
     """A client that makes a correct report and then changes its request; a subclass defines the change."""
 
-    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+    def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         self.transport = _ChangingTransport(self.transport, self, row, str(label))
         return super().report(row, label)
 

@@ -154,7 +154,7 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
 
 
 @redact_traceback
-def report(row: Mapping[str, object], label: object) -> Receipt:
+def report(row: Mapping[str, object], label: object = None) -> Receipt:
     """Answer the survey that `configure` chose: see :meth:`Client.report`.
 
     If `configure` was not called, the survey's URL is in ``LDP_SURVEY_URL``. If that is not set either, no

@@ -83,7 +83,7 @@ class AsyncClient:
         return await self._call(lambda: self.client.texts(language))
 
     @redact_traceback_async
-    async def preview(self, row: Mapping[str, object], label: object, language: str = "") -> Preview:
+    async def preview(self, row: Mapping[str, object], label: object = None, language: str = "") -> Preview:
         """Await :meth:`Client.preview`."""
         return await self._call(lambda: self.client.preview(row, label, language))
 
@@ -100,7 +100,7 @@ class AsyncClient:
         return await self._call(self.client.status)
 
     @redact_traceback_async
-    async def report(self, row: Mapping[str, object], label: object) -> Receipt:
+    async def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Await :meth:`Client.report`."""
         return await self._call(lambda: self.client.report(row, label))
 

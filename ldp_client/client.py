@@ -173,7 +173,7 @@ class Client(SurveyDisplay):
         return receipt
 
     @redact_traceback
-    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+    def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer, write it to the journal, and start sending it.
 
         A second call for the same survey draws nothing and returns ``already_reported``: a person sends one
@@ -182,8 +182,10 @@ class Client(SurveyDisplay):
         Parameters
         ----------
         row : Mapping[str, object]
-            Every feature by name; None for a missing value.
+            Every feature by name; None for a missing value, and a list of the ticked choices for a feature
+            with several answers.
         label : object
+            None for a survey without a label.
 
         Raises
         ------
@@ -199,7 +201,7 @@ class Client(SurveyDisplay):
         return receipt
 
     @return_errors
-    def _report(self, row: Mapping[str, object], label: object) -> Receipt:
+    def _report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         self._require_open()
         return self._participation.report(row, label)
 

@@ -55,7 +55,7 @@ class Participation(BoundSurvey[Plan]):
             read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
             self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
 
-    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+    def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer and write it to the journal, unless the survey is answered already."""
         self.require_permission()
         entry = self.find_entry()

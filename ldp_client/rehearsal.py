@@ -81,7 +81,7 @@ class RehearsalParticipation(Participation):
         self.journal.forget_withdrawn()
         super().grant()
 
-    def report(self, row: Mapping[str, object], label: object) -> Receipt:
+    def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer, and hold it in memory in place of an earlier one."""
         assert isinstance(self.journal, RehearsalJournal)
         self.journal.reopen(self.identity)

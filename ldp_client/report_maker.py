@@ -12,7 +12,7 @@ from encoders.survey.randomise import randomise
 def make_report(
     plan: Plan,
     row: Mapping[str, object],
-    label: object,
+    label: object = None,
     rng: RandomSource | None = None,
     token: str | None = None,
 ) -> bytes:
@@ -27,6 +27,7 @@ def make_report(
     row : Mapping[str, object]
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object
+        None for a survey without a label.
     rng : RandomSource, optional
         The operating system's entropy by default; given bytes for test vectors and audits. 8 bytes are
         taken for the question, then 16 for the report id, then those of the mechanism.

@@ -63,7 +63,7 @@ class SurveyDisplay:
         return display_texts(self._participation.load_texts(), language)
 
     @redact_traceback
-    def preview(self, row: Mapping[str, object], label: object, language: str = "") -> Preview:
+    def preview(self, row: Mapping[str, object], label: object = None, language: str = "") -> Preview:
         """Return a preview of what `report` would do with a row; nothing is sent, spent or stored.
 
         Every call draws again: the bytes are an example.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from encoders.survey.choices import Choices
 from encoders.survey.features import CategoricalFeature
 from encoders.survey.plan import Plan
 
@@ -56,10 +57,12 @@ def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     is_label_complete = is_complete(label.values)
     return NonresponseCauses(
-        incomplete=tuple(each.name for each in listed if not is_complete(each.values)),
+        incomplete=tuple(
+            each.name for each in listed if not (is_complete(each.values) or isinstance(each, Choices))
+        ),
         required=tuple(each.name for each in plan.entries if each.missing == "error"),
         is_label_incomplete=not is_label_complete,
-        is_label_required=is_label_complete and not any(map(_is_for_the_rest, label.values)),
+        is_label_required=label.exists and is_label_complete and not any(map(_is_for_the_rest, label.values)),
     )
 
 

@@ -84,6 +84,7 @@ def preview(
     plan : Plan
     row : Mapping[str, object]
     label : object
+        None for a survey without a label.
     rng : RandomSource
     question_name : str, optional
         Name of the question to preview, in place of a drawn one.
@@ -163,7 +164,7 @@ def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wordin
         [f"  {each.name}", chance, "<- this one" if each is asked else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
-    titles = wording.titles([*(feature.name for feature in asked.asked_features), asked.label.name])
+    titles = wording.titles([*(feature.name for feature in asked.asked_features), *asked.label.names])
     displayed = [line for name, title in titles.items() for line in wrap_text(f"{name}: {title}", "  ")]
     heading = ["Its texts:"] if displayed else []
     return [f"One question {tense} asked, {how}:", *format_table(rows, "<><"), *heading, *displayed]

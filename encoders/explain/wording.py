@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from encoders.explain.text import format_answer
+from encoders.survey.choices import ChoiceFeature
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ class Wording:
         from encoders.survey.display_texts import display_texts  # late: seldom needed
 
         texts = display_texts(plan, language)
-        return cls({plan.row_label.name: texts.label, **texts.features})
+        choices = {each.name: texts.find(each) for each in plan.features if isinstance(each, ChoiceFeature)}
+        label = {plan.row_label.name: texts.label} if texts.label else {}
+        return cls(label | choices | dict(texts.features))
 
     def answer(self, answer: Mapping[str, str]) -> str:
         """Return an answer as ``age = young, paid = no``; texts of values are in quotes."""

@@ -90,17 +90,18 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
 def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericMechanism]:
     """Return every mechanism that can ask for one number, in the order of their closed-form variances.
 
-    For squares, only mechanisms whose reports estimate the class prior are returned, so that the prior needs
-    no question of its own. A mechanism that cannot ask for this number of classes is left out.
+    For squares of several classes, only mechanisms whose reports estimate the class prior are returned, so
+    that the prior needs no separate question. A mechanism that cannot ask for this number of classes is left
+    out.
 
     Raises
     ------
     SurveyError
         If no mechanism can.
     """
-    candidates = []
+    candidates, needs_prior = [], domain.labels > 1 and not domain.low
     for name, kind in NUMERIC_MECHANISMS.items():
-        if name != "laplace" and (domain.low or kind.estimates_prior):
+        if name != "laplace" and (kind.estimates_prior or not needs_prior):
             try:
                 candidates.append(design_numeric(name, domain, epsilon))
             except PrivacyError:

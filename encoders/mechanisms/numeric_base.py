@@ -36,7 +36,7 @@ class NumericDomain:
     """The input of a mechanism for numbers: the number of classes, the numbers and their range."""
 
     labels: int
-    """Number of classes k."""
+    """Number of classes k; 1 in a survey without a label."""
     missing: tuple[bool, ...] = (False,)
     """For each number, whether it may be missing."""
     low: int = -1
@@ -50,9 +50,10 @@ class NumericDomain:
     @property
     def slots_text(self) -> str:
         """The number of slots and their meaning, as a phrase for people."""
-        each = "each label" if len(self.missing) == 1 else "each number and label"
+        several = ["number"] * (len(self.missing) > 1) + ["label"] * (self.labels > 1)
+        each = f"each {' and '.join(several)}" if several else "the number"
         absent = ", and another in case the number is missing" * any(self.missing)
-        return f"{self.slots} places (one for {each}{absent})"
+        return f"{self.slots} {'place' if self.slots == 1 else 'places'} (one for {each}{absent})"
 
 
 class NumericMechanism(Mechanism):
@@ -64,8 +65,8 @@ class NumericMechanism(Mechanism):
     domain: NumericDomain
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
-        if not 2 <= domain.labels <= MAX_LABELS:
-            raise SurveyError(f"{self.name} needs 2 to {MAX_LABELS} classes")
+        if not 1 <= domain.labels <= MAX_LABELS:
+            raise SurveyError(f"{self.name} needs 1 to {MAX_LABELS} classes")
         if len(domain.missing) != 1 and not self.multivariate:
             raise SurveyError(
                 f"{self.name} asks for one number at a time, and only laplace for several: compile the "
@@ -156,7 +157,7 @@ class NumericMechanism(Mechanism):
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Return a name of each counter, for people, made from the names of the numbers and classes."""
         return [
-            f"{number}{gone}, {label}"
+            ", ".join(filter(None, (f"{number}{gone}", label)))
             for number, absent in zip(numbers, self.domain.missing, strict=True)
             for gone in ["", " missing"][: 1 + absent]
             for label in labels

@@ -77,7 +77,8 @@ class Sign(NumericMechanism):
         else:
             rounding = self._describe_rounding(self._plus_probability(code))
         sent = self.oracle.describe_output(label)  # the same text for each of its values
-        return f"{rounding}; for the result together with the label, the device sends {sent}"
+        with_label = " together with the label" * (self.domain.labels > 1)
+        return f"{rounding}; for the result{with_label}, the device sends {sent}"
 
     def _describe_rounding(self, plus: Fraction) -> str:
         name = "squared distance" if self.domain.low == 0 else "number"
@@ -129,7 +130,9 @@ class Sign(NumericMechanism):
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Return names of the oracle's values; see :meth:`NumericMechanism.counter_names`."""
         signs = ["lowest", "highest", "missing"][: 2 + self.domain.missing[0]]
-        return [f"{numbers[0]} {sign}, {label}" for sign in signs for label in labels]
+        return [
+            ", ".join(filter(None, (f"{numbers[0]} {sign}", label))) for sign in signs for label in labels
+        ]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Combine the frequencies of +, - and missing; see :meth:`NumericMechanism.moments`."""

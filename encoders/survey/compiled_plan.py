@@ -13,6 +13,7 @@ from encoders.errors import SurveyError
 from encoders.mechanisms.base import CountedMechanism
 from encoders.report import MAX_REPORT_BYTES
 from encoders.survey.canonical import load_canonical_json
+from encoders.survey.choices import row_entries
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_survey_id
 
@@ -54,6 +55,7 @@ class CompiledPlan(Generic[QuestionT]):
     epsilon: Decimal
     """Nominal privacy budget of one report."""
     label: Label
+    """`NO_LABEL` for a survey without a label."""
     features: tuple[Feature, ...]
     questions: tuple[QuestionT, ...]
     family: str = ""
@@ -116,7 +118,7 @@ class CompiledPlan(Generic[QuestionT]):
     @property
     def entries(self) -> tuple[Feature, ...]:
         """The entries that a row must have."""
-        return self.features
+        return row_entries(self.features)
 
     @property
     def row_label(self) -> Label:

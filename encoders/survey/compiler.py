@@ -39,6 +39,10 @@ _TOO_MANY_COMBINATIONS = (
     "{:,} values{} x {:,} values of the label = {:,} combinations, and one question asks for at most "
     f"{MAX_DOMAIN:,}: merge rare values, use fewer bins, or do not ask for it (weight = 0)"
 )
+_TOO_MANY_VALUES = (
+    f"{{:,}} values{{}}, and one question asks for at most {MAX_DOMAIN:,}: merge rare values, use fewer "
+    "bins, or do not ask for it (weight = 0)"
+)
 _NO_LABEL_QUESTION = (
     "0 leaves no question that estimates the label's prior: give the label a weight above 0, or set "
     'mechanism.numeric to "auto" or "sign"'
@@ -127,6 +131,8 @@ class Compiler:
         if feature.size * labels > MAX_DOMAIN:
             counted = " (the missing one too)" * (feature.missing == "category")
             why = _TOO_MANY_COMBINATIONS.format(feature.size, counted, labels, feature.size * labels)
+            if not self.label.exists:
+                why = _TOO_MANY_VALUES.format(feature.size, counted)
             raise SurveyError(why, f"features.{feature.name}")
 
     def _draft_discrete(
@@ -150,6 +156,8 @@ class Compiler:
         self, drafts: Sequence[_Draft], weighted: Mapping[int, int], numbers: Sequence[int], scale: int
     ) -> int:
         """Return the weight of the question about the label alone; 0 if it is not asked."""
+        if not self.label.exists:
+            return 0
         estimates_prior = self.numeric == AUTO or NUMERIC_MECHANISMS[self.numeric].estimates_prior
         estimated = bool(weighted) and (estimates_prior or len(numbers) < len(weighted))
         weight = self.weights[0]

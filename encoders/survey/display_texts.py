@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.survey.choices import ChoiceFeature
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.features import Feature
 from encoders.survey.texts import values_with_texts
 
 
@@ -55,9 +57,18 @@ class DisplayTexts:
     """An explanation of the survey. It is empty if the author wrote no explanation."""
     about: Mapping[str, str]
     """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``."""
-    label: EntryTexts
+    label: EntryTexts | None
+    """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
     """The texts of each entry of the row, by name."""
+
+    def find(self, feature: Feature) -> EntryTexts:
+        """Return the texts of a feature; the title of a choice contains the title of its entry."""
+        if not isinstance(feature, ChoiceFeature):
+            return self.features[feature.name]
+        entry = self.features[feature.row_name]
+        parts = (entry.title, entry.values[feature.choice])
+        return EntryTexts(title=join_texts(": ".join(parts), parts), help=entry.help, values={})
 
 
 def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
@@ -83,9 +94,9 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
         title=_first(tables, "title", default=about.get("title", plan.id)),
         help=_first(tables, "help"),
         about=about,
-        label=_entry(
-            {tag: table.get("label", {}) for tag, table in tables.items()}, label.name, label.values
-        ),
+        label=_entry({tag: table.get("label", {}) for tag, table in tables.items()}, label.name, label.values)
+        if label.exists
+        else None,
         features={
             each.name: _entry(
                 {tag: table.get("features", {}).get(each.name, {}) for tag, table in tables.items()},

@@ -25,21 +25,47 @@ class Label:
 
     name: str
     values: tuple[str, ...]
-    """The k class labels, in the order of their codes."""
+    """The k class labels, in the order of their codes; one empty text in a survey without a label."""
     _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._codes.update((text, code) for code, text in enumerate(self.values))
 
+    @property
+    def exists(self) -> bool:
+        """Whether the survey has a label."""
+        return len(self.values) > 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of the label; empty for a survey without one."""
+        return (self.name,) * self.exists
+
     def code(self, value: object) -> int:
         """Return the index of a label; raises RowError, which does not contain the value."""
+        if not self.exists:
+            if not is_missing(value):
+                raise RowError("label", "this survey has no label: pass only the row")
+            return 0
         if is_missing(value):
-            raise RowError(self.name, "the label is missing")
+            raise RowError(self.name, "the label is missing: pass it after the row")
         return _look_up(value, self._codes, self.name, self.values)
+
+    def meaning(self, code: int) -> dict[str, str]:
+        """Return a class in words, keyed by the label's name; empty without a label."""
+        return {self.name: self.values[code]} if self.exists else {}
 
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "values": list(self.values)}
+
+    def as_entries(self) -> dict[str, Any]:
+        """Return the entries of a plan's JSON document: ``label``, or none without a label."""
+        return {"label": self.as_dict()} if self.exists else {}
+
+
+NO_LABEL = Label("", ("",))
+"""The label of a survey without one: all people are in one class (k = 1), never asked for or shown."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +81,11 @@ class CategoricalFeature:
 
     def __post_init__(self) -> None:
         self._codes.update((text, code) for code, text in enumerate(self.values))
+
+    @property
+    def row_name(self) -> str:
+        """Name of the row's entry that this feature codes."""
+        return self.name
 
     @property
     def texts(self) -> tuple[str, ...]:

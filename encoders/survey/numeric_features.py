@@ -36,6 +36,11 @@ class BinnedFeature:
         object.__setattr__(self, "_inner", tuple(float(edge) for edge in self.edges[1:-1]))
 
     @property
+    def row_name(self) -> str:
+        """Name of the row's entry that this feature codes."""
+        return self.name
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """Names of the codes, for people: "below 25000", "25000 to 50000", ..., "75000 and more"."""
         spans = [f"{low} to {high}" for low, high in zip(self.edges[:-1], self.edges[1:], strict=True)]
@@ -92,6 +97,11 @@ class NumericFeature:
     missing: str = "error"
     """As for categories; NaN counts as missing. Infinity is refused."""
     kind: ClassVar[str] = "numeric"
+
+    @property
+    def row_name(self) -> str:
+        """Name of the row's entry that this feature codes."""
+        return self.name
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.choices import feature_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
@@ -48,7 +49,8 @@ class Plan(CompiledPlan[Question]):
         rows = [("epsilon", str(self.epsilon)), ("digest", self.digest), ("enrolment", self.enrolment)]
         if self.family != self.id:
             rows.append(("family", self.family))
-        rows += [("label", f"{self.label.name}: {', '.join(self.label.values)}")]
+        if self.label.exists:
+            rows.append(("label", f"{self.label.name}: {', '.join(self.label.values)}"))
         for question in self.questions[:MAX_HTML_QUESTIONS]:
             chance = f"asked with probability {self.question_probability(question):.1%}"
             rows.append((f"question {question.name}", f"mechanism {question.mechanism.name}, {chance}"))
@@ -110,7 +112,7 @@ class Plan(CompiledPlan[Question]):
             For an absent feature, an unknown category or a wrong type. The error never contains the value.
         """
         full = self._projected(row)
-        return tuple(feature.code(row_entry(full, feature.name)) for feature in self.row_schema.features)
+        return tuple(feature.code(row_entry(full, feature.row_name)) for feature in self.row_schema.features)
 
     def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
@@ -126,7 +128,7 @@ class Plan(CompiledPlan[Question]):
         return (*inputs, *(each.name for each in numbers if each.is_clipped(row_entry(full, each.name))))
 
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
-        """Code a row and its label; every entry is checked, independently of the question.
+        """Code a row and its label, None without one; every entry is checked, whatever the question.
 
         Raises
         ------
@@ -166,15 +168,18 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
-    return more | {
-        "epsilon": decimal_text(plan.epsilon),
-        "features": [feature.as_dict() for feature in plan.features],
-        "format": FORMAT,
-        "id": plan.id,
-        "label": plan.label.as_dict(),
-        "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
-        "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
-    }
+    return (
+        more
+        | plan.label.as_entries()
+        | {
+            "epsilon": decimal_text(plan.epsilon),
+            "features": feature_entries(plan.features),
+            "format": FORMAT,
+            "id": plan.id,
+            "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
+            "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
+        }
+    )
 
 
 def _tables_key(tables: object) -> str:

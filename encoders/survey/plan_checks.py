@@ -13,8 +13,9 @@ from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.nfc import to_nfc
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
+from encoders.survey.choices import SEPARATOR, Choices, row_entries
 from encoders.survey.decimals import decimal_text
-from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
@@ -101,14 +102,16 @@ def check_id(survey: object) -> None:
 
 def check_row_schema(label: Label, features: Sequence[Feature], projection: Projection | None = None) -> None:
     """Raise SurveyError unless a label, features and a projection can code rows."""
-    if len(label.values) < 2:
+    if not label.exists and label != NO_LABEL:
         raise SurveyError("needs at least two values", "label")
     inputs = projection.inputs if projection else ()
-    names = [label.name, *(feature.name for feature in (*features, *inputs))]
+    choices = [each for each in row_entries(features) if isinstance(each, Choices)]
+    names = [*label.names, *(each.name for each in (*features, *inputs, *choices))]
     if not all(is_text(name) for name in names) or len(set(names)) < len(names):
         raise SurveyError(f"label and features need different names, {_TEXT}", "features")
-    _check_texts(label.values, label.name)
-    map_collecting_errors(_check_feature, (*features, *inputs))
+    if label.exists:
+        _check_texts(label.values, label.name)
+    map_collecting_errors(_check_feature, (*features, *inputs, *choices))
     if projection:
         _check_projection(projection, features)
 
@@ -132,6 +135,8 @@ def _check_feature(feature: Feature) -> None:
         return
     if isinstance(feature, BinnedFeature):
         _check_numbers(feature.edges, feature.name)
+    elif isinstance(feature, Choices) and (len(feature.values) < 2 or SEPARATOR in "".join(feature.values)):
+        raise SurveyError(f"needs at least two choices, without {SEPARATOR!r}", feature.name)
     elif MISSING_TEXT in feature.values:
         raise SurveyError(f"{MISSING_TEXT!r} is the name of a missing value", feature.name)
     elif feature.values or feature.missing == "error":

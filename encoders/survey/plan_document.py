@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
-from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.choices import Choices, split_choices
+from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection
@@ -58,8 +59,8 @@ class _RowSchema(NamedTuple):
 def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
     """Read the label, features and projection of a plan, or of the model that it validates."""
     return _RowSchema(
-        label=read_label(document["label"]),
-        features=tuple(read_feature(entry) for entry in document["features"]),
+        label=read_label(document),
+        features=read_features(document["features"]),
         projection=Projection.from_dict(document["projection"]) if "projection" in document else None,
     )
 
@@ -104,13 +105,20 @@ def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def read_label(entry: Mapping[str, Any]) -> Label:
-    """Read the label of a plan's document."""
+def read_label(document: Mapping[str, Any]) -> Label:
+    """Read the label of a plan's document, if it has one."""
+    entry = document.get("label", NO_LABEL.as_dict())
     return Label(entry["name"], tuple(entry["values"]))
 
 
-def read_feature(entry: Mapping[str, Any]) -> Feature:
-    """Read one feature of a plan's document."""
+def read_features(entries: Iterable[Mapping[str, Any]]) -> tuple[Feature, ...]:
+    """Read the features of a plan's document; an entry with several answers is one feature per choice."""
+    return split_choices(_read_feature(entry) for entry in entries)
+
+
+def _read_feature(entry: Mapping[str, Any]) -> Feature:
+    if entry["kind"] == Choices.kind:
+        return Choices(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == CategoricalFeature.kind:
         return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == BinnedFeature.kind:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from encoders.errors import SurveyError
+from encoders.survey.choices import row_entries
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import row_entry
@@ -177,6 +178,6 @@ def _input(entry: Mapping[str, Any]) -> NumericFeature:
 def required_features(features: Sequence[Feature], projection: Projection | None) -> tuple[Feature, ...]:
     """Return the entries that a row must have: a projection's inputs, and features that are not projected."""
     if projection is None:
-        return tuple(features)
+        return row_entries(features)
     projected = {component.name for component in projection.components}
-    return (*projection.inputs, *(feature for feature in features if feature.name not in projected))
+    return (*projection.inputs, *row_entries(each for each in features if each.name not in projected))

@@ -3,7 +3,8 @@
 Each person answers exactly one question, which is drawn by public weights without looking at their row.
 Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
 question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
-numeric feature is two questions, the number and its square, each with the label (section 3.2). The mechanism
+numeric feature is two questions, the number and its square, each with the label (section 3.2). A survey
+without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
 `laplace` asks for all numbers of the row in one question. At a large epsilon, several discrete features can
 be one question, whose answers are all their combinations with the label.
 """
@@ -111,9 +112,9 @@ class Question:
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
-            "label": self.label.as_dict(),
             "mechanism": self.mechanism.name,
             "tables": self.mechanism.parameters,
+            **self.label.as_entries(),
         }
         if self.moment:
             asked["moment"] = self.moment
@@ -161,7 +162,7 @@ class Question:
             feature.name: self._code_text(feature, code)
             for feature, code in zip(self.asked_features, codes, strict=True)
         }
-        return words | {self.label.name: self.label.values[label_code]}
+        return words | self.label.meaning(label_code)
 
     def _split_value(self, value: Any) -> tuple[list[int], int]:
         """Return the codes of the features and of the label in an answer."""
@@ -184,8 +185,8 @@ class Question:
 
     @property
     def label_texts(self) -> list[str]:
-        """Each class in words, as in ``paid = no``."""
-        return [f"{self.label.name} = {value}" for value in self.label.values]
+        """Each class in words, as in ``paid = no``; one empty text without a label."""
+        return [f"{self.label.name} = {value}" if self.label.exists else "" for value in self.label.values]
 
     @property
     def _lists_features(self) -> bool:

@@ -47,6 +47,7 @@ def randomise(
     row : Mapping[str, object]
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object
+        None for a survey without a label.
     rng : RandomSource
         8 bytes are taken for the question, then 16 for the report id, then those of the mechanism.
     question_name : str, optional

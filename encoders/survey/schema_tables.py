@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.survey.choices import SEPARATOR, Choices, split_choices
 from encoders.survey.decimals import equal_width_edges, parse_decimal
-from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
@@ -19,13 +20,18 @@ if TYPE_CHECKING:
 
 MAX_BINS = 1000
 
-_ONE_KIND = "needs exactly one of: values = [...], range = [low, high] (and bins = N, or none), edges = [...]"
+_ONE_KIND = (
+    "needs exactly one of: values = [...], choices = [...] (several answers), range = [low, high] (and bins "
+    "= N, or none), edges = [...]"
+)
 
 
 class SchemaReader(EntryReader):
     """Reads the tables of one document; a default replaces a mistaken entry, so that reading continues."""
 
-    feature_keys = frozenset({"values", "range", "bins", "edges", "missing", "weight", "weights", "offset"})
+    feature_keys = frozenset(
+        {"values", "choices", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
+    )
 
     def __init__(self, document: Table) -> None:
         super().__init__()
@@ -78,7 +84,9 @@ class SchemaReader(EntryReader):
         return value
 
     def read_label(self, table: Table) -> Label:
-        """Read the label."""
+        """Read the label, if the survey has one."""
+        if "label" not in self.document:
+            return NO_LABEL
         name = table.get("name")
         if not (isinstance(name, str) and name):
             self.note(("label", "name"), "needs the name of the label's column")
@@ -89,11 +97,11 @@ class SchemaReader(EntryReader):
     # -- [features.NAME] -------------------------------------------------------------------
 
     def read_features(self, tables: Table) -> tuple[Feature, ...]:
-        """Read all features."""
-        features = [self.read_feature(name, entry, ("features", name)) for name, entry in tables.items()]
-        if not features:
+        """Read all features; a table with several answers is one feature per choice."""
+        if not tables:
             self.note(("features",), "add at least one table [features.NAME]")
-        return tuple(feature for feature in features if feature)
+        read = [self.read_feature(name, entry, ("features", name)) for name, entry in tables.items()]
+        return split_choices(each for each in read if each)
 
     def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:
         """Read one feature; None if it has a mistake without a default."""
@@ -103,12 +111,14 @@ class SchemaReader(EntryReader):
             return None
         self.check_keys(entry, self.feature_keys, path)
         missing = self.read_missing(entry, path)
-        kinds = [key for key in ("values", "range", "edges") if key in entry]
+        kinds = [key for key in ("values", "choices", "range", "edges") if key in entry]
         if len(kinds) != 1:
             self.note(path, _ONE_KIND)
             return None
         if "bins" in entry and kinds != ["range"]:
             self.note((*path, "bins"), "is only for range = [low, high]")
+        if kinds == ["choices"]:
+            return self.read_choices(name, entry["choices"], missing, path)
         if kinds == ["values"]:
             values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
             if MISSING_TEXT in values:
@@ -121,6 +131,10 @@ class SchemaReader(EntryReader):
         if kinds == ["edges"]:
             edges = self.read_edges(entry["edges"], path)
             return BinnedFeature(name, edges, missing) if edges else None
+        return self.read_range(name, entry, missing, path)
+
+    def read_range(self, name: str, entry: Table, missing: str, path: Path) -> Feature | None:
+        """Read a number, with bins or without."""
         bounds = self.read_bounds(entry, path)
         if "bins" not in entry:
             return NumericFeature(name, *bounds, missing) if bounds else None
@@ -131,3 +145,15 @@ class SchemaReader(EntryReader):
         if not bounds:
             return None
         return BinnedFeature(name, equal_width_edges(Decimal(bounds[0]), Decimal(bounds[1]), bins), missing)
+
+    def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:
+        """Read the choices of a feature with several answers."""
+        values = self.read_values(entries, (*path, "choices"), 2)
+        for value in values:
+            if SEPARATOR in value or value == MISSING_TEXT:
+                self.note(
+                    (*path, "choices"), f"a choice cannot be {MISSING_TEXT!r} or contain {SEPARATOR!r}", value
+                )
+            elif why := text_fault(f"{name}: {value}"):
+                self.note((*path, "choices"), f"the choice with the feature's name {why}", value)
+        return Choices(name, values, missing)

@@ -17,12 +17,13 @@ from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
 from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.choices import feature_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import Feature, Label
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan_checks import OPEN, SILO, check_id, check_row_schema
-from encoders.survey.plan_document import read_feature, read_label
+from encoders.survey.plan_document import read_features, read_label
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128
@@ -55,9 +56,9 @@ class SiloQuestion:
         """Hash of what is counted and of the noise; counters with equal keys may be added."""
         counted = {
             "feature": [feature.as_dict() for feature in self.asked_features],
-            "label": self.label.as_dict(),
             "mechanism": self.mechanism.name,
             "scale": _scale_texts(self.mechanism.scale),
+            **self.label.as_entries(),
         }
         return hashlib.sha256(dump_canonical_json(counted)).hexdigest()[:16]
 
@@ -176,17 +177,20 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
         return plan
 
     def _as_dict(self) -> dict[str, Any]:
-        return self._publication_entries() | {
-            "epsilon": decimal_text(self.epsilon),
-            "features": [feature.as_dict() for feature in self.features],
-            "format": FORMAT,
-            "id": self.id,
-            "kind": SILO,
-            "label": self.label.as_dict(),
-            "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
-            "rows": self.rows,
-            "rows_per_person": self.rows_per_person,
-        }
+        return (
+            self._publication_entries()
+            | self.label.as_entries()
+            | {
+                "epsilon": decimal_text(self.epsilon),
+                "features": feature_entries(self.features),
+                "format": FORMAT,
+                "id": self.id,
+                "kind": SILO,
+                "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
+                "rows": self.rows,
+                "rows_per_person": self.rows_per_person,
+            }
+        )
 
 
 _MAX_CELLS = (MAX_MESSAGE_BYTES - OVERHEAD_BYTES) // 8
@@ -212,8 +216,8 @@ def _parse_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": document["id"],
         "epsilon": Decimal(document["epsilon"]),
-        "label": read_label(document["label"]),
-        "features": tuple(read_feature(entry) for entry in document["features"]),
+        "label": read_label(document),
+        "features": read_features(document["features"]),
         "rows": document["rows"],
         "rows_per_person": document["rows_per_person"],
         "scale": _read_scale(questions[0]["scale"]),

@@ -80,7 +80,7 @@ class _SiloReader(SchemaReader):
     """Reads the tables of a silo survey, which has neither weights nor mechanisms nor a projection."""
 
     hints = HINTS | _HINTS
-    feature_keys = frozenset({"values", "range", "bins", "edges", "missing"})
+    feature_keys = frozenset({"values", "choices", "range", "bins", "edges", "missing"})
 
     def read_silo_survey(self) -> SiloSurvey:
         tables = {name: self.read_table(name) for name in ("survey", "label", "features")}
@@ -89,7 +89,7 @@ class _SiloReader(SchemaReader):
         self.check_keys(tables["label"], {"name", "values"}, ("label",))
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
-        if label.name in tables["features"]:
+        if label.exists and label.name in tables["features"]:
             self.note(("features", label.name), "has the label's name; the label is not a feature")
         rows = self.read_count(tables["survey"], "rows", MAX_ROWS, "the most rows of one message")
         return SiloSurvey(

@@ -60,12 +60,13 @@ class _SurveyReader(SchemaReader):
             self.note(("survey", "kind"), 'must be "local" (the default), "silo" or "central"')
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
-        if label.name in tables["features"]:
+        if label.exists and label.name in tables["features"]:
             self.note(("features", label.name), "has the label's name; the label is not a feature")
-        weights = [self.read_weight(tables["label"], ("label",), None)]
-        weights += [
-            self.read_weight(entry, ("features", name), 1) for name, entry in tables["features"].items()
-        ]
+        asked = {
+            name: self.read_weight(entry, ("features", name), 1) for name, entry in tables["features"].items()
+        }
+        weights = [self.read_weight(tables["label"], ("label",), None) if label.exists else 0]
+        weights += [asked[each.row_name] for each in features]
         survey = Survey(
             id=self.read_id(tables["survey"]),
             epsilon=self.read_epsilon(tables["survey"]),
@@ -160,6 +161,9 @@ class _SurveyReader(SchemaReader):
     # -- [validation] ----------------------------------------------------------------------
 
     def read_validation(self, table: Table, survey: Survey) -> Validation | None:
+        if not survey.label.exists:
+            self.note(("validation",), "a survey without a label has no model to validate: delete it")
+            return None
         indices = {feature.name: index for index, feature in enumerate(survey.features)}
         order = [indices.get(name) if isinstance(name, str) else None for name in _list(table.get("order"))]
         if None in order:

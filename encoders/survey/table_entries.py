@@ -13,7 +13,7 @@ from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
 _ORDERED_HINT = "the order of values is not used: if the steps are numbers, give range = [low, high] instead"
-_MULTIPLE_HINT = "for several answers, write one feature for each answer, with values = [true, false]"
+_MULTIPLE_HINT = "for several answers, write choices = [...] instead of values"
 HINTS = {
     ("features", "ordered"): _ORDERED_HINT,
     ("features", "ordinal"): _ORDERED_HINT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from encoders.survey.choices import row_entries
 from encoders.survey.features import Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.table_entries import EntryReader, Table
@@ -22,7 +23,7 @@ def read_texts(
 ) -> SurveyTexts | None:
     """Read the texts of a survey, and note every mistake at `reader`; None if there are no texts."""
     about, languages = (_strip(document.get(name, {})) for name in ("about", "texts"))
-    names = EntryNames(label.values, _names_of_rows(document, features))
+    names = EntryNames(label.values if label.exists else None, _names_of_rows(document, features))
     problems = list(find_problems(about, languages, names))
     for path, why in problems:
         reader.note(path, why)
@@ -48,7 +49,7 @@ def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Co
     A component of the projection is no entry of a row; its inputs are.
     """
     tables = _table(document.get("features"))
-    read = {each.name: values_with_texts(each) for each in features}
+    read = {each.name: values_with_texts(each) for each in row_entries(features)}
     names: dict[str, Collection[str] | None] = {
         name: read.get(name) for name, entry in tables.items() if "weights" not in _table(entry)
     }

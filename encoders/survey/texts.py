@@ -48,8 +48,8 @@ class TextProblem(NamedTuple):
 class EntryNames:
     """The names and values of a survey that may have texts."""
 
-    label: Collection[str]
-    """The values of the label."""
+    label: Collection[str] | None
+    """The values of the label; None without a label."""
     features: Mapping[str, Collection[str] | None]
     """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
     to collection of str, or None."""
@@ -57,7 +57,9 @@ class EntryNames:
     @classmethod
     def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
         """Return the names of a label and of the entries that a row must have."""
-        return cls(label.values, {each.name: values_with_texts(each) for each in entries})
+        return cls(
+            label.values if label.exists else None, {each.name: values_with_texts(each) for each in entries}
+        )
 
 
 def values_with_texts(feature: Feature) -> tuple[str, ...]:
@@ -168,7 +170,9 @@ def _find_in_language(table: Any, path: Path, names: EntryNames) -> Iterator[Tex
     if not isinstance(table, dict):
         return
     yield from _find_in_texts(table, path, {"title": MAX_TITLE, "help": MAX_LONG_TEXT})
-    if "label" in table:
+    if "label" in table and names.label is None:
+        yield TextProblem((*path, "label"), "the survey has no label: delete this table")
+    elif "label" in table:
         yield from _find_in_entry(table["label"], (*path, "label"), names.label)
     features = table.get("features", {})
     yield from _find_in_table(features, (*path, "features"), names.features)

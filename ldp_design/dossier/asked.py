@@ -26,8 +26,9 @@ def list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
     """Yield the label and each feature, in a language of the survey's texts: the rows of a table."""
     texts, label = display_texts(plan, language), plan.row_label
     required = TEXTS.find("words.required")
-    name = TEXTS.find("words.main-question", name=label.name)
-    yield _write_title(texts.label), name, _describe_answers(label, texts.label), required
+    if texts.label:
+        name = TEXTS.find("words.main-question", name=label.name)
+        yield _write_title(texts.label), name, _describe_answers(label, texts.label), required
     for entry in plan.entries:
         shown = texts.features[entry.name]
         text = shown.values.get(MISSING_TEXT, MISSING_TEXT)

@@ -155,7 +155,8 @@ def _describe_consent(source: DossierSource, facts: Facts) -> Facts:
     """Return the facts of the draft of a consent text, with the author's words that it repeats."""
     plan = source.plan
     texts = display_texts(plan)
-    titles = [texts.label.title, *(texts.features[each.name].title for each in plan.entries)]
+    label = [texts.label.title] if texts.label else []
+    titles = [*label, *(texts.features[each.name].title for each in plan.entries)]
     main, *others = map(_quote_title, titles)
     chance = math.ceil(100 * update_belief(0.5, source.odds_factor()))
     languages = list(plan.texts.languages) if plan.texts else []

@@ -47,7 +47,6 @@ def test_auto_uses_for_squares_only_mechanisms_that_estimate_the_prior(epsilon):
         ("laplace", NumericDomain(2, (False,) * 60), "0.2", "too many steps: raise epsilon"),
         ("piecewise", NumericDomain(600), "1", "sign-vector"),
         ("sign", NumericDomain(2, (False, False)), "1", "one number at a time"),
-        *((name, NumericDomain(1), "1", "classes") for name in NAMES),
         *((name, NumericDomain(20_000), "1", "classes") for name in NAMES),
         ("auto", NumericDomain(20_000), "1", "this many classes"),
         ("auto", NumericDomain(2), "0", "epsilon"),
@@ -93,7 +92,6 @@ def test_malformed_tables_are_refused(name):
         with pytest.raises(SurveyError):
             load_numeric(name, form, wrong)
     for strange in (
-        NumericDomain(1),
         NumericDomain(1 << 15),
         NumericDomain(3, ()),
         NumericDomain(3, (True,) * 101),

@@ -17,6 +17,7 @@ FOR_DESKS = {
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
+    ("ldp_client", "testing.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "count_table_range.py"),
     ("mechanisms", "counted_table.py"),
@@ -31,7 +32,8 @@ FOR_DESKS = {
     ("survey", "silo_plan.py"),
     ("survey", "silo_survey.py"),
 }
-"""Modules for commands of servers, authors and auditors; tests/test_layering.py keeps them off devices."""
+"""Modules for commands of servers, authors and auditors, and for tests of applications; tests/test_layering.py
+keeps them off devices."""
 MOST_BYTES = 3 << 20
 A_REPORT = """
 import sys

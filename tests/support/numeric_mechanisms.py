@@ -16,7 +16,7 @@ from encoders.randomness import GivenBytes, RandomSource
 
 NAMES = sorted(NUMERIC_MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
-LABELS = (2, 3, 10)
+LABELS = (1, 2, 3, 10)
 MISSING = 2 * GRID + 1
 SEVERAL = ((False, True), (True, False, False))
 every_name = pytest.mark.parametrize("name", NAMES)

@@ -20,12 +20,15 @@ def survey_toml(**changes: Any) -> str:
 
     A change that is a dictionary is a table, and its entries replace those of the survey. `features` replaces
     all features, and a list is the values of a feature or of the label. Other changes are entries of
-    [survey]. None removes an entry. For example: survey_toml(epsilon=2.0, features={"tea": ["black",
-    "green"]}, label={"weight": 1}, mechanism={"frequency": "OUE"})
+    [survey]. None removes an entry, and `label=None` the label. For example: survey_toml(epsilon=2.0,
+    features={"tea": ["black", "green"]}, label={"weight": 1}, mechanism={"frequency": "OUE"})
     """
     tables = {name: dict(table) for name, table in _TEA.items()}
     for name, change in changes.items():
         change = {"values": change} if name == "label" and isinstance(change, list) else change
+        if name == "label" and change is None:
+            del tables["label"]
+            continue
         if name == "features":
             tables[name] = {
                 each: {"values": entries} if isinstance(entries, list) else entries

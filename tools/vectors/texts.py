@@ -67,6 +67,6 @@ def displayed(plan: Plan) -> Iterator[dict[str, Any]]:
             "requested": language,
             "language": texts.language,
             "title": texts.title,
-            "label": asdict(texts.label),
+            "label": asdict(texts.label) if texts.label else None,
             "features": {name: asdict(entry) for name, entry in texts.features.items()},
         }

@@ -51,7 +51,7 @@ MISTAKES = {
         "multiple = true",
         "features.hours.multiple",
         16,
-        "write one feature for each answer",
+        "write choices = [...] instead of values",
     ),
     "missing label": (
         'name = "rested"\n',
@@ -326,7 +326,7 @@ def test_an_empty_survey_names_all_that_it_lacks(text):
     with pytest.raises(SurveyError) as caught:
         read_survey(text)
     fields = {problem.field for problem in caught.value.problems}
-    assert {"survey.id", "survey.epsilon", "label.name", "label.values", "features"} <= fields
+    assert {"survey.id", "survey.epsilon", "features"} <= fields
 
 
 def test_error_lists_all_mistakes_in_the_order_of_the_file():

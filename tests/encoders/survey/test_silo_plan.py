@@ -163,7 +163,7 @@ WRONG: dict[str, list[tuple[tuple[Any, ...], Any]]] = {
     ],
     "": [
         *((("questions", 0, key), ...) for key in ("mechanism", "scale")),
-        *(((key,), ...) for key in ("id", "epsilon", "label", "features", "questions", "rows")),
+        *(((key,), ...) for key in ("id", "epsilon", "features", "questions", "rows")),
         (("rows_per_person",), ...),
         (("more",), 1),
         (("questions", 0, "more"), 1),

@@ -1,0 +1,110 @@
+"""Entries of a row with several answers ("tick all that apply"), and the yes/no features made from them.
+
+The author, the texts and the application know one entry, whose value is the list of the ticked choices. The
+survey asks about each choice as a separate feature with the values "no" and "yes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from encoders.errors import RowError
+from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.parse_value import category_text, encode_missing, is_missing
+
+SEPARATOR = ";"
+"""Separates the ticked choices in a cell of a CSV file, so no choice contains it."""
+TICKS = ("no", "yes")
+"""The values of the feature of one choice, in the order of their codes."""
+
+
+@dataclass(frozen=True)
+class Choices(CategoricalFeature):
+    """An entry of the row with several answers; `values` are its choices."""
+
+    kind: ClassVar[str] = "choices"
+
+    def features(self) -> tuple[ChoiceFeature, ...]:
+        """Return the yes/no feature of each choice, in order."""
+        return tuple(
+            ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, self, choice)
+            for choice in self.values
+        )
+
+    def ticked(self, value: object) -> frozenset[str] | None:
+        """Return the ticked choices; None if the answer is missing.
+
+        Raises
+        ------
+        RowError
+            If the value is not a list, or contains something that is not a choice. The error does not
+            contain the value.
+        """
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            if is_missing(value):
+                encode_missing(self.name, self.missing, 1)
+                return None
+            raise RowError(self.name, f"must be a list of the ticked choices, not a {type(value).__name__}")
+        texts = [category_text(each) for each in value]
+        if None in texts or not set(texts) <= set(self.values):
+            known = ", ".join(f'"{each}"' for each in self.values[:12])
+            raise RowError(self.name, f"contains something else than the survey's choices: {known}")
+        return frozenset(text for text in texts if text is not None)
+
+    def code(self, value: object) -> int:
+        """Check a list of ticked choices; the features of the choices code it."""
+        self.ticked(value)
+        return 0
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file, such as ``a; c``. An empty one is missing, and ``;`` ticks nothing."""
+        if not text.strip():
+            return None
+        return [each.strip() for each in text.split(SEPARATOR) if each.strip()]
+
+
+@dataclass(frozen=True)
+class ChoiceFeature(CategoricalFeature):
+    """Whether a person ticks one choice of an entry."""
+
+    entry: Choices = Choices("", ())
+    """The entry of the row."""
+    choice: str = ""
+
+    @property
+    def row_name(self) -> str:
+        """Name of the row's entry that this feature codes."""
+        return self.entry.name
+
+    def code(self, value: object) -> int:
+        """Return the code of a list of ticked choices; raises RowError, which does not contain the value."""
+        ticked = self.entry.ticked(value)
+        return self.size - 1 if ticked is None else int(self.choice in ticked)
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file; see :meth:`Choices.from_text`."""
+        return self.entry.from_text(text)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry and the choice; a plan lists the entry once, see :func:`feature_entries`."""
+        return self.entry.as_dict() | {"choice": self.choice}
+
+
+def row_entries(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return the entries of the row that features code: one for all choices of an entry."""
+    entries = (each.entry if isinstance(each, ChoiceFeature) else each for each in features)
+    return tuple(dict.fromkeys(entries))
+
+
+def split_choices(entries: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return the features of the entries of a row: one for each choice of an entry with several answers."""
+    return tuple(
+        feature for each in entries for feature in (each.features() if isinstance(each, Choices) else (each,))
+    )
+
+
+def feature_entries(features: Sequence[Feature]) -> list[dict[str, Any]]:
+    """Return the entries of a plan's JSON document for its features."""
+    return [each.as_dict() for each in row_entries(features)]

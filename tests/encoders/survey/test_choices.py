@@ -1,0 +1,116 @@
+"""Features with several answers: one entry of the row, one yes/no feature per choice."""
+
+import json
+
+import pytest
+
+from encoders.errors import RowError, SurveyError
+from encoders.explain.preview import preview
+from encoders.randomness import SystemEntropy
+from encoders.survey import Plan, read_survey
+from encoders.survey.choices import Choices
+from tests.support.surveys import make_plan, survey_toml
+
+CUPS = Choices("cups", ("small", "large", "3"))
+OPTIONAL = Choices("cups", ("small", "large", "3"), "category")
+
+
+def make(choices: object = ("small", "large", "3"), **more: object) -> Plan:
+    return make_plan(features={"tea": ["black", "green"], "cups": {"choices": list(choices), **more}})
+
+
+@pytest.mark.parametrize(
+    ("value", "codes"),
+    [(["small"], [1, 0, 0]), ([], [0, 0, 0]), (("large", 3), [0, 1, 1]), ({"large"}, [0, 1, 0])],
+)
+def test_each_choice_is_coded_as_no_or_yes(value, codes):
+    assert [each.code(value) for each in CUPS.features()] == codes
+
+
+def test_a_missing_answer_is_a_third_value_of_every_choice():
+    assert [each.code(None) for each in OPTIONAL.features()] == [2, 2, 2]
+    assert [each.code([]) for each in OPTIONAL.features()] == [0, 0, 0]
+    assert OPTIONAL.features()[0].texts == ("no", "yes", "(missing)")
+    with pytest.raises(RowError, match="cups: is missing, and the survey has no category"):
+        CUPS.code(None)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("small", "must be a list of the ticked choices, not a str"),
+        (3, "must be a list of the ticked choices, not a int"),
+        (["small", "tiny"], "contains something else than the survey's choices"),
+        ([None], "contains something else than the survey's choices"),
+        ([["small"]], "contains something else than the survey's choices"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_without_quoting_it(value, why):
+    with pytest.raises(RowError, match=why) as caught:
+        CUPS.code(value)
+    assert caught.value.field == "cups"
+    assert "tiny" not in str(caught.value)
+
+
+def test_a_plan_has_one_entry_and_one_question_per_choice():
+    plan = make()
+    assert [entry["name"] for entry in json.loads(plan.json)["features"]] == ["tea", "cups"]
+    assert [each.name for each in plan.entries] == ["tea", "cups"]
+    assert [each.name for each in plan.questions] == ["tea", "cups: small", "cups: large", "cups: 3"]
+    assert Plan.from_json(plan.json) == plan
+    assert plan.encode({"tea": "green", "cups": ["large"]}, "no") == ((1, 0, 1, 0), 1)
+
+
+def test_a_weight_is_the_weight_of_each_choice():
+    assert [each.weight for each in make(weight=3).questions] == [1, 3, 3, 3]
+
+
+def test_a_large_epsilon_asks_for_several_choices_at_once():
+    plan = make_plan(epsilon=6.0, label=None, features={"cups": {"choices": ["a", "b", "c"]}})
+    assert [each.name for each in plan.questions] == ["cups: a, cups: b, cups: c"]
+    assert plan.questions[0].meaning(5) == {"cups: a": "yes", "cups: b": "no", "cups: c": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "why"),
+    [
+        (["a"], "needs a list of at least 2 values"),
+        (["a", "a;b"], "contain ';'"),
+        (["a", "(missing)"], "cannot be"),
+        (["a", "x" * 198], "the choice with the feature's name has 204 characters"),
+        (["a", "a"], "has repeated values: a"),
+    ],
+)
+def test_wrong_choices_are_refused_with_their_line(choices, why):
+    with pytest.raises(SurveyError, match=why) as caught:
+        make(choices)
+    assert caught.value.field == "features.cups.choices"
+    assert caught.value.line
+
+
+def test_values_and_choices_exclude_each_other():
+    with pytest.raises(SurveyError, match="needs exactly one of"):
+        make(values=["a", "b"])
+
+
+def test_the_name_of_a_choice_must_be_free():
+    with pytest.raises(SurveyError, match="need different names"):
+        read_survey(
+            survey_toml(features={"cups": {"choices": ["a", "b"]}})
+            + '[features."cups: a"]\nvalues = ["x", "y"]\n'
+        ).compile()
+
+
+def test_a_cell_of_a_csv_file_lists_the_ticked_choices():
+    assert CUPS.from_text("small; 3") == ["small", "3"]
+    assert CUPS.from_text(";") == []
+    assert CUPS.from_text(" ") is None
+
+
+def test_a_preview_shows_the_texts_of_a_choice():
+    text = survey_toml(features={"cups": {"choices": ["s", "l"]}}) + (
+        '[texts.en.features.cups]\ntitle = "Which cups?"\nvalues = { s = "Small", l = "Large" }\n'
+    )
+    plan = read_survey(text).compile()
+    shown = str(preview(plan, {"cups": ["l"]}, "no", SystemEntropy(), "cups: l"))
+    assert '"Which cups?: Large" = yes' in shown

@@ -1,0 +1,118 @@
+"""Surveys without a label: one class, which plans, errors and texts do not mention."""
+
+import json
+
+import pytest
+
+from encoders.errors import RowError, SurveyError
+from encoders.explain.preview import explain_report, preview
+from encoders.randomness import SystemEntropy
+from encoders.survey import Plan, read_survey
+from encoders.survey.display_texts import display_texts
+from encoders.survey.randomise import randomise
+from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.silo_survey import read_silo_tables
+from tests.support.surveys import make_plan, survey_toml
+
+FEATURES = {
+    "tea": {"values": ["black", "green"], "missing": "category"},
+    "hours": {"range": [0, 12], "missing": "category"},
+    "naps": {"range": [0, 3]},
+    "age": {"range": [0, 100], "bins": 4},
+    "cups": {"choices": ["small", "large"], "missing": "category"},
+}
+ROW = {"tea": "green", "hours": 7, "naps": 1, "age": 30, "cups": ["large"]}
+MECHANISMS = ("auto", "laplace", "sampled-laplace", "onebit", "sign", "sign-vector", "piecewise")
+
+
+def unlabelled(numeric: str = "auto", **changes: object) -> Plan:
+    """Return the plan of a survey without a label that asks for every kind of feature."""
+    return make_plan(**{"label": None, "features": FEATURES, "mechanism": {"numeric": numeric}} | changes)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("numeric", MECHANISMS)
+def test_a_plan_is_proved_and_read_again_without_an_entry_for_the_label(numeric, epsilon):
+    plan = unlabelled(numeric, epsilon=epsilon)
+    assert "label" not in json.loads(plan.json)
+    assert Plan.from_json(plan.json) == plan
+    assert {question.kind for question in plan.questions} == {"coupled", "mean", "square"}
+    for question in plan.questions:
+        question.mechanism.prove(plan.epsilon)
+
+
+def test_a_question_has_the_domain_of_its_feature_alone():
+    plan = unlabelled()
+    assert [question.domain for question in plan.questions if not question.moment] == [3, 4, 3, 3]
+    assert plan.questions[0].value((2, 0, 0, 0, 0, 0), 0) == 2
+
+
+def test_coding_ignores_nothing_and_needs_no_label():
+    codes, label_code = unlabelled().encode(ROW, None)
+    assert (codes[0], codes[3:], label_code) == (1, (1, 0, 1), 0)
+
+
+def test_a_label_is_refused_before_anything_is_drawn():
+    with pytest.raises(RowError, match="label: this survey has no label: pass only the row"):
+        randomise(unlabelled(), ROW, "yes", SystemEntropy())
+
+
+def test_a_survey_with_a_label_needs_one():
+    with pytest.raises(RowError, match="tired: the label is missing: pass it after the row"):
+        make_plan().encode({"tea": "black", "hours": 3}, None)
+
+
+@pytest.mark.parametrize("numeric", MECHANISMS)
+def test_previews_and_reports_do_not_mention_a_label(numeric):
+    plan = unlabelled(numeric)
+    for question in plan.questions:
+        shown = preview(plan, ROW, None, SystemEntropy(), question.name)
+        for text in (str(shown), explain_report(plan, shown.report), plan._repr_html_()):
+            assert "label" not in text
+            assert " = ," not in text
+            assert "\n  = " not in text
+
+
+def test_texts_have_no_entry_for_a_label():
+    text = survey_toml(label=None, features=FEATURES) + '[texts.en]\ntitle = "Tea"\n'
+    assert display_texts(read_survey(text).compile()).label is None
+    with pytest.raises(SurveyError, match="the survey has no label: delete this table"):
+        read_survey(text + '[texts.en.label]\ntitle = "?"\n')
+
+
+def test_a_survey_without_features_is_refused():
+    with pytest.raises(SurveyError, match="add at least one table"):
+        read_survey(survey_toml(label=None, features={}))
+
+
+def test_a_survey_that_asks_nothing_is_refused():
+    with pytest.raises(SurveyError, match="no question has a positive weight"):
+        make_plan(label=None, features={"tea": {"values": ["a", "b"], "weight": 0}})
+
+
+def test_a_label_in_a_plan_needs_two_values_and_a_name():
+    document = json.loads(unlabelled().json)
+    for label in ({"name": "", "values": [""]}, {"name": "x", "values": ["y"]}):
+        with pytest.raises(SurveyError):
+            Plan.from_json(
+                json.dumps(document | {"label": label}, sort_keys=True, separators=(",", ":")).encode()
+            )
+
+
+def test_a_survey_without_a_label_cannot_be_a_validation():
+    with pytest.raises(SurveyError, match="no model to validate"):
+        read_survey(survey_toml(label=None) + "[validation]\norder = []\n")
+
+
+def test_silos_count_every_value_once():
+    tables = {
+        "survey": {"id": "tea", "kind": "silo", "epsilon": 1, "rows": 100},
+        "features": {"tea": {"values": ["a", "b"]}, "cups": {"choices": ["s", "l"]}},
+    }
+    survey, mistakes = read_silo_tables(tables)
+    plan = survey.compile()
+    assert not mistakes
+    assert "label" not in json.loads(plan.json)
+    assert SiloPlan.from_json(plan.json) == plan
+    assert plan.mechanism.cells == 6
+    assert list(plan.question.row_parts((1, 0, 1), 0)) == [(1, 1), (2, 1), (5, 1)]

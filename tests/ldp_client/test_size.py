@@ -32,8 +32,8 @@ FOR_DESKS = {
     ("survey", "silo_plan.py"),
     ("survey", "silo_survey.py"),
 }
-"""Modules for commands of servers, authors and auditors, and for tests of applications; tests/test_layering.py
-keeps them off devices."""
+"""Modules for commands of servers, authors and auditors, and for tests of applications.
+tests/test_layering.py keeps them off devices."""
 MOST_BYTES = 3 << 20
 A_REPORT = """
 import sys

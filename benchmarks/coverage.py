@@ -194,10 +194,10 @@ def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, IntervalEs
         yield (RELEVANCE, each.name), each.relevance.estimate, (0, most / of)
         if isinstance(each, NumberResult):
             assert isinstance(feature, NumericFeature)
-            yield ("mean", each.name), each.means, feature.bounds
-            yield ("variance", each.name), each.variances, (0, feature.width**2)
-            if each.missing:
-                yield (MISSING, each.name), each.missing, (0, 1)
+            yield ("mean", each.name), each.by_class.means, feature.bounds
+            yield ("variance", each.name), each.by_class.variances, (0, feature.width**2)
+            if each.by_class.missing:
+                yield (MISSING, each.name), each.by_class.missing, (0, 1)
         else:
             yield (JOINT, each.name), each.frequencies, (0, 1)
             yield (GIVEN, each.name), each.conditionals, (0, 1)

@@ -119,7 +119,8 @@ def rules(feature: FeatureResult | NumberResult) -> Iterator[tuple[Entry, tuple[
     if isinstance(feature, FeatureResult):
         yield (feature.name, ANY), (feature.distinguishable, overlap_rule(feature.conditionals))
         return
-    estimates = {"means": feature.means, "variances": feature.variances, "missing": feature.missing}
+    by_class = feature.by_class
+    estimates = {"means": by_class.means, "variances": by_class.variances, "missing": by_class.missing}
     old = {what: overlap_rule(each) for what, each in estimates.items() if each}
     yield (feature.name, ANY), (feature.distinguishable, any(old.values()))
     for what, flag in feature.distinguishable_entries.items():

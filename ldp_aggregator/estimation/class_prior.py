@@ -85,12 +85,17 @@ class PooledPrior:
 
     @property
     def known(self) -> bool:
-        """Whether any question estimates the prior."""
-        return bool(self.weights)
+        """Whether any question estimates the prior, or there is only one class."""
+        return bool(np.isfinite(self.estimate.stderr).all())
 
 
 def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
-    """Return the weighted mean of the shares, weighted by the inverse of the mean variance over classes."""
+    """Return the weighted mean of the shares, weighted by the inverse of the mean variance over classes.
+
+    The share of a single class is 1, without an error.
+    """
+    if k == 1:
+        return PooledPrior(IntervalEstimate.from_stderr(np.ones(1), np.zeros(1)), {})
     if not shares:
         return PooledPrior(IntervalEstimate.unknown((k,)), {})
     weights = np.array([1.0 / each.variance.mean() for each in shares])

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from encoders.survey import Plan
+from encoders.survey.features import NO_LABEL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.class_prior import pool_prior
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
@@ -40,6 +42,8 @@ from ldp_aggregator.estimation.validation_result import (
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _Part = TypeVar("_Part")
+_ONE_CLASS = pool_prior([], 1).estimate
+_NO_LABEL_ENTRIES = NO_LABEL.as_dict() | {"n": None, "prior": _ONE_CLASS.as_dict(), "smoothed": [1.0]}
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ class Estimates:
     plan_digest: str
     estimator: str
     label: str
-    """Name of the label."""
+    """Name of the label; empty without one."""
     classes: tuple[str, ...]
-    """The values of the label, in the order of their codes."""
+    """The values of the label, in the order of their codes; one empty text without a label."""
     label_n: int | None
     """Reports of the label question; None if the survey does not ask it."""
     reports: int
@@ -72,6 +76,11 @@ class Estimates:
     features that the round selects."""
     silos: SiloSummary | None = None
     """What the estimates contain from silos; None for a survey of people alone."""
+
+    @property
+    def has_label(self) -> bool:
+        """Whether the survey has a label. Without one, all people are one class."""
+        return len(self.classes) > 1
 
     @property
     def used_features(self) -> frozenset[int]:
@@ -104,19 +113,22 @@ class Estimates:
             "plan_digest": self.plan_digest,
             "estimator": self.estimator,
             "reports": self.reports,
-            "label": {
-                "name": self.label,
-                "values": list(self.classes),
-                "n": self.label_n,
-                "prior": self.raw_prior.as_dict(),
-                "non_uniform": self.non_uniform.tolist(),
-                "smoothed": to_json_list(self.prior),
-            },
+            **({"label": self._label_entries()} if self.has_label else {}),
             "features": [feature.as_dict() for feature in self.features],
             "poisoning": self.poisoning.as_dict() if self.poisoning else None,
             "validation_result": self.validation_result.as_dict() if self.validation_result else None,
             "validation": self.validation.as_dict() if self.validation else None,
             "silos": self.silos.as_dict() if self.silos else None,
+        }
+
+    def _label_entries(self) -> dict[str, Any]:
+        return {
+            "name": self.label,
+            "values": list(self.classes),
+            "n": self.label_n,
+            "prior": self.raw_prior.as_dict(),
+            "non_uniform": self.non_uniform.tolist(),
+            "smoothed": to_json_list(self.prior),
         }
 
     @classmethod
@@ -129,7 +141,7 @@ class Estimates:
             If an entry is missing or of a wrong type, shape or size; the message names it.
         """
         with reading("label"):
-            label = document["label"]
+            label = document.get("label", _NO_LABEL_ENTRIES)
             classes, label_n = read_texts(label["values"]), label["n"]
             k = len(classes)
             raw_prior = IntervalEstimate.from_dict(label["prior"], (k,))

@@ -10,23 +10,32 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation.class_comparison import (
+    Comparison,
+    compare_two_classes,
+    estimate_class_correlation,
+)
 from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
     estimate_joint_intervals,
+    estimate_share_intervals,
 )
 from ldp_aggregator.estimation.json_form import (
+    read_array,
     read_flags,
     read_probabilities,
     read_text,
     read_texts,
+    reading,
     require,
     to_json_list,
 )
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
-from ldp_aggregator.estimation.relevance import Relevance, estimate_table_relevance
+from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_table_relevance
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class FeatureResult:
     """Number of reports."""
     asked_with: tuple[str, ...]
     """Names of other features in the same reports."""
+    shares: IntervalEstimate
+    """P(value), raw. Shape (values,)."""
     frequencies: IntervalEstimate
     """P(value, label), raw."""
     conditionals: IntervalEstimate
@@ -55,6 +66,8 @@ class FeatureResult:
     """Computed from the raw estimates."""
     smoothed: FloatArray
     """P(value | label), distributions, for the classifier."""
+    correlation: FloatArray | None
+    """Of the two estimates of P(value | label), if there are two classes and reports. Shape (values,)."""
 
     @classmethod
     def from_estimates(
@@ -74,6 +87,7 @@ class FeatureResult:
             mechanism=raw.mechanism if raw else None,
             n=raw.n if raw else 0,
             asked_with=tuple(each.name for each in raw.asked_features if each is not feature) if raw else (),
+            shares=estimate_share_intervals(raw, k) if raw else IntervalEstimate.unknown(smoothed.shape[:1]),
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
             conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
             distinguishable_entries=find_differing_values(raw, k)
@@ -81,7 +95,13 @@ class FeatureResult:
             else np.zeros(len(smoothed), dtype=bool),
             relevance=estimate_table_relevance(raw, prior),
             smoothed=smoothed,
+            correlation=estimate_class_correlation(raw) if k == 2 else None,
         )
+
+    @property
+    def comparisons(self) -> Mapping[str, Comparison]:
+        """Risk difference, risk ratio and odds ratio of each value; empty unless there are two classes."""
+        return {} if self.correlation is None else compare_two_classes(self.conditionals, self.correlation)
 
     @property
     def distinguishable(self) -> bool:
@@ -107,12 +127,21 @@ class FeatureResult:
             "mechanism": self.mechanism,
             "n": self.n,
             "asked_with": list(self.asked_with),
+            "shares": self.shares.as_dict(),
+            **(self._class_entries() if self.smoothed.shape[1] > 1 else {}),
+        }
+
+    def _class_entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON form that a survey without a label does not have."""
+        return {
             "frequencies": self.frequencies.as_dict(),
             "conditionals": self.conditionals.as_dict(),
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "distinguishable_entries": self.distinguishable_entries.tolist(),
             "smoothed": to_json_list(self.smoothed),
+            "correlation": None if self.correlation is None else to_json_list(self.correlation),
+            "comparisons": {name: each.as_dict() for name, each in self.comparisons.items()},
         }
 
     @classmethod
@@ -121,6 +150,8 @@ class FeatureResult:
         name, kind, values = read_text(entry["name"]), entry["kind"], read_texts(entry["values"])
         require(kind in (CategoricalFeature.kind, BinnedFeature.kind), "kind: is unknown")
         question, shape = QuestionSummary.from_dict(entry), (len(values), k)
+        with reading("shares"):
+            shares = IntervalEstimate.from_dict(entry["shares"], shape[:1])
         return cls(
             name=name,
             kind=kind,
@@ -128,9 +159,34 @@ class FeatureResult:
             mechanism=question.mechanism,
             n=question.n,
             asked_with=read_texts(entry["asked_with"]),
-            frequencies=IntervalEstimate.from_dict(entry["frequencies"], shape),
-            conditionals=IntervalEstimate.from_dict(entry["conditionals"], shape),
-            distinguishable_entries=read_flags(entry["distinguishable_entries"], shape[:1]),
-            relevance=Relevance.from_dict(entry["relevance"]),
-            smoothed=read_probabilities(entry["smoothed"], shape, name),
+            shares=shares,
+            **(_read_classes(entry, shape, name) if k > 1 else _describe_one_class(shares)),
         )
+
+
+def _read_classes(entry: Mapping[str, Any], shape: tuple[int, int], name: str) -> dict[str, Any]:
+    """Return the parts of a result that compare classes."""
+    correlation = entry["correlation"]
+    return {
+        "frequencies": IntervalEstimate.from_dict(entry["frequencies"], shape),
+        "conditionals": IntervalEstimate.from_dict(entry["conditionals"], shape),
+        "distinguishable_entries": read_flags(entry["distinguishable_entries"], shape[:1]),
+        "relevance": Relevance.from_dict(entry["relevance"]),
+        "smoothed": read_probabilities(entry["smoothed"], shape, name),
+        "correlation": None if correlation is None else read_array(correlation, shape[:1]),
+    }
+
+
+def _describe_one_class(shares: IntervalEstimate) -> dict[str, Any]:
+    """Return these parts for a survey without a label, in which all people are one class."""
+    values, in_one_class = len(shares.value), shares.reshape(-1, 1)
+    known = bool(np.isfinite(shares.value).all())
+    smoothed = project_simplex(shares.value) if known else np.full(values, 1 / values)
+    return {
+        "frequencies": in_one_class,
+        "conditionals": in_one_class,
+        "distinguishable_entries": np.zeros(values, dtype=bool),
+        "relevance": UNKNOWN,
+        "smoothed": smoothed[:, None],
+        "correlation": None,
+    }

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.json_form import read_array, reading, require, to_json_list
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
@@ -71,6 +71,10 @@ class IntervalEstimate:
         """Return estimates of quantities on which there are no reports."""
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
+    def reshape(self, *shape: int) -> IntervalEstimate:
+        """Return the same estimates as arrays of another shape."""
+        return IntervalEstimate(*(each.reshape(shape) for each in vars(self).values()))
+
     def as_dict(self) -> dict[str, Any]:
         """Return all arrays as nested lists for JSON; unknown and infinite values become None."""
         return {
@@ -112,21 +116,30 @@ def simultaneous_z(intervals: int) -> float:
 
 
 def estimate_joint_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
-    """Return P(value, label) of a coupled question, (A, k), with its intervals.
+    """Return P(value, label) of a coupled question, (A, k), with its intervals."""
+    return _wilson(frequencies.raw.reshape(-1, k), frequencies.covariance)
+
+
+def estimate_share_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
+    """Return P(value) of a question, (A,), with its intervals: the sum over the k classes."""
+    return _wilson(frequencies.raw.reshape(-1, k).sum(axis=1), frequencies.covariance.sum_classes(k))
+
+
+def _wilson(value: FloatArray, covariance: FrequencyCovariance) -> IntervalEstimate:
+    """Return frequencies with their intervals.
 
     The interval is Wilson's, with the noise of the mechanism: all f for which F is within 1.96 standard
     errors of f, computed as if f were the truth. It is valid for rare values too, whose counters are skewed.
     """
-    value = frequencies.raw.reshape(-1, k)
-    if frequencies.n == 0:
+    if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
-    coefficients = frequencies.covariance.cell_variance_coefficients()
+    coefficients = covariance.cell_variance_coefficients()
     constant, linear, quadratic = (np.full_like(value, each) for each in coefficients)
-    kurtosis = frequencies.covariance.kurtosis.reshape(-1, k)
+    kurtosis = covariance.kurtosis.reshape(value.shape)
     intervals = ratio_intervals(
         value, np.ones_like(value), constant, linear, quadratic, value.size, kurtosis=kurtosis
     )
-    return IntervalEstimate(value, np.sqrt(frequencies.covariance.variance).reshape(-1, k), *intervals)
+    return IntervalEstimate(value, np.sqrt(covariance.variance).reshape(value.shape), *intervals)
 
 
 def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:

@@ -12,29 +12,66 @@ import numpy as np
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.json_form import read_number, read_text, require
+from ldp_aggregator.estimation.json_form import read_number, read_text, reading, require
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
+from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
-from ldp_aggregator.estimation.relevance import Relevance, estimate_number_relevance
+from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
 
 
 @dataclass(frozen=True)
-class NumberResult:
-    """The result of one numeric feature, per class, in the feature's own unit; estimates are (k,)."""
+class NumberStatistics:
+    """Statistics of a number in the feature's own unit, per class, (k,), or of all people, (1,)."""
 
-    name: str
-    mean_question: QuestionSummary
-    square_question: QuestionSummary
     means: IntervalEstimate
     squares: IntervalEstimate
-    """E[number | label] and E[number^2 | label], over the numbers that are present."""
+    """E[number] and E[number^2], over the numbers that are present."""
     variances: IntervalEstimate
     deviations: IntervalEstimate
     """Variances and standard deviations."""
     missing: IntervalEstimate | None
-    """P(missing | label); None if the number cannot be missing."""
+    """P(missing); None if the number cannot be missing."""
+
+    @classmethod
+    def from_moments(cls, feature: NumericFeature, raw: ClassMoments) -> Self:
+        """Compute the statistics from raw moments."""
+        variances = _variances(feature, raw)
+        return cls(
+            means=_means(feature, raw),
+            squares=_squares(feature, raw),
+            variances=variances,
+            deviations=_root(variances),
+            missing=raw.estimate_missing() if raw.can_be_missing else None,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the statistics for JSON."""
+        return {name: each.as_dict() if each else None for name, each in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the statistics of k classes that :meth:`as_dict` wrote."""
+        means, squares, variances, deviations = (
+            IntervalEstimate.from_dict(entry[name], (k,))
+            for name in ("means", "squares", "variances", "deviations")
+        )
+        missing = None if entry["missing"] is None else IntervalEstimate.from_dict(entry["missing"], (k,))
+        return cls(means, squares, variances, deviations, missing)
+
+
+@dataclass(frozen=True)
+class NumberResult:
+    """The result of one numeric feature."""
+
+    name: str
+    mean_question: QuestionSummary
+    square_question: QuestionSummary
+    overall: NumberStatistics
+    """Of all people."""
+    by_class: NumberStatistics
     distinguishable_entries: Mapping[str, bool]
     """For "means", "variances" and possibly "missing", whether any two classes differ significantly, see
     :mod:`class_differences`."""
@@ -58,17 +95,14 @@ class NumberResult:
         prior: FloatArray,
     ) -> Self:
         """Build the result from raw estimates of two questions and normal distributions of an estimator."""
-        means, variances = _means(feature, raw), _variances(feature, raw)
-        missing = raw.estimate_missing() if raw.can_be_missing else None
+        by_class = NumberStatistics.from_moments(feature, raw)
+        means, variances, missing = by_class.means, by_class.variances, by_class.missing
         return cls(
             name=feature.name,
             mean_question=questions[0],
             square_question=questions[1],
-            means=means,
-            squares=_squares(feature, raw),
-            variances=variances,
-            deviations=_root(variances),
-            missing=missing,
+            overall=NumberStatistics.from_moments(feature, AllClasses.from_classes(raw)),
+            by_class=by_class,
             distinguishable_entries=find_differing_statistics(raw),
             relevance=estimate_number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
@@ -96,17 +130,20 @@ class NumberResult:
             "kind": self.kind,
             "mean_question": self.mean_question.as_dict(),
             "square_question": self.square_question.as_dict(),
-            "means": self.means.as_dict(),
-            "squares": self.squares.as_dict(),
-            "variances": self.variances.as_dict(),
-            "deviations": self.deviations.as_dict(),
-            "missing": self.missing.as_dict() if self.missing else None,
+            "overall": self.overall.as_dict(),
+            **(self._class_entries() if len(self.smoothed.mean) > 1 else {}),
+            "width": self.width,
+            "noise": self.noise,
+        }
+
+    def _class_entries(self) -> dict[str, Any]:
+        """Return the entries of the JSON form that a survey without a label does not have."""
+        return {
+            **self.by_class.as_dict(),
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "distinguishable_entries": dict(self.distinguishable_entries),
             "smoothed": self.smoothed.as_dict(),
-            "width": self.width,
-            "noise": self.noise,
         }
 
     @classmethod
@@ -114,28 +151,43 @@ class NumberResult:
         """Return the result for k classes that :meth:`as_dict` wrote."""
         require(entry["kind"] == cls.kind, "kind: is unknown")
         mean, square = (QuestionSummary.from_dict(entry[key]) for key in ("mean_question", "square_question"))
-        statistics = {
-            key: IntervalEstimate.from_dict(entry[key], (k,))
-            for key in ("means", "squares", "variances", "deviations")
-        }
-        missing = entry["missing"]
-        marks = entry["distinguishable_entries"]
-        are_marks = {"means", "variances"} <= set(marks) <= {"means", "variances", "missing"}
-        require(are_marks and all(type(each) is bool for each in marks.values()), "needs marks of moments")
         width, noise = (read_number(entry[key], math.inf) for key in ("width", "noise"))
         require(0 < width < math.inf, "width: needs a number above 0")
+        with reading("overall"):
+            overall = NumberStatistics.from_dict(entry["overall"], 1)
         return cls(
             name=read_text(entry["name"]),
             mean_question=mean,
             square_question=square,
-            **statistics,
-            missing=None if missing is None else IntervalEstimate.from_dict(missing, (k,)),
-            distinguishable_entries=marks,
-            relevance=Relevance.from_dict(entry["relevance"]),
-            smoothed=Gaussian.from_dict(entry["smoothed"], k),
+            overall=overall,
             width=width,
             noise=noise,
+            **(_read_classes(entry, k) if k > 1 else _describe_one_class(overall)),
         )
+
+
+def _read_classes(entry: Mapping[str, Any], k: int) -> dict[str, Any]:
+    """Return the parts of a result that compare classes."""
+    marks = entry["distinguishable_entries"]
+    are_marks = {"means", "variances"} <= set(marks) <= {"means", "variances", "missing"}
+    require(are_marks and all(type(each) is bool for each in marks.values()), "needs marks of moments")
+    return {
+        "by_class": NumberStatistics.from_dict(entry, k),
+        "distinguishable_entries": marks,
+        "relevance": Relevance.from_dict(entry["relevance"]),
+        "smoothed": Gaussian.from_dict(entry["smoothed"], k),
+    }
+
+
+def _describe_one_class(overall: NumberStatistics) -> dict[str, Any]:
+    """Return these parts for a survey without a label, in which all people are one class."""
+    smoothed = Gaussian(np.zeros(1), np.full(1, UNIFORM_VARIANCE), None)
+    return {
+        "by_class": overall,
+        "distinguishable_entries": {},
+        "relevance": UNKNOWN,
+        "smoothed": smoothed,
+    }
 
 
 # A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.

@@ -58,7 +58,7 @@ class Relevance:
         return cls(IntervalEstimate.from_dict(entry, ()), noise, maximum)
 
 
-_UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
+UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
 
 
 def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
@@ -93,12 +93,12 @@ def estimate_table_relevance(frequencies: TableEstimate | None, prior: FloatArra
     of Wilson's kind: all r within 1.96 standard errors of the value, computed as if r were the truth.
     """
     k = len(prior)
-    if frequencies is None:
-        return _UNKNOWN
+    if frequencies is None or k == 1:
+        return UNKNOWN
     table = frequencies.raw.reshape(-1, k)
     size = len(table)
     if frequencies.n == 0 or size < 2:
-        return _UNKNOWN
+        return UNKNOWN
     # f is centred in both directions, then squared over P(x) P(c): along x by P'UP with P = 1 - 11'/A
     weights = 1 / Interaction.from_frequencies(frequencies, prior).shares
     shared = (weights.mean() / 2 - weights) / size
@@ -129,8 +129,8 @@ def estimate_number_relevance(
         P(label), above zero.
     """
     k = len(prior)
-    if not (np.isfinite(means.stderr).all() and np.isfinite(variances.stderr).all()):
-        return _UNKNOWN
+    if k == 1 or not (np.isfinite(means.stderr).all() and np.isfinite(variances.stderr).all()):
+        return UNKNOWN
     zero = np.zeros(1)
     centring = np.diag(prior) - np.outer(prior, prior)
     between = _unbiased_square(means.value[None], means.stderr[None] ** 2, zero + 1, zero, centring)
@@ -158,7 +158,7 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
     """Return the relevance of whether a number is missing."""
     k = len(prior)
     if not np.isfinite(missing.stderr).all():
-        return _UNKNOWN
+        return UNKNOWN
     error = float(np.sqrt(prior**2 @ missing.stderr**2))
     share = float(np.clip(prior @ missing.value, min(error, 0.5), 1 - min(error, 0.5)))
     columns = (np.diag(prior) - np.outer(prior, prior)) / (share * (1 - share))
@@ -175,7 +175,7 @@ def _add(one: Relevance, other: Relevance) -> Relevance:
     If either interval is the whole range, so is that of the sum.
     """
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
-        return _UNKNOWN
+        return UNKNOWN
     estimates, maximum = (one.estimate, other.estimate), one.maximum
     inside = [np.clip(each.value, each.low, each.high) for each in estimates]
     below = np.hypot(*(value - each.low for value, each in zip(inside, estimates, strict=True)))

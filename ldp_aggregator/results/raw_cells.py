@@ -63,10 +63,10 @@ def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
         if isinstance(result, NumberResult):
             assert isinstance(feature, NumericFeature)
             parts = [
-                (MEAN, result.means, feature.bounds),
-                (VARIANCE, result.variances, (0.0, feature.width**2)),
+                (MEAN, result.by_class.means, feature.bounds),
+                (VARIANCE, result.by_class.variances, (0.0, feature.width**2)),
             ]
-            parts += [(MISSING, result.missing, PROBABILITY)] if result.missing else []
+            parts += [(MISSING, result.by_class.missing, PROBABILITY)] if result.by_class.missing else []
             z = simultaneous_z(len(parts) * len(classes))
             for statistic, estimate, bounds in parts:
                 cells |= _cells(estimate, (feature.name, statistic), [""], classes, bounds, z)

@@ -160,14 +160,32 @@ def _list_number_rows(feature: NumberResult, classes: Sequence[str]) -> Iterator
     mean, square = feature.mean_question, feature.square_question
     both = " + ".join(each.mechanism for each in (mean, square) if each.mechanism) or None
     # a variance below zero is cut to zero, and its root is unknown
-    deviations = np.where(feature.variances.value <= 0, 0.0, _cut_to_interval(feature.deviations))
+    deviations = np.where(
+        feature.by_class.variances.value <= 0, 0.0, _cut_to_interval(feature.by_class.deviations)
+    )
     n = mean.n + square.n
     parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None]] = [
-        (MEAN, "means", feature.means, _cut_to_interval(feature.means), mean.n, mean.mechanism),
-        (DEVIATION, "variances", feature.deviations, deviations, n, both),
+        (
+            MEAN,
+            "means",
+            feature.by_class.means,
+            _cut_to_interval(feature.by_class.means),
+            mean.n,
+            mean.mechanism,
+        ),
+        (DEVIATION, "variances", feature.by_class.deviations, deviations, n, both),
     ]
-    if feature.missing:
-        parts.append((MISSING, "missing", feature.missing, _cut_to_interval(feature.missing), n, both))
+    if feature.by_class.missing:
+        parts.append(
+            (
+                MISSING,
+                "missing",
+                feature.by_class.missing,
+                _cut_to_interval(feature.by_class.missing),
+                n,
+                both,
+            )
+        )
     for statistic, mark, estimate, consistent, reports, mechanism in parts:
         for index, name in enumerate(classes):
             yield EstimateRow.from_estimate(

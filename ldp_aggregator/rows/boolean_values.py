@@ -7,6 +7,7 @@ from typing import Any
 
 from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.boolean_values import has_booleans, read_boolean
+from encoders.survey.choices import Choices
 
 
 def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -15,6 +16,7 @@ def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]
     for feature in features:
         if (
             isinstance(feature, CategoricalFeature)
+            and not isinstance(feature, Choices)
             and feature.name in columns
             and has_booleans(feature.values)
         ):

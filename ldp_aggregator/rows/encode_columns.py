@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
+from encoders.survey.choices import ChoiceFeature
 from encoders.survey.features import CategoricalFeature, Feature
 from ldp_aggregator.arrays import IntArray
 
@@ -33,9 +34,12 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
 
 
 def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
-    if feature.name not in columns:
-        raise RowError(feature.name, "the table has no such column: add it")
-    values = columns[feature.name]
+    if feature.row_name not in columns:
+        raise RowError(feature.row_name, "the table has no such column: add it")
+    values = columns[feature.row_name]
+    if isinstance(feature, ChoiceFeature):  # a list of ticked choices cannot be hashed
+        lists = [tuple(each) if isinstance(each, list | set | frozenset) else each for each in values]
+        return encode_values(lists, feature.code, feature.row_name)
     if hasattr(values, "dtype"):
         values = np.asanyarray(values)  # a pandas Series too
     # masked arrays and arrays of objects are coded value by value: that keeps masks and types

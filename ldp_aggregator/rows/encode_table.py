@@ -42,7 +42,7 @@ def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
 
 
 def encode_labels(plan: Plan, labels: Sequence[object]) -> IntArray:
-    """Return the codes of m labels, shape (m,)."""
+    """Return the codes of m labels, shape (m,); of m times None for a survey without a label."""
     return encode_values(labels, plan.row_label.code, plan.row_label.name)
 
 

@@ -204,7 +204,7 @@ def _number_margin(
     result: NumberResult, raw: ClassMoments, conditional: Gaussian, prior: FloatArray, probability: float
 ) -> Margin:
     factor = _ratio_factor(raw.present.value, raw.present.variance(raw.noise))
-    class_margins = _class_margins(result.means, factor)
+    class_margins = _class_margins(result.by_class.means, factor)
     return Margin(
         name=result.name,
         kind=result.kind,
@@ -214,9 +214,9 @@ def _number_margin(
         class_margins=class_margins,
         typical=float(np.sqrt(conditional.variance @ prior)) * result.width,
         unit=2 * result.width,
-        variance=max(_class_margins(result.variances, factor)),
-        deviation=max(_class_margins(result.deviations, factor)),
-        missing=max(_class_margins(result.missing, factor)) if result.missing else None,
+        variance=max(_class_margins(result.by_class.variances, factor)),
+        deviation=max(_class_margins(result.by_class.deviations, factor)),
+        missing=max(_class_margins(result.by_class.missing, factor)) if result.by_class.missing else None,
     )
 
 

@@ -19,7 +19,7 @@ def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_comp
     assert drawn.reports == whole.reports == 200_000
     for one, other in zip(drawn.features, whole.features, strict=True):
         number = one.kind == "numeric"
-        left, right = (one.means, other.means) if number else (one.conditionals, other.conditionals)
+        left, right = (each.by_class.means if number else each.conditionals for each in (one, other))
         assert (abs(left.value - right.value) < 6 * np.hypot(left.stderr, right.stderr)).all()
 
 

@@ -114,7 +114,9 @@ def _list_features(
 
 
 def _compute_margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
-    return forecast_margins(estimate.means if isinstance(estimate, NumberResult) else estimate.conditionals)
+    return forecast_margins(
+        estimate.by_class.means if isinstance(estimate, NumberResult) else estimate.conditionals
+    )
 
 
 def _visible_entries(entry: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,8 @@ def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
     raw_prior : IntervalEstimate
         (k,); a class with an infinite standard error has no reports.
     """
+    if len(raw_prior.value) == 1:
+        return np.ones(1)
     known = np.isfinite(raw_prior.stderr)
     return _posterior_mean(np.where(known, raw_prior.value, 0.0), np.where(known, raw_prior.stderr, 1e9))
 

@@ -166,6 +166,19 @@ class FrequencyCovariance:
             fourth=self.fourth,
         )
 
+    def sum_classes(self, k: int) -> FrequencyCovariance:
+        """Return the covariance of sums over the k classes: P(value) from the cells (value, label)."""
+        return self.from_coefficients(
+            self.distribution.reshape(-1, k).sum(axis=1),
+            self.n,
+            floor=self.floor * k,
+            growth=self.growth,
+            shared=self.shared * k**2,
+            slope=self.slope * k,
+            product=self.product,
+            fourth=self.fourth * k,
+        )
+
     def pool(
         self, other: FrequencyCovariance, weight: float, distribution: FloatArray
     ) -> FrequencyCovariance:

@@ -28,6 +28,8 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
 from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis
 
+_NO_NOISE = 1e-9
+"""A variance of G below this share of that of s is due to rounding."""
 SOURCES = 7
 """s, M and G of the mean question, the same of the square question, and the prior from other questions."""
 
@@ -88,7 +90,9 @@ class ClassMoments:
         raw = Quantity.from_source(moments.raw[part], index + part, SOURCES)
         if not moments.estimates_prior:
             return raw
-        slope = moments.covariance[part, 2] / moments.covariance[2, 2]
+        noise = moments.covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
+        known = noise > _NO_NOISE * moments.covariance[part, part]
+        slope = np.divide(moments.covariance[part, 2], noise, out=np.zeros(self.k), where=known)
         surplus = Quantity.from_source(moments.raw[2], index + 2, SOURCES) - self.class_share
         return raw - surplus.times(slope)
 

@@ -143,9 +143,9 @@ def _number_influences(
         question, total = moments.question, total_of(snapshot, moments.question)
         suffix = f" of {result.name}" if question.mechanism.multivariate else ""
         ratios = [
-            ("means", estimate.first, present, result.means, width),
-            ("variances", estimate.squared_deviation, present, result.variances, width**2),
-            ("missing", estimate.missing, share, result.missing, 1.0),
+            ("means", estimate.first, present, result.by_class.means, width),
+            ("variances", estimate.squared_deviation, present, result.by_class.variances, width**2),
+            ("missing", estimate.missing, share, result.by_class.missing, 1.0),
         ]
         for name, top, bottom, intervals, unit in ratios:
             if top is not None and intervals is not None:

@@ -47,8 +47,8 @@ def test_rows_contain_the_values_of_the_estimates(estimates):
     parts = [
         (estimates.raw_prior, "asleep", CLASS_PRIOR),
         (tea.conditionals, "tea", CONDITIONAL),
-        (hours.means, "hours", MEAN),
-        (hours.deviations, "hours", DEVIATION),
+        (hours.by_class.means, "hours", MEAN),
+        (hours.by_class.deviations, "hours", DEVIATION),
         (hours.missing, "hours", MISSING),
         (age.means, "age", MEAN),
     ]
@@ -122,7 +122,7 @@ def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_est
     for seed in range(20):
         estimates = estimate_snapshot(simulate(500, seed=seed))
         rows = [row for row in build_table(estimates) if row.statistic == DEVIATION]
-        variances = [each for feature in estimates.features[2:] for each in feature.variances.value]
+        variances = [each for feature in estimates.features[2:] for each in feature.by_class.variances.value]
         for row, variance in zip(rows, variances, strict=True):
             if variance < 0:
                 assert (row.estimate, row.raw, row.stderr) == (0.0, None, None)

@@ -1,0 +1,97 @@
+"""Compares a value's share in two classes: risk difference, risk ratio and odds ratio with intervals.
+
+The intervals are those of MOVER (Zou and Donner 2008; Donner and Zou 2012): they combine the two conditional
+shares' own intervals and the correlation of their estimates. The ratios are differences of logarithms and of
+logits, and unknown where an interval touches 0 or, for odds, 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.json_form import to_json_list
+
+Transform = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Compares P(value | class) in the first class with the second; arrays (values,), NaN where unknown."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    """The 95% interval."""
+    simultaneous_low: FloatArray
+    simultaneous_high: FloatArray
+    """Intervals that all hold at once, for all values of the feature."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all arrays as lists for JSON; unknown values become None."""
+        return {name: to_json_list(array) for name, array in vars(self).items()}
+
+
+def compare_two_classes(conditionals: IntervalEstimate, correlation: FloatArray) -> Mapping[str, Comparison]:
+    """Return the risk difference, risk ratio and odds ratio of each value.
+
+    Parameters
+    ----------
+    conditionals : IntervalEstimate
+        P(value | class), (values, 2).
+    correlation : (values,) array
+        Of the estimates in the two classes, see `estimate_class_correlation`.
+    """
+    transforms: dict[str, tuple[Transform, Transform]] = {
+        "risk difference": (np.asarray, np.asarray),
+        "risk ratio": (np.log, np.exp),
+        "odds ratio": (lambda share: np.log(share) - np.log1p(-share), np.exp),
+    }
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return {
+            name: _compare(conditionals, correlation, to_scale, from_scale)
+            for name, (to_scale, from_scale) in transforms.items()
+        }
+
+
+def _compare(
+    shares: IntervalEstimate, correlation: FloatArray, to_scale: Transform, from_scale: Transform
+) -> Comparison:
+    ends = [(shares.low, shares.high), (shares.simultaneous_low, shares.simultaneous_high)]
+    value = np.clip(shares.value, shares.low, shares.high)
+    first, second = to_scale(value).T
+    found = [from_scale(first - second)]
+    for low, high in ends:
+        below, above = (to_scale(value) - to_scale(low)).T, (to_scale(high) - to_scale(value)).T
+        down, up = (
+            np.sqrt(np.maximum(one**2 - 2 * correlation * one * other + other**2, 0.0))
+            for one, other in ((below[0], above[1]), (above[0], below[1]))
+        )
+        found += [from_scale(first - second - down), from_scale(first - second + up)]
+    stacked = np.stack(found)
+    return Comparison(*np.where(np.isfinite(stacked).all(axis=0), stacked, np.nan))
+
+
+def estimate_class_correlation(frequencies: TableEstimate | None) -> FloatArray | None:
+    """Return the correlation, (values,), of the estimates of P(value | class) in two classes.
+
+    Only what cells share (`shared` of :class:`FrequencyCovariance`) correlates them: their covariance is
+    shared (1 - A r) (1 - A s) / (P(c) P(d)) at the ratios r and s. It is 0 where a class is unknown.
+    """
+    if frequencies is None or frequencies.n == 0:
+        return None
+    covariance, likely = frequencies.covariance, frequencies.covariance.distribution.reshape(-1, 2)
+    mass, size = likely.sum(axis=0), len(likely)
+    ratio = likely / mass
+    constant, linear, quadratic = covariance.ratio_variance_coefficients(mass, size)
+    variance = constant + linear * ratio + quadratic * ratio**2
+    shared = covariance.shared * (1 - size * ratio).prod(axis=1)
+    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny).prod(axis=1))
+    correlation: FloatArray = np.clip(shared / scale, -1.0, 1.0)
+    return correlation

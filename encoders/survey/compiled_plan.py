@@ -67,6 +67,8 @@ class CompiledPlan(Generic[QuestionT]):
     """SHA-256 of the survey's texts, in hexadecimal; empty if it has none."""
     texts: SurveyTexts | None = field(default=None, repr=False)
     """The survey's texts, if they are at hand: a plan that is read alone has only their digest."""
+    users: int | None = field(default=None, repr=False)
+    """Number of people who are expected to answer, if it is at hand; it is not in the plan's document."""
     json: bytes = field(init=False, repr=False)
     """Canonical form; its SHA-256 is the digest in every report."""
 

@@ -42,8 +42,9 @@ class Survey:
     enrolment: str = OPEN
     """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
     users: int | None = None
-    """Number of people who are expected to answer, if the author gives it. It determines the label's
-    weight if the author gives none, see :func:`~encoders.survey.compiler.compute_label_weight`."""
+    """Number of people who are expected to answer, if the author gives it. It determines when intervals
+    during the survey are narrowest. If the author gives no weight of the label, it determines that, too: see
+    :func:`~encoders.survey.compiler.compute_label_weight`."""
     validation: Validation | None = None
     """A model that devices validate, see :meth:`with_validation`."""
     texts: SurveyTexts | None = None
@@ -108,4 +109,5 @@ class Survey:
             validation=self.validation,
             texts_digest=self.texts.digest if self.texts else "",
             texts=self.texts,
+            users=self.users,
         )

@@ -68,11 +68,26 @@ _SNAPSHOT = _object(
     rejections=_COUNTS,
 )
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
-_ESTIMATE_PROPERTIES = {
-    "label": {"type": "object"},
-    "features": _list({"type": "object"}),
-    "warnings": _list({"type": "string"}),
-}
+
+
+def _estimates(**more: Any) -> dict[str, Any]:
+    """Return the schema of estimates."""
+    found = _object(
+        True,
+        survey={"type": "string"},
+        plan_digest=_DIGEST,
+        reports=_COUNT,
+        features=_list({"type": "object"}),
+        warnings=_list({"type": "string"}),
+        **more,
+    )
+    found["properties"]["label"] = {"type": "object"}  # only of surveys with a label
+    return found
+
+
+LOOKS = ("one look", "all looks")
+"""At which looks the intervals of estimates contain the truth, 19 times in 20: at one, or at all together."""
+_LOOKS = {"enum": list(LOOKS)}
 _SURVEYS = _list(
     _object(
         id={"type": "string"},
@@ -140,20 +155,13 @@ _PAGES = {
     ),
     "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, operator=True),
     "collector.estimates": _Page(
-        _object(True, survey={"type": "string"}, plan_digest=_DIGEST, reports=_COUNT, **_ESTIMATE_PROPERTIES),
+        _estimates(intervals=_LOOKS),
         _TOTALS_REASONS,
         operator=True,
     ),
     "collector.estimates_table": _Page({"type": "string"}, _TOTALS_REASONS, media_type=_CSV, operator=True),
     "collector.progress": _Page(
-        _object(
-            True,
-            survey={"type": "string"},
-            plan_digest=_DIGEST,
-            reports=_COUNT,
-            rejections=_COUNTS,
-            **_ESTIMATE_PROPERTIES,
-        ),
+        _estimates(intervals=_LOOKS, rejections=_COUNTS),
         _TOTALS_REASONS,
         operator=True,
         etag=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, current_app, jsonify, request
 
@@ -18,8 +19,11 @@ from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.request_body import is_plain_text, read_body
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
-from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores.schedule import Phase
+
+if TYPE_CHECKING:
+    from ldp_aggregator.collector.current_estimates import CurrentEstimates
 
 pages = Blueprint("collector", __name__)
 
@@ -147,25 +151,22 @@ def snapshot(survey: str) -> Response:
 
 @pages.get("/v1/surveys/<survey>/estimates")
 def estimates(survey: str) -> Response:
-    """Send the estimates so far, with their standard errors."""
+    """Send the estimates so far, with their standard errors and intervals."""
     require_operator(service())
-    from ldp_aggregator.estimation import estimate_snapshot  # late: requests of devices do not need it
-    from ldp_aggregator.findings.features import find_warnings
+    from ldp_aggregator.findings.features import find_warnings  # late: requests of devices do not need it
 
-    snapshot = take_snapshot(service().store, _plan(survey).id)
-    found = estimate_snapshot(snapshot, poisoning=isinstance(snapshot, Snapshot))
-    return jsonify(found.as_dict() | {"warnings": list(map(str, find_warnings(found)))})
+    now = _estimate_now(survey, poisoning=True)
+    warnings = list(map(str, find_warnings(now.estimates)))
+    return jsonify(now.estimates.as_dict() | {"intervals": now.looks, "warnings": warnings})
 
 
 @pages.get("/v1/surveys/<survey>/estimates.csv")
 def estimates_table(survey: str) -> Response:
-    """Send the estimates so far as a table, one row per class and estimated quantity."""
+    """Send the estimates so far as a table, one row per estimated quantity and class."""
     require_operator(service())
-    from ldp_aggregator.estimation import estimate_snapshot  # late, as above
-    from ldp_aggregator.results.table import build_table, dump_table
+    from ldp_aggregator.results.table import build_table, dump_table  # late, as above
 
-    snapshot = take_snapshot(service().store, _plan(survey).id)
-    text = dump_table(build_table(estimate_snapshot(snapshot)))
+    text = dump_table(build_table(_estimate_now(survey).estimates))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -180,11 +181,25 @@ def progress(survey: str) -> Response:
 
     plan = _plan(survey)
     content = service().progress.get(
-        plan.id, lambda: render_progress(take_snapshot(service().store, plan.id))
+        plan.id,
+        lambda: render_progress(take_snapshot(service().store, plan.id), plan, is_closed=_is_closed(survey)),
     )
     response = content.make_response("private, no-cache")
     response.vary.add("Authorization")
     return response
+
+
+def _estimate_now(survey: str, *, poisoning: bool = False) -> CurrentEstimates:
+    from ldp_aggregator.collector.current_estimates import CurrentEstimates  # late, as above
+
+    plan = _plan(survey)
+    return CurrentEstimates.from_snapshot(
+        take_snapshot(service().store, plan.id), plan, is_closed=_is_closed(survey), poisoning=poisoning
+    )
+
+
+def _is_closed(survey: str) -> bool:
+    return service().phase(survey) is Phase.CLOSED
 
 
 @pages.get("/livez")

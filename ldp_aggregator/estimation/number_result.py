@@ -43,7 +43,7 @@ class NumberStatistics:
             means=_means(feature, raw),
             squares=_squares(feature, raw),
             variances=variances,
-            deviations=_root(variances),
+            deviations=square_root(variances),
             missing=raw.estimate_missing() if raw.can_be_missing else None,
         )
 
@@ -219,7 +219,7 @@ def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
     )
 
 
-def _root(variances: IntervalEstimate) -> IntervalEstimate:
+def square_root(variances: IntervalEstimate) -> IntervalEstimate:
     """Return the square roots, with standard errors by the delta method; unknown unless above zero."""
     known = variances.value > 0
     value = np.sqrt(np.where(known, variances.value, np.nan))

@@ -11,6 +11,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.current_estimates import ONE_LOOK, CurrentEstimates
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.findings.features import find_feature_warning, find_warnings
@@ -22,18 +23,20 @@ _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
-def render_progress(snapshot: AnySnapshot) -> CachedResponse:
-    """Return the JSON that the operator's page shows."""
+def render_progress(snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool) -> CachedResponse:
+    """Return the JSON that the operator's page shows; see :meth:`CurrentEstimates.from_snapshot`."""
     if isinstance(snapshot, SiloSnapshot):
         document = silo_progress_document(snapshot)
     else:
-        document = progress_document(snapshot)
+        assert isinstance(plan, Plan)
+        document = progress_document(snapshot, plan, is_closed=is_closed)
     return CachedResponse(json.dumps(document, separators=(",", ":")).encode(), "application/json")
 
 
-def progress_document(snapshot: Snapshot) -> dict[str, Any]:
+def progress_document(snapshot: Snapshot, plan: Plan, *, is_closed: bool) -> dict[str, Any]:
     """Return counts, rejections, estimates without their internal entries, and margins with more reports."""
-    plan, estimates = snapshot.plan, estimate_snapshot(snapshot, poisoning=True)
+    now = CurrentEstimates.from_snapshot(snapshot, plan, is_closed=is_closed, poisoning=True)
+    estimates = now.estimates
     document = estimates.as_dict()
     return {
         "survey": plan.id,
@@ -43,7 +46,8 @@ def progress_document(snapshot: Snapshot) -> dict[str, Any]:
         "rule": _UNKNOWN_RULE,
         "questions": _list_questions(snapshot),
         "rejections": dict(snapshot.rejections),
-        "label": _visible_entries(document["label"]) | {"margins": forecast_margins(estimates.raw_prior)},
+        "intervals": now.looks,
+        **_list_label(estimates, document, {"margins": forecast_margins(estimates.raw_prior)}),
         "features": [
             shown | {"margins": _compute_margins(estimate)}
             for shown, estimate in zip(
@@ -71,7 +75,8 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         "rule": _UNKNOWN_RULE,
         "questions": [{"name": plan.question.name, "mechanism": mechanism.name, "chance": 1, "n": messages}],
         "rejections": dict(snapshot.rejections),
-        "label": _visible_entries(document["label"]) | counted,
+        "intervals": ONE_LOOK,
+        **_list_label(estimates, document, counted),
         "features": [each | counted for each in _list_features(plan, estimates, document["features"])],
         "silo": {
             "rows": plan.rows,
@@ -84,6 +89,11 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         },
         "warnings": list(map(str, find_warnings(estimates))),
     }
+
+
+def _list_label(estimates: Estimates, document: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of the label; none if the survey has no label."""
+    return {"label": _visible_entries(document["label"]) | more} if estimates.has_label else {}
 
 
 def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -114,9 +124,9 @@ def _list_features(
 
 
 def _compute_margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
-    return forecast_margins(
-        estimate.by_class.means if isinstance(estimate, NumberResult) else estimate.conditionals
-    )
+    if isinstance(estimate, NumberResult):
+        return forecast_margins(estimate.overall.means)
+    return forecast_margins(estimate.shares.reshape(-1, 1))
 
 
 def _visible_entries(entry: dict[str, Any]) -> dict[str, Any]:

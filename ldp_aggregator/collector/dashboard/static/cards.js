@@ -24,10 +24,10 @@ export class Card {
   }
 
   /** Show a view, which the functions below return; all views of a card have as many tables. */
-  show({ note, mark, warning, tables }) {
-    this.isDistinguishable = Boolean(mark);
+  show({ note, mark, warning, tables, comparesClasses = true }) {
+    this.isDistinguishable = Boolean(mark) || !comparesClasses;
     this.heading.replaceChildren(element("bdi", {}, this.title), markOf(mark, mark));
-    setText(this.note, mark ? `${note}.` : `${note}. Not distinguishable from noise.`);
+    setText(this.note, mark || !comparesClasses ? `${note}.` : `${note}. Not distinguishable from noise.`);
     setText(this.warning, warning ?? "");
     this.warning.hidden = !warning;
     if (!this.tables) {
@@ -54,36 +54,42 @@ export function viewLabel({ label, reports, rule }) {
   };
 }
 
-/** View of a feature. */
+/** View of a feature: the estimates of all people, then of each class if the survey has a label. */
 export const viewFeature = (feature, classes, rule) => ({
+  comparesClasses: classes.length > 0,
   ...(feature.kind === "numeric" ? viewNumber(feature, classes, rule) : viewValues(feature, classes, rule)),
   mark: feature.distinguishable && "classes are distinguishable",
   warning: feature.warning,
 });
 
-/** View of a discrete feature: the shares of its values within each class. */
+/** View of a discrete feature: the shares of its values, and within each class. */
 function viewValues(feature, classes, rule) {
   const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
+  const shares = feature.values.map((name, place) => ({ name, ...pickEstimate(feature.shares, place) }));
   const groups = feature.values.map((value, row) => ({
     value,
-    differs: feature.distinguishable_entries[row],
+    differs: feature.distinguishable_entries?.[row],
     rows: classes.map((name, place) => ({ name, ...pickEstimate(feature.conditionals, row, place) })),
   }));
   return {
     note: describeQuestion(feature, feature.counts) + others,
-    tables: [{ caption: "Share of each value in each class", scale: { ...SHARE, rule }, groups }],
+    tables: [
+      { caption: "Share of each value", scale: { ...SHARE, rule }, groups: [{ rows: shares }], head: "Value" },
+      ...(classes.length ? [{ caption: "Share of each value in each class", scale: { ...SHARE, rule }, groups }] : []),
+    ],
   };
 }
 
-/** View of a numeric feature: its mean, its standard deviation and the share of missing answers within each class. */
+/** View of a numeric feature: its mean, standard deviation and share of missing answers, and within each class. */
 function viewNumber(feature, classes, rule) {
   const { bounds, mean_question: mean, square_question: square, counts, distinguishable_entries: differ } = feature;
   const [low, high] = bounds;
   const width = (high - low) / 2; // a standard deviation is at most half of the range
   const inUnit = { write: format.number, writeAxis: format.axisNumber, rule };
-  const makeTable = (caption, estimate, scale, differs) => {
-    const rows = classes.map((name, place) => ({ name, ...pickEstimate(estimate, place) }));
-    return { caption, scale, groups: [{ rows }], differs };
+  const makeTable = (caption, key, scale, mark) => {
+    const rows = [{ name: "all people", ...pickEstimate(feature.overall[key], 0) }];
+    rows.push(...classes.map((name, place) => ({ name, ...pickEstimate(feature[key], place) })));
+    return { caption, scale, groups: [{ rows }], differs: differ?.[mark], head: "People" };
   };
   const means = { ...inUnit, bounds, chooseAxis: () => ({ low, high }), fromZero: false };
   const deviations = {
@@ -93,10 +99,11 @@ function viewNumber(feature, classes, rule) {
     fromZero: true,
   };
   const tables = [
-    makeTable("Mean", feature.means, means, differ.means),
-    makeTable("Standard deviation", feature.deviations, deviations, differ.variances),
+    makeTable("Mean", "means", means, "means"),
+    makeTable("Standard deviation", "deviations", deviations, "variances"),
   ];
-  if (feature.missing) tables.push(makeTable("Share of missing answers", feature.missing, { ...SHARE, rule }, differ.missing));
+  const hasMissing = Boolean(feature.overall.missing);
+  if (hasMissing) tables.push(makeTable("Share of missing answers", "missing", { ...SHARE, rule }, "missing"));
   const ofSquare = counts === "rows" ? "" : `; its square: ${describeQuestion(square)}`;
   return { note: `Number: ${describeQuestion(mean, counts)}${ofSquare}`, tables };
 }

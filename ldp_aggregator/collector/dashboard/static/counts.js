@@ -6,10 +6,9 @@ import * as format from "./format.js";
 
 /** Show the public facts of a plan. */
 export function showPlan(plan, digest) {
-  const classes = plan.label.values;
   describe(byId("plan-facts"), [
     [plan.kind === "silo" ? "Epsilon of one message" : "Epsilon of one report", String(Number(plan.epsilon))],
-    ["Class", `${plan.label.name} (${classes.join(", ")})`],
+    ...(plan.label ? [["Class", `${plan.label.name} (${plan.label.values.join(", ")})`]] : []),
     ["Features", format.count(plan.features.length)],
     plan.kind === "silo"
       ? ["Rows of one message", `at most ${format.count(plan.rows)}, and ${format.count(plan.rows_per_person)} of one person`]

@@ -12,12 +12,12 @@ export class EstimateTable {
   }
 
   /**
-   * Show the rows of all classes, grouped by the feature's values.
+   * Show rows, of classes grouped by the feature's values or of values; `head` is the heading of their names.
    *
    * `groups`: [{value, differs, rows: [{name, differs, value, single, simultaneous}]}]; `value` is undefined if
    * there is one group. `scale`: {bounds, rule, chooseAxis, write, writeAxis, fromZero}.
    */
-  show({ groups, scale, differs = false }) {
+  show({ groups, scale, differs = false, head = "Class" }) {
     const known = groups.flatMap(({ rows }) => rows).filter((row) => isKnown(row, scale));
     const highest = known.length ? Math.max(...known.map((row) => row.simultaneous[1])) : scale.bounds[1];
     const axis = scale.chooseAxis(highest);
@@ -26,7 +26,7 @@ export class EstimateTable {
       "table",
       { class: "estimates" },
       element("caption", {}, this.caption, element("span", { class: "hidden" }, `: ${this.feature}`), markOf(differs)),
-      element("thead", {}, makeHead(axis, scale, hasValues)),
+      element("thead", {}, makeHead(axis, scale, hasValues, head)),
       ...groups.map((group) => makeGroup(group, axis, scale)),
     );
     this.node.replaceChildren(table);
@@ -40,7 +40,7 @@ function isKnown({ single: [low, high], stderr }, { bounds, rule }) {
   return isNarrow && (stderr === null || rule.z * stderr <= rule.largest_margin * span);
 }
 
-function makeHead({ low, high }, { writeAxis }, hasValues) {
+function makeHead({ low, high }, { writeAxis }, hasValues, head) {
   const ends = [low, (low + high) / 2, high].map(writeAxis);
   const ticks = element("span", { class: "ticks", "aria-hidden": "true" }, ...ends.map((end) => element("span", {}, end)));
   const description = element("span", { class: "hidden" }, `Bar from ${ends[0]} to ${ends[2]}`);
@@ -48,7 +48,7 @@ function makeHead({ low, high }, { writeAxis }, hasValues) {
     "tr",
     {},
     hasValues ? element("th", { scope: "col" }, "Value") : null,
-    element("th", { scope: "col" }, "Class"),
+    element("th", { scope: "col" }, head),
     element("th", { scope: "col", class: "axis" }, ticks, description),
     ...["Estimate", "95% interval", "Simultaneous"].map((text) => element("th", { scope: "col", class: "number" }, text)),
   );

@@ -184,16 +184,20 @@ function show(now) {
 
 function showEstimates(now, isFirst) {
   if (isFirst) createCards(now);
-  const views = [viewLabel(now), ...now.features.map((feature) => viewFeature(feature, now.label.values, now.rule))];
+  const classes = now.label?.values ?? [];
+  const views = now.features.map((feature) => viewFeature(feature, classes, now.rule));
+  if (now.label) views.unshift(viewLabel(now));
   views.forEach((view, place) => state.cards[place].show(view));
   if (!now.silo) marginsTable.show(now);
   byId("no-reports").hidden = now.reports > 0;
+  byId("all-looks").hidden = now.intervals !== "all looks";
+  for (const node of document.querySelectorAll(".about-classes")) node.hidden = !now.label;
   filter();
 }
 
 /** Create the cards of a survey. */
 function createCards({ label, features }) {
-  state.cards = [label, ...features].map(({ name }) => new Card(name));
+  state.cards = [...(label ? [label] : []), ...features].map(({ name }) => new Card(name));
   byId("cards").replaceChildren(...state.cards.map(({ node }) => node));
 }
 

@@ -13,7 +13,7 @@ export class MarginsTable {
 
   show({ label, features }) {
     this.table.show([
-      marginRow(`${label.name} (shares)`, label.margins, true),
+      ...(label ? [marginRow(`${label.name} (shares)`, label.margins, true)] : []),
       ...features.map((each) => marginRow(...titleOf(each))),
     ]);
   }
@@ -27,7 +27,7 @@ const marginRow = (name, { now, times_2, times_10 }, isShare) => [
   ...[now, times_2, times_10].map((each) => formatRange(each, isShare)),
 ];
 
-/** Format the smallest and the largest margin of the classes; one of them if the texts are equal. */
+/** Format the smallest and the largest margin; one of them if the texts are equal. */
 function formatRange(margins, isShare) {
   const known = margins.filter((each) => each !== null);
   if (known.length === 0) return "unknown";

@@ -1,0 +1,147 @@
+"""Intervals for early looks: they contain the truth at all looks during a survey together, 19 times in 20.
+
+A 95% interval holds for one look. Somebody who looks again and again while reports arrive sees an interval
+that excludes the truth sooner or later: in 44% of surveys at one of 200 looks. The half-width here is that of
+the normal mixture (Robbins 1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
+
+    s sqrt((n r + 1) / (n r) (2 ln(1 / alpha) + ln(n r + 1)))
+
+It holds for all n at once, from about 100 reports on, whatever r is. r is chosen so that the interval is
+narrowest at the planned number of reports: there it is 1.55 times as wide as the interval for one look.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.survey import Feature, NumericFeature, Plan
+from ldp_aggregator.arrays import BoolArray
+from ldp_aggregator.estimation.estimates import Estimates
+from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.intervals import (
+    PROBABILITY,
+    SIMULTANEOUS_ERROR,
+    Z95,
+    Bounds,
+    IntervalEstimate,
+    simultaneous_z,
+)
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_root
+
+PLANNED_REPORTS = 1000
+"""Planned number of reports of a question, if the plan does not have the number of expected people."""
+_LOG = -2 * math.log(SIMULTANEOUS_ERROR)
+_BEST_TIME = _LOG + math.log(_LOG) + 1
+"""n r at which the interval is narrowest."""
+
+
+def sequential_z(progress: float, error: float = SIMULTANEOUS_ERROR) -> float:
+    """Return the half-width of an interval that holds at all looks, in standard errors.
+
+    Parameters
+    ----------
+    progress : float
+        The number of reports divided by the planned number, above 0.
+    error : float
+        Probability, at most, that any of the looks misses.
+    """
+    time = progress * _BEST_TIME
+    return math.sqrt((1 + 1 / time) * (-2 * math.log(error) + math.log1p(time)))
+
+
+def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
+    """Return the estimates of an open survey of people with intervals that hold at all looks together.
+
+    Classes count as distinguishable where their simultaneous intervals do not overlap. Relevances stay as
+    they are.
+    """
+    people = plan.users or 0
+    return replace(
+        estimates,
+        raw_prior=_widen(estimates.raw_prior, _progress(estimates.reports, people)),
+        features=tuple(
+            _widen_feature(feature, result, people * _chance(plan, index))
+            for index, (feature, result) in enumerate(zip(plan.features, estimates.features, strict=True))
+        ),
+    )
+
+
+def _chance(plan: Plan, index: int) -> float:
+    """Return the probability that a person is asked about a feature; of a number, for its mean."""
+    asked = [each for each in plan.questions if index in each.feature_indices and each.moment != 2]
+    return sum(map(plan.question_probability, asked))
+
+
+def _progress(reports: int, planned: float) -> float:
+    return reports / (planned or PLANNED_REPORTS)
+
+
+def _widen_feature(
+    feature: Feature, result: FeatureResult | NumberResult, planned: float
+) -> FeatureResult | NumberResult:
+    if isinstance(result, FeatureResult):
+        progress = _progress(result.n, planned)
+        conditionals = _widen(result.conditionals, progress)
+        return replace(
+            result,
+            shares=_widen(result.shares, progress),
+            frequencies=_widen(result.frequencies, progress),
+            conditionals=conditionals,
+            distinguishable_entries=_are_apart(conditionals),
+        )
+    assert isinstance(feature, NumericFeature)
+    progress = _progress(result.mean_question.n, planned)
+    by_class = _widen_statistics(result.by_class, feature, progress)
+    apart = {name: bool(_are_apart(each)) for name, each in vars(by_class).items() if each}
+    return replace(
+        result,
+        overall=_widen_statistics(result.overall, feature, progress),
+        by_class=by_class,
+        distinguishable_entries={name: apart[name] for name in result.distinguishable_entries},
+    )
+
+
+def _widen_statistics(
+    statistics: NumberStatistics, feature: NumericFeature, progress: float
+) -> NumberStatistics:
+    low, high = feature.bounds
+    squares = 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
+    variances = _widen(statistics.variances, progress, (0.0, feature.width**2))
+    return NumberStatistics(
+        means=_widen(statistics.means, progress, feature.bounds),
+        squares=_widen(statistics.squares, progress, squares),
+        variances=variances,
+        deviations=square_root(variances),
+        missing=_widen(statistics.missing, progress) if statistics.missing else None,
+    )
+
+
+def _widen(estimate: IntervalEstimate, progress: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:
+    """Return estimates whose intervals have longer sides, cut to `bounds`."""
+    if progress == 0:
+        return estimate
+    count = estimate.value.size
+    factors = (
+        sequential_z(progress) / Z95,
+        sequential_z(progress, SIMULTANEOUS_ERROR / count) / simultaneous_z(count),
+    )
+    value = np.nan_to_num(estimate.value)  # an unknown estimate has its whole range as interval
+    ends = []
+    for low, high, factor in (
+        (estimate.low, estimate.high, factors[0]),
+        (estimate.simultaneous_low, estimate.simultaneous_high, factors[1]),
+    ):
+        ends += [
+            np.clip(np.minimum(low, value - factor * (value - low)), *bounds),
+            np.clip(np.maximum(high, value + factor * (high - value)), *bounds),
+        ]
+    return IntervalEstimate(estimate.value, estimate.stderr, *ends)
+
+
+def _are_apart(estimate: IntervalEstimate) -> BoolArray:
+    """Return whether the simultaneous intervals of any two classes do not overlap, along the last axis."""
+    apart: BoolArray = estimate.simultaneous_low.max(axis=-1) > estimate.simultaneous_high.min(axis=-1)
+    return apart

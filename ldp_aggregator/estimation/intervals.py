@@ -71,6 +71,23 @@ class IntervalEstimate:
         """Return estimates of quantities on which there are no reports."""
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
+    def stretch(self, single: float, simultaneous: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:
+        """Return the estimates with the sides of their intervals multiplied, cut to `bounds`.
+
+        The factors are at least 1; an interval that is the whole range stays.
+        """
+        value = np.nan_to_num(self.value)  # an unknown estimate has its whole range as interval
+        ends = []
+        for low, high, factor in (
+            (self.low, self.high, single),
+            (self.simultaneous_low, self.simultaneous_high, simultaneous),
+        ):
+            ends += [
+                np.clip(np.minimum(low, value - factor * (value - low)), *bounds),
+                np.clip(np.maximum(high, value + factor * (high - value)), *bounds),
+            ]
+        return IntervalEstimate(self.value, self.stderr, *ends)
+
     def reshape(self, *shape: int) -> IntervalEstimate:
         """Return the same estimates as arrays of another shape."""
         return IntervalEstimate(*(each.reshape(shape) for each in vars(self).values()))

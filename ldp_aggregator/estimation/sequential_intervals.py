@@ -15,8 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.estimation.estimates import Estimates
@@ -120,25 +118,12 @@ def _widen_statistics(
 
 
 def _widen(estimate: IntervalEstimate, progress: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:
-    """Return estimates whose intervals have longer sides, cut to `bounds`."""
     if progress == 0:
         return estimate
     count = estimate.value.size
-    factors = (
-        sequential_z(progress) / Z95,
-        sequential_z(progress, SIMULTANEOUS_ERROR / count) / simultaneous_z(count),
-    )
-    value = np.nan_to_num(estimate.value)  # an unknown estimate has its whole range as interval
-    ends = []
-    for low, high, factor in (
-        (estimate.low, estimate.high, factors[0]),
-        (estimate.simultaneous_low, estimate.simultaneous_high, factors[1]),
-    ):
-        ends += [
-            np.clip(np.minimum(low, value - factor * (value - low)), *bounds),
-            np.clip(np.maximum(high, value + factor * (high - value)), *bounds),
-        ]
-    return IntervalEstimate(estimate.value, estimate.stderr, *ends)
+    single = sequential_z(progress) / Z95
+    simultaneous = sequential_z(progress, SIMULTANEOUS_ERROR / count) / simultaneous_z(count)
+    return estimate.stretch(single, simultaneous, bounds)
 
 
 def _are_apart(estimate: IntervalEstimate) -> BoolArray:

@@ -13,6 +13,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.current_estimates import ONE_LOOK, CurrentEstimates
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.findings.features import find_feature_warning, find_warnings
 from ldp_aggregator.findings.rules import MAX_MARGIN, UNKNOWN_SHARE
@@ -48,12 +49,7 @@ def progress_document(snapshot: Snapshot, plan: Plan, *, is_closed: bool) -> dic
         "rejections": dict(snapshot.rejections),
         "intervals": now.looks,
         **_list_label(estimates, document, {"margins": forecast_margins(estimates.raw_prior)}),
-        "features": [
-            shown | {"margins": _compute_margins(estimate)}
-            for shown, estimate in zip(
-                _list_features(plan, estimates, document["features"]), estimates.features, strict=True
-            )
-        ],
+        "features": _list_features(plan, estimates),
         "warnings": list(map(str, find_warnings(estimates))),
     }
 
@@ -77,7 +73,7 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
         "rejections": dict(snapshot.rejections),
         "intervals": ONE_LOOK,
         **_list_label(estimates, document, counted),
-        "features": [each | counted for each in _list_features(plan, estimates, document["features"])],
+        "features": _list_features(plan, estimates),
         "silo": {
             "rows": plan.rows,
             "rows_per_person": plan.rows_per_person,
@@ -110,15 +106,18 @@ def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _list_features(
-    plan: Plan | SiloPlan, estimates: Estimates, entries: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _list_features(plan: Plan | SiloPlan, estimates: Estimates) -> list[dict[str, Any]]:
+    """Return what the page shows of each entry of the row."""
     shown_features = []
-    for feature, estimate, entry in zip(plan.features, estimates.features, entries, strict=True):
+    for feature, estimate in join_choices(plan.features, estimates.features):
         warning = find_feature_warning(estimate)
-        shown = _visible_entries(entry) | {"warning": str(warning) if warning else None}
+        shown = _visible_entries(estimate.as_dict()) | {"warning": str(warning) if warning else None}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
+        if isinstance(plan, SiloPlan):
+            shown["counts"] = "rows"
+        else:
+            shown["margins"] = _compute_margins(estimate)
         shown_features.append(shown)
     return shown_features
 

@@ -153,7 +153,7 @@ def test_features_name_the_others_in_the_same_reports():
     assert [each["asked_with"] for each in estimates.as_dict()["features"]] == [["two"], [], ["three"]]
     three, lone, two = estimates.features
     assert three.n == two.n == 2000 - lone.n
-    shown = progress_document(snapshot)
+    shown = progress_document(snapshot, snapshot.plan, is_closed=True)
     assert [each["asked_with"] for each in shown["features"]] == [["two"], [], ["three"]]
     assert [(each["name"], each["n"]) for each in shown["questions"]] == [
         ("three, two", three.n),

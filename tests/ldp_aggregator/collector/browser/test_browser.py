@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from ldp_aggregator.collector.dashboard.data import silo_progress_document
+from ldp_aggregator.collector.dashboard.data import progress_document, silo_progress_document
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.render.interval import (
     Axis,
@@ -32,6 +32,8 @@ from tests.ldp_aggregator.collector.conftest import ask
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll, assert_prints_everything
 from tests.support.servers import TOKEN
 from tests.support.silo_surveys import count_rows, make_rows, read_silo_survey
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -155,10 +157,13 @@ def test_the_numbers_equal_those_of_the_collector(visit, site):
     prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
     shares = seen.cells("Share of each class: ill")
     assert [cells[-3:] for cells in shares] == [in_words(prior, place) for place in range(2)]
+    overall = known["features"][0]["shares"]
+    shares = seen.cells("Share of each value: smoker")
+    assert [cells[-3:] for cells in shares] == [in_words(overall, place) for place in range(3)]
     shares = seen.cells("Share of each value in each class: smoker")
     places = product(range(3), range(2))
     assert [cells[-3:] for cells in shares] == [in_words(smoker, *place) for place in places]
-    assert len(seen.cells("Share of missing answers: weight")) == 2
+    assert seen.cells("Share of missing answers: weight")[0][0] == "all people"
 
 
 def test_distinguishable_features_are_marked_and_can_be_filtered(visit):
@@ -334,7 +339,7 @@ def test_all_controls_are_reached_by_keyboard_in_order(visit):
 def test_every_picture_is_beside_its_numbers(visit):
     page = visit().open().page
     rows = page.locator("#cards tbody tr")
-    assert rows.count() == 2 + 3 * 2 + 2 * 2 + 3 * 2
+    assert rows.count() == 2 + 3 * 3 + 2 * 3 + 3 * 3
     for row in rows.all():
         assert row.locator("svg").get_attribute("aria-hidden") == "true"
         assert re.search(r"\d%? to \d", row.locator("td").nth(2).text_content())
@@ -393,3 +398,29 @@ def test_a_survey_of_silos_shows_its_messages_and_estimates_without_margins(visi
     expect(page.locator("#margins")).to_be_hidden()
     assert_accessible(page)
     picture(page, "silos")
+
+
+def test_a_survey_without_a_label_shows_shares_and_no_classes(visit, site):
+    features = {
+        "tea": {"values": ["black", "green"]},
+        "hours": {"range": [0, 12], "missing": "category"},
+        "cups": {"choices": ["small", "large"]},
+    }
+    plan = make_plan(label=None, features=features, users=2000)
+    snapshot = make_snapshot(plan)
+    progress = json.dumps(progress_document(snapshot, plan, is_closed=False))
+    seen = visit()
+    page = seen.page
+    listed = json.dumps({"surveys": [{"id": "tea", "digest": plan.digest, "phase": "open"}]})
+    for path, body in (("", listed), ("/tea", plan.json.decode()), ("/tea/progress", progress)):
+        page.route(f"**/v1/surveys{path}", responding_with(body))
+    page.reload()
+    seen.unlock()
+    expect(page.get_by_role("article")).to_have_count(3)
+    assert [row[0] for row in seen.cells("Share of each value: cups")] == ["small", "large"]
+    assert [row[0] for row in seen.cells("Mean: hours")] == ["all people"]
+    expect(page.locator("#all-looks")).to_contain_text("hold at all looks together")
+    shown = page.locator("main").inner_text().lower()
+    assert not [word for word in ("label", "class", "distinguishable") if word in shown]
+    assert_accessible(page)
+    picture(page, "without-a-label")

@@ -9,7 +9,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
-from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation import EstimationError, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.findings.features import find_warnings
 from ldp_aggregator.models.scoring import LogProbabilities
@@ -86,9 +86,12 @@ def test_results_contain_the_raw_estimates_and_their_intervals(mechanism):
     whole, raw = estimate_snapshot(snapshot), raw_results(snapshot, range(len(world.plan.features)))
     pairs = [(whole.raw_prior, raw.raw_prior)]
     for place, feature in enumerate(whole.features):
-        names = [name for name, part in vars(feature).items() if isinstance(part, IntervalEstimate)]
-        assert len(names) >= 2
-        pairs += [(getattr(feature, name), getattr(raw.features[place], name)) for name in names]
+        is_number = isinstance(feature, NumberResult)
+        for people in ("overall", "by_class") if is_number else (None,):
+            one, other = (getattr(each, people or "", each) for each in (feature, raw.features[place]))
+            names = [name for name, part in vars(one).items() if isinstance(part, IntervalEstimate)]
+            assert len(names) >= 3
+            pairs += [(getattr(one, name), getattr(other, name)) for name in names]
     for one, other in pairs:
         for part, array in vars(one).items():
             np.testing.assert_array_equal(array, getattr(other, part))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -151,12 +152,13 @@ def test_estimates_follow_the_features_unit():
     totals = {other.key: snapshot.totals[one.key] for one, other in keys}
     one = estimate_snapshot(snapshot).features[0]
     other = estimate_snapshot(Snapshot(other_plan, totals)).features[0]
-    for name, power in (("means", 1), ("squares", 2), ("variances", 2), ("deviations", 1), ("missing", 0)):
+    powers = {"means": 1, "squares": 2, "variances": 2, "deviations": 1, "missing": 0}
+    for people, (name, power) in product(("overall", "by_class"), powers.items()):
+        found, scaled = (getattr(getattr(each, people), name) for each in (other, one))
         for part in ("value", "stderr", "low", "high"):
-            scaled = getattr(getattr(one, name), part) * 100**power
-            np.testing.assert_allclose(getattr(getattr(other, name), part), scaled)
+            np.testing.assert_allclose(getattr(found, part), getattr(scaled, part) * 100**power)
     np.testing.assert_allclose(one.smoothed.mean, other.smoothed.mean)
-    low, high = one.means.low, one.means.high
+    low, high = one.by_class.means.low, one.by_class.means.high
     assert (low >= 0).all()
     assert (high <= 200).all()
 
@@ -166,9 +168,9 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
     estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
     income = estimates.features[0]
     assert (income.mean_question.n, income.square_question.n) == (0, 0)
-    assert np.isnan(income.means.value).all()
-    np.testing.assert_array_equal(income.means.low, 0)
-    np.testing.assert_array_equal(income.means.high, 200)
+    assert np.isnan(income.by_class.means.value).all()
+    np.testing.assert_array_equal(income.by_class.means.low, 0)
+    np.testing.assert_array_equal(income.by_class.means.high, 200)
     assert_alike(income.smoothed)
     document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
     assert document["features"][0]["means"]["stderr"] == [None] * 3
@@ -177,10 +179,10 @@ def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
 @pytest.mark.slow
 def test_where_a_variance_is_not_above_zero_the_deviation_is_unknown():
     seen = [estimate_snapshot(number_world().snapshot(100, seed=seed)).features[0] for seed in range(20)]
-    below = np.concatenate([each.variances.value <= 0 for each in seen])
+    below = np.concatenate([each.by_class.variances.value <= 0 for each in seen])
     assert below.any()
-    assert np.isnan(np.concatenate([each.deviations.value for each in seen])[below]).all()
-    assert np.isinf(np.concatenate([each.deviations.stderr for each in seen])[below]).all()
+    assert np.isnan(np.concatenate([each.by_class.deviations.value for each in seen])[below]).all()
+    assert np.isinf(np.concatenate([each.by_class.deviations.stderr for each in seen])[below]).all()
 
 
 def assert_alike(smoothed: Gaussian) -> None:
@@ -210,10 +212,10 @@ def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals()
         kept = labels != 2
         snapshot = simulate_reports(world.plan, codes[kept], labels[kept], FastStream([seed, 5]))
         income = estimate_snapshot(snapshot).features[0]
-        assert np.isfinite(income.means.value[:2]).all()
-        if np.isnan(income.means.value[2]):
-            assert (income.means.low[2], income.means.high[2]) == (0, 200)
-            assert (income.missing.low[2], income.missing.high[2]) == (0, 1)
+        assert np.isfinite(income.by_class.means.value[:2]).all()
+        if np.isnan(income.by_class.means.value[2]):
+            assert (income.by_class.means.low[2], income.by_class.means.high[2]) == (0, 200)
+            assert (income.by_class.missing.low[2], income.by_class.missing.high[2]) == (0, 1)
         assert -1 <= income.smoothed.mean[2] <= 1
         assert 0 < income.smoothed.variance[2] < 2
 
@@ -245,7 +247,7 @@ def test_a_survey_need_not_ask_about_a_number():
     estimates = estimate_snapshot(world.snapshot(2000, seed=4))
     income = estimates.features[0]
     assert (income.mean_question.mechanism, income.square_question.mechanism) == (None, None)
-    assert np.isinf(income.variances.stderr).all()
+    assert np.isinf(income.by_class.variances.stderr).all()
     assert_alike(income.smoothed)
     assert find_feature_warning(income).id == "warnings.not-asked"
 
@@ -280,8 +282,12 @@ def test_an_unknown_variance_has_its_whole_range_as_interval(seed):
     estimates = estimate_snapshot(number_world(epsilon=1).snapshot(200, seed))
     for number in (estimates.features[0], estimates.features[2]):
         assert isinstance(number, NumberResult)
-        unknown = np.isnan(number.variances.value)
-        assert (number.variances.low[unknown] == 0).all()
-        assert (number.variances.high[unknown] == number.width**2).all()
-        ends = (number.variances.low, number.variances.simultaneous_low, number.deviations.high)
+        unknown = np.isnan(number.by_class.variances.value)
+        assert (number.by_class.variances.low[unknown] == 0).all()
+        assert (number.by_class.variances.high[unknown] == number.width**2).all()
+        ends = (
+            number.by_class.variances.low,
+            number.by_class.variances.simultaneous_low,
+            number.by_class.deviations.high,
+        )
         assert np.isfinite(ends).all()

@@ -21,7 +21,7 @@ def many(request: pytest.FixtureRequest) -> tuple[NumberWorld, list[RawResults]]
 
 
 def estimates_of(estimates: list[RawResults], feature: int, name: str) -> list[IntervalEstimate]:
-    return [getattr(each.features[feature], name) for each in estimates]
+    return [getattr(each.features[feature].by_class, name) for each in estimates]
 
 
 def scaled(

@@ -95,8 +95,8 @@ def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mec
         chosen = every if len(every) < 1000 else every[:: len(every) // 40] + every[-1:]
         before = [raw_results(without(snapshot, question, each), [2]).features[2] for each in chosen]
         for name in ("means", "variances"):
-            values = np.stack([getattr(each, name).value for each in before])
-            moved = abs(getattr(now.features[2], name).value - values)[:, :2].max(axis=0)
+            values = np.stack([getattr(each.by_class, name).value for each in before])
+            moved = abs(getattr(now.features[2].by_class, name).value - values)[:, :2].max(axis=0)
             furthest = bound[name + of].one[:2]
             assert (moved <= furthest * 1.1 + 1e-3 * furthest.max()).all()
             if len(chosen) == len(every):

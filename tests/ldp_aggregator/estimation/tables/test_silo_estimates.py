@@ -260,8 +260,8 @@ def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows():
         shares = np.bincount(mine[:, 0], minlength=3) / len(mine)
         assert estimates.features[0].conditionals.value[:, label] == pytest.approx(shares, abs=5e-3)
         x = (mine[:, 1][mine[:, 1] <= 2 * GRID] - GRID) / GRID
-        assert estimates.features[1].means.value[label] == pytest.approx(x.mean(), abs=2e-3)
-        assert estimates.features[1].variances.value[label] == pytest.approx(x.var(), abs=2e-3)
+        assert estimates.features[1].by_class.means.value[label] == pytest.approx(x.mean(), abs=2e-3)
+        assert estimates.features[1].by_class.variances.value[label] == pytest.approx(x.var(), abs=2e-3)
 
 
 def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier():

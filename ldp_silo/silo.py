@@ -31,7 +31,7 @@ SEND_SECONDS = 60.0
 
 
 class Silo:
-    """Reports the rows of one organisation to one survey of silos.
+    """Reports the rows of one organisation to one silo survey.
 
     Nothing is drawn or sent before :meth:`grant` has recorded that the organisation agrees. From then on the
     survey's plan is pinned in the journal. :meth:`report` counts rows, records the noisy message and its

@@ -19,8 +19,8 @@ from encoders.survey.table_entries import survey_kind
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import check_tables, parse_survey_file
 
-OF_PEOPLE = 'this survey is answered by people: a survey of silos has kind = "silo"'
-"""Why a survey of people is refused where one of silos is needed."""
+OF_PEOPLE = 'this is a local survey, which people answer: a silo survey has kind = "silo"'
+"""Why a local survey is refused where a silo survey is needed."""
 
 
 def read_any_survey(text: str) -> Survey | SiloSurvey:
@@ -51,7 +51,7 @@ def load_any_plan_file(path: Path, *, of_silos: bool = False) -> Plan | SiloPlan
 
 
 def load_checked_file(path: Path) -> Plan | SiloPlan | Survey:
-    """Load a plan as :func:`load_any_plan_file`, or the survey of a curator, which has no plan."""
+    """Load a plan as :func:`load_any_plan_file`, or a central survey, which has no plan."""
     return load_file(path, _check_text, read_any_plan)
 
 

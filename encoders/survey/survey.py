@@ -50,7 +50,7 @@ class Survey:
     texts: SurveyTexts | None = None
     """What people read when they are asked."""
     kind: str = LOCAL
-    """One of "local", or "central" for a curator. A survey of a curator is not compiled, and its epsilon not
+    """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
     used."""
 
     @property

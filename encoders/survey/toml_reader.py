@@ -21,7 +21,7 @@ TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
 
 def read_survey(text: str) -> Survey:
-    """Read an authored survey of people; :func:`any_survey.read_any_survey` reads surveys of all kinds.
+    """Read an authored local survey; :func:`any_survey.read_any_survey` reads surveys of all kinds.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def read_survey(text: str) -> Survey:
 
 
 def read_curator_survey(text: str) -> Survey:
-    """Read a survey of a curator, or of people, as a survey whose plan codes rows and is not published."""
+    """Read a central or local survey as a survey whose plan codes rows and is not published."""
     return replace(_read_kinds(text, {LOCAL, CENTRAL}), kind=LOCAL)
 
 

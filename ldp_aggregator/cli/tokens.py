@@ -33,8 +33,8 @@ def tokens() -> None:
 def create(survey: str, url: str, count: int) -> None:
     """Print new tokens for SURVEY, one per line.
 
-    Each token lets one person answer one question once. The token determines the question. In a survey of
-    silos, each token lets one organisation send one message.
+    Each token lets one person answer one question once. The token determines the question. In a silo
+    survey, each token lets one organisation send one message.
 
     Tokens are shown only once, because the store keeps only their hashes. Anyone who knows a token can answer
     with it, and anyone who knows to whom it was given can recognise that person's report, so protect the list

@@ -71,7 +71,7 @@ def find_invited(
 
 
 def _draw_questions(plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Sequence[CountedQuestion]:
-    """Return the question of each token, in random order; a survey of silos has one question."""
+    """Return the question of each token, in random order; a silo survey has one question."""
     if isinstance(plan, SiloPlan):
         return [plan.question] * count
     shares = _divide_by_weight(plan, count, rng)

@@ -95,7 +95,7 @@ _SURVEYS = _list(
         phase={"enum": [phase for phase in Phase if phase is not Phase.WAITING]},
     )
 )
-_SURVEYS["items"]["properties"]["kind"] = {"const": SILO}  # only of surveys of silos
+_SURVEYS["items"]["properties"]["kind"] = {"const": SILO}  # only of silo surveys
 _REPORT_OUTCOMES = {
     "oneOf": [
         _object(status={"enum": ["recorded", "duplicate"]}),

@@ -197,7 +197,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
     plan, other = snapshot.plan, validation.plan
     if isinstance(plan, SiloPlan):
         raise EstimationError(
-            f"a validation round ({other.id}) cannot be combined with a survey of silos ({plan.id}): leave "
+            f"a validation round ({other.id}) cannot be combined with a silo survey ({plan.id}): leave "
             f"{other.id} out"
         )
     model = other.validation

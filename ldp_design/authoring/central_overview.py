@@ -1,4 +1,4 @@
-"""Describes the survey of a curator for `ldp-survey check`, as text and for JSON."""
+"""Describes a central survey for `ldp-survey check`, as text and for JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def format_central_overview(survey: Survey) -> str:
 
 
 def describe_central_survey(survey: Survey) -> dict[str, Any]:
-    """Return the facts of the survey of a curator for JSON."""
+    """Return the facts of a central survey for JSON."""
     return {
         "id": survey.id,
         "kind": survey.kind,

@@ -34,7 +34,7 @@ def describe_any_plan(plan: Plan | SiloPlan | Survey, file: str, text: str) -> d
 
 
 def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey of people that can be used.
+    """Return the result for a local survey that can be used.
 
     Parameters
     ----------

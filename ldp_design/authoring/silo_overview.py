@@ -40,7 +40,7 @@ def format_silo_overview(plan: SiloPlan) -> str:
         f"message; the sum of m messages has sqrt(m) times as much noise. {mechanism.safe_messages:,} "
         "messages always add up within 64 bits."
     )
-    lines = [f"{plan.id}: a survey of silos, epsilon {epsilon}, {mechanism.cells:,} cells in {tables}", ""]
+    lines = [f"{plan.id}: a silo survey, epsilon {epsilon}, {mechanism.cells:,} cells in {tables}", ""]
     lines += [*format_table([head, *rows], "<<>>"), "", *wrap_text(sentences)]
     if plan.by_invitation:
         lines += ["", "by invitation: ldp-collector tokens create prints one token for each message"]

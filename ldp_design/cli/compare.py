@@ -70,7 +70,8 @@ from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
     "target",
     type=Share(),
     show_default="5 points less than without protection",
-    help="The wanted accuracy, for example 0.9. The command prints the weakest trust model that reaches it.",
+    help="The target accuracy, for example 0.9. The command prints the trust model that needs the least "
+    "trust and reaches it.",
 )
 @option("-o", "--output", type=OutputFile(), help="Write the comparison as an HTML page with a plot.")
 @option("--json", "as_json", is_flag=True, help="Print JSON instead of words and tables.")
@@ -151,7 +152,11 @@ def format_comparison(
     if target:
         yield from _format_list(found.wanted)
     elif found.targets:
-        yield from ["", "The weakest trust model for an accuracy (--accuracy 0.9 states it in words):", ""]
+        yield from [
+            "",
+            "The trust model that needs the least trust (--accuracy 0.9 describes it in words):",
+            "",
+        ]
         yield from _format_table(found.targets, ">" + "<" * len(comparison.epsilons))
         yield from _format_paragraph(str(found.targets_legend))
     if found.cost:

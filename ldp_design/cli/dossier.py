@@ -60,11 +60,11 @@ def dossier(
     is_silo = isinstance(written, SiloSurvey)
     if is_silo and (users or audit):
         raise click.UsageError(
-            "a survey of silos has rows instead of --users: give --rows and --silos. Instead of --audit, "
+            "a silo survey has rows instead of --users: give --rows and --silos. Instead of --audit, "
             "file what ldp-audit silo printed beside the document"
         )
     if not is_silo and (rows or silos):
-        raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
+        raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     try:
         if isinstance(written, SiloSurvey):
             page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares))

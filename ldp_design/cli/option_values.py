@@ -54,8 +54,8 @@ class Share(click.FloatRange):
 def count_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options on how many people answer, or how many rows and messages silos send."""
     options = {
-        "--silos": "The number of messages, one for each silo and epoch (survey of silos).",
-        "--rows": "The number of rows of all silos together (survey of silos).",
+        "--silos": "The number of messages, one for each silo and epoch (silo survey).",
+        "--rows": "The number of rows of all silos together (silo survey).",
         "--users": "The number of people who will answer.",
     }
     for name, text in options.items():  # the help lists the last decorator first

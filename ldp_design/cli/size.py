@@ -90,7 +90,7 @@ def size(
 
     If neither --users, --margin, --accuracy nor users in [survey] is given, a table compares several numbers
     of people. If --epsilon has several values, a table compares them, without accuracies unless --accuracy is
-    given. For a survey of silos, give --rows and --silos instead of --users; their margins follow from the
+    given. For a silo survey, give --rows and --silos instead of --users; their margins follow from the
     noise.
 
     $ ldp-survey size survey.toml
@@ -107,7 +107,7 @@ def size(
         _print_silos(written, rows, silos, margin, epsilons, shares_text, as_json)
         return
     if rows or silos:
-        raise click.UsageError("--rows and --silos are for surveys of silos: give --users")
+        raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]

@@ -165,7 +165,7 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Finding
 def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Facts:
     """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
 
-    Epsilon of a survey of silos is about a row that is added or removed. A replaced row is one of each.
+    Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
     """
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1

@@ -1,4 +1,4 @@
-"""The dossier of a survey of silos: its facts, tables and commands; the words are in texts/silo_*.md."""
+"""The dossier of a silo survey: its facts, tables and commands; the words are in texts/silo_*.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSource(PlanSource):
-    """What the dossier of a survey of silos is made from."""
+    """What the dossier of a silo survey is made from."""
 
     plan: SiloPlan
     sizes: Sequence[SiloSize]
@@ -55,7 +55,7 @@ class SiloSource(PlanSource):
 def read_silo_source(
     survey: SiloSurvey, path: Path, rows: int | None, silos: int | None, label_shares: str | None
 ) -> SiloSource:
-    """Compile a survey of silos, and compute what to expect; see :func:`~.source.read_source`."""
+    """Compile a silo survey, and compute what to expect; see :func:`~.source.read_source`."""
     shares = None if label_shares is None else parse_label_shares(label_shares, survey.label.values)
     given = {"--rows": rows, "--silos": silos, "--label-shares": label_shares}
     return SiloSource(

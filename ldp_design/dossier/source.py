@@ -75,7 +75,7 @@ class PlanSource:
 
 @dataclass(frozen=True, kw_only=True)
 class DossierSource(PlanSource):
-    """What the dossier of a survey of people is made from."""
+    """What the dossier of a local survey is made from."""
 
     survey: Survey
     plan: Plan

@@ -87,7 +87,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
 
 
 def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str = "") -> Facts:
-    """Return the facts about a size of a survey of silos, for the texts."""
+    """Return the facts about a size of a silo survey, for the texts."""
     survey, changes = size.survey, None if is_comparison else size.remedies
     return {
         **_describe_any_size(size, survey.epsilon, survey.label.name, survey.label.values, command),
@@ -295,7 +295,7 @@ def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
-    """Return the head and the rows of the table that compares sizes of a survey of silos."""
+    """Return the head and the rows of the table that compares sizes of a silo survey."""
     rows = [
         [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes

@@ -1,4 +1,4 @@
-"""Margins of a survey of silos before its launch. They follow from the noise: rows are counted, not sampled.
+"""Margins of a silo survey before its launch. They follow from the noise: rows are counted, not sampled.
 
 The estimation code computes them from expected counts. It adds the error of a sample. This error vanishes if
 each row is counted many times, with as many times as much noise.
@@ -51,7 +51,7 @@ class SiloRemedies:
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSize(ExpectedMargins):
-    """What to expect of a survey of silos: `rows` in all, in `silos` messages."""
+    """What to expect of a silo survey: `rows` in all, in `silos` messages."""
 
     survey: SiloSurvey
     rows: int

@@ -59,7 +59,7 @@ def format_epsilons(sizes: Sequence[Size]) -> str:
 
 
 def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
-    """Return one size of a survey of silos in detail, or a table that compares several."""
+    """Return one size of a silo survey in detail, or a table that compares several."""
     first, is_comparison = sizes[0], len(sizes) > 1
     facts = describe_silo_size(first, is_comparison)
     lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', **facts))}", ""]

@@ -1,4 +1,4 @@
-"""Surveys of silos that tests share."""
+"""Silo surveys that tests share."""
 
 from collections.abc import Iterable, Sequence
 
@@ -38,7 +38,7 @@ CodedRow = tuple[Sequence[int], int]
 
 
 def read_silo_survey(text: str = WARDS) -> SiloSurvey:
-    """Read a survey of silos."""
+    """Read a silo survey."""
     survey = read_any_survey(text)
     assert isinstance(survey, SiloSurvey)
     return survey

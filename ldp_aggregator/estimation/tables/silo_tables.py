@@ -19,7 +19,7 @@ from ldp_aggregator.snapshot import SiloSnapshot
 
 @dataclass(frozen=True)
 class SiloTables:
-    """The tables of a survey of silos."""
+    """The tables of a silo survey."""
 
     snapshot: SiloSnapshot
     """The sums of all messages."""

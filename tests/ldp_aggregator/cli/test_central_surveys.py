@@ -1,4 +1,4 @@
-"""Commands with a survey of a curator: what works, and the one sentence that names the right command."""
+"""Commands with a central survey: what works, and the one sentence that names the right command."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands with a survey of silos: what works, and the one sentence that names the right command."""
+"""Commands with a silo survey: what works, and the one sentence that names the right command."""
 
 import json
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_options_of_silos_are_refused_for_surveys_of_people(command, survey):
     survey.write_text(WARDS.replace('kind = "silo"', "").replace("rows = 100000\nrows_per_person = 1\n", ""))
     output = ["-o", survey.parent / "page.html"] if command == "dossier" else []
     result = run(ldp_survey, command, survey, "--rows", 9, *output)
-    assert (result.exit_code, "--rows and --silos are for surveys of silos" in result.output) == (2, True)
+    assert (result.exit_code, "--rows and --silos are for silo surveys" in result.output) == (2, True)
 
 
 def test_a_client_of_people_refuses_the_survey_and_its_plan(survey):

@@ -26,9 +26,9 @@ LEVELS = NoiseLevels(EPSILONS, np.array([1e4, 400.0, 100.0, 25.0, 4.0]), 8000)
 """Variances that fall with the square of epsilon."""
 
 RECOMMENDED: dict[str, tuple[TrustComparison, float | None]] = {
-    "the weakest trust model at the smallest epsilon that is enough": (make_comparison(CURVES), 0.9),
+    "the least trust at the smallest epsilon that is enough": (make_comparison(CURVES), 0.9),
     "the epsilon to write for silos is half of the compared one": (make_comparison(CURVES), 0.925),
-    "weaker trust models that may be enough": (
+    "trust models that need less trust and may be enough": (
         make_comparison(CURVES, deviation={"central": 0, "labels": 0, "silo:10": 0.03, "local": 0.03}),
         0.93,
     ),
@@ -68,7 +68,7 @@ def test_the_terminal(compare_with_golden):
     ("name", "written"),
     [
         ("local", "Write epsilon = 0.1 into the survey."),
-        ("silo:2", "Write epsilon = 0.05 into the survey of silos: there epsilon is about"),
+        ("silo:2", "Write epsilon = 0.05 into the silo survey: there epsilon hides"),
         ("central", "Train with ldp-central train --epsilon 0.1 --adjacency replace."),
     ],
 )
@@ -121,12 +121,14 @@ def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people():
     assert cost[0] == "What it costs to trust nobody: local instead of central (8,000 people)"
     # local has .8 at epsilon 1, where the variance is 1 / 100 of that at .1
     assert cost[1] == (
-        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs an epsilon "
-        "of 1 (1 to 1), or about 800,000 (800,000 to 800,000) people"
+        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; to match it, local "
+        "needs an epsilon of 1 (1 to 1), or about 800,000 (800,000 to 800,000) people"
     )
     # .91 at epsilon 2: a quarter of the variance at 1
-    assert cost[3].endswith("it needs an epsilon of 2 (2 to 2), or about 32,000 (32,000 to 32,000) people")
-    assert cost[4].endswith("it needs an epsilon of more than 5, or more than 50,000 people")
+    assert cost[3].endswith(
+        "to match it, local needs an epsilon of 2 (2 to 2), or about 32,000 (32,000 to 32,000) people"
+    )
+    assert cost[4].endswith("to match it, local needs an epsilon of more than 5, or more than 50,000 people")
 
 
 def test_the_gap_between_local_and_central_is_paired_by_split():
@@ -134,12 +136,12 @@ def test_the_gap_between_local_and_central_is_paired_by_split():
     curves = {"central": [0.9] * 5, "local": [0.6, 0.7, 0.8, 0.95, 0.95]}
     paired = str(describe_cost(make_comparison(curves, deviation=0.03), None)[1])
     assert paired == (
-        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; it needs an epsilon "
-        "of 1.6 (1.6 to 1.6)"
+        "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; to match it, local "
+        "needs an epsilon of 1.6 (1.6 to 1.6)"
     )
     noisy = str(describe_cost(make_comparison(curves, deviation={"central": 0.0, "local": 0.03}), None)[1])
     assert "30.0 points less accurate (25.8 to 34.2)" in noisy
-    assert noisy.endswith("it needs an epsilon of 1.6 (1.3 to 1.9)")
+    assert noisy.endswith("to match it, local needs an epsilon of 1.6 (1.3 to 1.9)")
 
 
 def test_a_local_survey_that_is_not_clearly_less_accurate_needs_nothing_more():

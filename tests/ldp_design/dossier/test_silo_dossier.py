@@ -1,4 +1,4 @@
-"""The dossier of a survey of silos has the statements that hold for silos, and none about devices."""
+"""The dossier of a silo survey has the statements that hold for silos, and none about devices."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Sizes of surveys of silos: every printed figure agrees with simulated messages, and remedies are enough."""
+"""Sizes of silo surveys: every printed figure agrees with simulated messages, and remedies are enough."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,9 +1,9 @@
-// A survey of silos: each report is one organisation's message of counts.
+// A silo survey: each report is one organisation's message of counts.
 
 import { byId, setText } from "./dom.js";
 import * as format from "./format.js";
 
-/** Show what the messages are; hide the margins with more reports, which are for surveys of people. */
+/** Show what the messages are; hide the margins with more reports, which are for local surveys. */
 export function showSilos(now) {
   byId("silos").hidden = !now.silo;
   byId("margins").hidden = Boolean(now.silo);

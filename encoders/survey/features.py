@@ -34,7 +34,7 @@ class Label:
     def code(self, value: object) -> int:
         """Return the index of a label; raises RowError, which does not contain the value."""
         if is_missing(value):
-            raise RowError(self.name, "the label is missing")
+            raise RowError(self.name, "the label is missing: give it")
         return _look_up(value, self._codes, self.name, self.values)
 
     def as_dict(self) -> dict[str, Any]:

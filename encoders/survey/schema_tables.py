@@ -108,7 +108,7 @@ class SchemaReader(EntryReader):
             self.note(path, _ONE_KIND)
             return None
         if "bins" in entry and kinds != ["range"]:
-            self.note((*path, "bins"), "is only for range = [low, high]")
+            self.note((*path, "bins"), "is only for range = [low, high]: delete it")
         if kinds == ["values"]:
             values = self.read_values(entry["values"], (*path, "values"), 1 if missing == "category" else 2)
             if MISSING_TEXT in values:

@@ -97,7 +97,7 @@ def split_rows(
     first = public + unlabelled
     if first >= training:
         raise SimulationError(
-            f"{unlabelled} unlabelled rows leave nobody to report: {training - public} rows are not for tests"
+            f"{unlabelled} unlabelled rows leave no row that reports: give fewer than {training - public}"
         )
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)

@@ -253,7 +253,7 @@ def test_wrong_headers_are_refused(plan, write_rows):
     assert refusal(plan, write_rows([GOOD[1:]], HEADER[1:])) == "ill: ward.csv has no such column: add it"
     assert refusal(plan, write_rows([GOOD[:-1]], HEADER[:-1])) == "pulse: ward.csv has no such column: add it"
     twice = refusal(plan, write_rows([[*GOOD, "1"]], [*HEADER, "age"]))
-    assert twice == "age: ward.csv has 2 columns of this name"
+    assert twice == "age: ward.csv has 2 columns of this name: rename one"
     assert refusal(plan, write_rows([GOOD]), person="id") == "id: ward.csv has no such column: add it"
 
 

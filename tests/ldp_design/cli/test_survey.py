@@ -154,7 +154,7 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
     ("rows", "label", "why"),
     [
         ([["a", "b"], ["x", "y"]], "c", 'no column "c" for the label; it has "a", "b"'),
-        ([["a", "b"], ["x", "y"]], "b", 'the label "b" has 1 different values'),
+        ([["a", "b"], ["x", "y"]], "b", 'the label "b" has 1 values'),
         (
             [["a", "b"], *([i, i] for i in range(60))],
             "b",

@@ -22,6 +22,7 @@ export function requireConsent(isAgreed) {
  */
 export function requireDigest(digest, accepted) {
   if (accepted && accepted !== digest) {
-    throw new PlanError(`the plan has digest ${digest}, not ${accepted}: a changed survey needs a new id`, "plan-changed");
+    const why = `the plan has digest ${digest}, not ${accepted}: a changed survey needs a new id`;
+    throw new PlanError(why, "plan-changed");
   }
 }

@@ -188,7 +188,7 @@ function unusable(error, refusal) {
   const why =
     error instanceof ReferenceError // on a server, indexedDB is not defined
       ? "no browser storage: give a store"
-      : "the browser's storage is forbidden, full, blocked or damaged";
+      : "the browser's storage fails: allow it, or free space";
   throw refusal ?? new JournalError(`${why}; nothing was spent`, "journal-unavailable");
 }
 

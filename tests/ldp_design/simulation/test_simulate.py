@@ -479,7 +479,7 @@ def test_more_users_make_the_model_more_accurate(survey, people):
     assert many.accuracy > few.accuracy
     assert many.log_loss < few.log_loss
     assert abs(many.accuracy - many.non_private) < 0.05
-    with pytest.raises(SimulationError, match="number of people"):
+    with pytest.raises(SimulationError, match="users must be at least 1"):
         simulate(survey, people, users=-1)
 
 

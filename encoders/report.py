@@ -63,20 +63,25 @@ def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
         ``too-large`` above `max_bytes`; ``malformed`` for anything that `pack` does not write.
     """
     if len(data) > max_bytes:
-        raise ReportError(Reason.TOO_LARGE, f"a report of this survey has at most {max_bytes} bytes")
+        why = f"a report of this survey has at most {max_bytes} bytes: send the client's bytes"
+        raise ReportError(Reason.TOO_LARGE, why)
     try:
         fields = msgpack.unpackb(data, max_bin_len=max_bytes, **_STRICT)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-        raise ReportError(Reason.MALFORMED, "not one msgpack object: send the client's bytes") from error
+        raise _malformed("not one msgpack object") from error
     if not (isinstance(fields, list) and [type(field) for field in fields] == _TYPES):
-        raise ReportError(Reason.MALFORMED, "a report is [version, plan digest, question, id, payload]")
+        raise _malformed("not a list [version, plan digest, question, id, payload]")
     version, plan_digest, question, report_id, payload = fields
     if version != FORMAT or len(plan_digest) != DIGEST_BYTES or len(report_id) != ID_BYTES or question < 0:
-        raise ReportError(Reason.MALFORMED, "unknown version, or a digest or id of the wrong length")
+        raise _malformed("unknown version, or a digest or id of the wrong length")
     report = Report(plan_digest, question, report_id, payload)
     if pack(report) != data:
-        raise ReportError(Reason.MALFORMED, "not canonical msgpack: send the client's bytes")
+        raise _malformed("not canonical msgpack")
     return report
+
+
+def _malformed(why: str) -> ReportError:
+    return ReportError(Reason.MALFORMED, f"{why}: send the client's bytes")
 
 
 def split(body: bytes) -> list[bytes]:
@@ -99,14 +104,14 @@ def iterate_reports(body: bytes) -> Iterator[bytes]:
     count = start = 0
     while start < len(body):
         if body[start] != ARRAY_OF_FIVE:
-            raise ReportError(Reason.MALFORMED, "the body is not a sequence of reports")
+            raise _malformed("the body is not a sequence of reports")
         try:
             unpacker.skip()
         except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
-            raise ReportError(Reason.MALFORMED, "the body ends inside a report or is not msgpack") from error
+            raise _malformed("the body ends inside a report or is not msgpack") from error
         count += 1
         if count > len(body) // SHORTEST_REPORT + 1:
-            raise ReportError(Reason.MALFORMED, "the body has more msgpack arrays than reports fit into it")
+            raise _malformed("the body has more msgpack arrays than reports fit into it")
         end = unpacker.tell()
         yield body[start:end]
         start = end

@@ -60,4 +60,5 @@ def check_widths(rows: Sequence[Sequence[str]], width: int, first: int = 1) -> N
     """Raise csv.Error if a row has not `width` cells; `first` is the number of the first row."""
     if not set(map(len, rows)) <= {width}:
         number, row = next((number, row) for number, row in enumerate(rows, first) if len(row) != width)
-        raise csv.Error(f"row {number} has {len(row)} cells, the header has {width}")
+        why = f"row {number} has {len(row)} cells, the header has {width}: check its commas and quotes"
+        raise csv.Error(why)

@@ -229,7 +229,7 @@ def _check_options(trials: int, alpha: float, copies: int, requests: int | None)
     if trials < _MIN_TRIALS:
         raise LdpError(f"an audit needs at least {_MIN_TRIALS} trials, not {trials}")
     if not 0 < alpha < 1:
-        raise LdpError("alpha is a probability: above 0 and below 1")
+        raise LdpError("alpha must be a probability above 0 and below 1")
     if copies < 2:
         raise LdpError("an audit compares at least 2 forked copies")
     if requests is not None and requests < _MIN_REQUESTS:

@@ -69,7 +69,9 @@ def _write_pair(plan: SiloPlan, path: Path, name: str, person_row: Row) -> Neigh
     ]
     more = [*others, *[person_row] * plan.rows_per_person]
     if len(more) > plan.rows:
-        raise LdpError(f"the audit needs {len(more)} rows, and the survey allows {plan.rows}")
+        raise LdpError(
+            f"the audit needs {len(more)} rows, but the survey allows {plan.rows}: give one with more"
+        )
     column = _unused_name(plan) if plan.rows_per_person > 1 else None
     files = path.with_suffix(".without.csv"), path.with_suffix(".with.csv")
     for file, rows in zip(files, (others, more), strict=True):

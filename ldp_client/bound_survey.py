@@ -54,7 +54,9 @@ class BoundSurvey(ABC, Generic[PlanT]):
     def pinned_plan(self, entry: JournalEntry) -> PlanT:
         """Return the plan that was agreed to, without a request; raise ConsentError for another collector."""
         if entry.url != self.url:
-            raise ConsentError(f"the consent is to send to {entry.url}, not to {self.url}")
+            raise ConsentError(
+                f"the consent is to send to {entry.url}, not to {self.url}: call grant() again"
+            )
         return self._plan or self._load_plan(entry, may_fetch=False)
 
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> PlanT:

@@ -230,7 +230,7 @@ class Client(SurveyDisplay):
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Close the client; a journal's last client first tries for `timeout` seconds to send one report."""
-        self._close("this client was closed", timeout)
+        self._close("this client was closed: make another", timeout)
 
     def __enter__(self) -> Client:
         return self

@@ -103,7 +103,9 @@ def _fetch(transport: Transport, url: str, what: str) -> bytes:
     if reason := collector_reason(response):
         raise TransportError(f"the collector does not send {what}: {describe_reason(reason)}", reason)
     if response.status != 200:
-        raise TransportError(f"the collector responds with HTTP status {response.status} instead of {what}")
+        raise TransportError(
+            f"the collector responds with HTTP status {response.status} instead of {what}: check the URL"
+        )
     return response.body
 
 

@@ -89,10 +89,10 @@ class ClientPolicy:
     def check(self, digest: str, epsilon: str) -> None:
         """Raise PlanError or BudgetError unless the policy accepts a plan; does not check the signature."""
         if self.digest not in ("", digest):
-            raise PlanError(f"the plan has digest {digest}, but the application accepts only {self.digest}")
+            raise PlanError(f"the plan has digest {digest}, but `digest` accepts only {self.digest}")
         if Fraction(epsilon) > self.max_epsilon:
             raise BudgetError(
-                f"the plan's epsilon is {float(epsilon):g}, but the client allows {float(self.max_epsilon):g}"
+                f"the plan's epsilon is {float(epsilon):g}, but max_epsilon is {float(self.max_epsilon):g}"
             )
 
 

@@ -105,7 +105,8 @@ class _RowCounter:
         self.rows += len(chunk.rows)
         if self.rows > self._plan.rows:
             raise RowError(
-                self._file.name, f"has more than {self._plan.rows} rows, the most that one message may count"
+                self._file.name,
+                f"has more than {self._plan.rows} rows, the limit of one message: split it into epochs",
             )
         if self._person_place is not None:
             self._add_persons(chunk, self._person_place)

@@ -88,7 +88,7 @@ def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fract
     if max_total is not None and spent < total > max_total:
         raise BudgetError(
             f"with epsilon {epoch.epsilon} of this survey a person would spend {float(total):g} in all, but "
-            f"the limit is {float(max_total):g}, and {float(spent):g} are already spent",
+            f"max_total_epsilon is {float(max_total):g}, and {float(spent):g} are already spent",
             "total-epsilon-spent",
         )
 

@@ -79,7 +79,9 @@ class RowsFile:
         name = to_nfc(name)
         found = self.header.count(name)
         if found != 1:
-            problem = f"has {found} columns of this name" if found else "has no such column"
+            problem = (
+                f"has {found} columns of this name: rename one" if found else "has no such column: add it"
+            )
             raise RowError(name, f"{self.name} {problem}")
         return self.header.index(name)
 
@@ -120,7 +122,9 @@ class RowsFile:
         try:
             after.append(os.stat(self._path))
         except OSError:
-            raise RowError(self.name, "was removed while it was read, so nothing was counted") from None
+            raise RowError(
+                self.name, "was removed while it was read, so nothing was counted; run again"
+            ) from None
         is_same = all(_version(each) == _version(self._before) for each in after)
         if not is_same or self._raw.digest.size != self._before.st_size:
             raise RowError(self.name, "was changed while it was read, so nothing was counted: run again")

@@ -48,5 +48,5 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
         """
         if is_variable_set(OFF_VARIABLE):
             raise ConsentError(
-                f"the environment variable {OFF_VARIABLE} is set: nothing is drawn or sent", "client-off"
+                f"the environment variable {OFF_VARIABLE} is set, so nothing is sent: unset it", "client-off"
             )

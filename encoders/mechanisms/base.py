@@ -39,7 +39,8 @@ class CountedMechanism(ABC):
     def check(self, payload: bytes) -> None:
         """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
         if len(payload) != self.payload_bytes:
-            raise ReportError(Reason.BAD_PAYLOAD, f"{self.name} payloads have {self.payload_bytes} bytes")
+            why = f"{self.name} payloads have {self.payload_bytes} bytes: send the client's bytes"
+            raise ReportError(Reason.BAD_PAYLOAD, why)
         if not self._is_valid(payload):
             raise ReportError(Reason.BAD_PAYLOAD, self.refusal)
 

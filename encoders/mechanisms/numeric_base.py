@@ -66,7 +66,7 @@ class NumericMechanism(Mechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         if not 1 <= domain.labels <= MAX_LABELS:
-            raise SurveyError(f"{self.name} needs 1 to {MAX_LABELS} classes")
+            raise SurveyError(f"{self.name} needs 1 to {MAX_LABELS} classes: merge classes of the label")
         if len(domain.missing) != 1 and not self.multivariate:
             raise SurveyError(
                 f"{self.name} asks for one number at a time, and only laplace for several: compile the "

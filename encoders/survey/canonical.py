@@ -30,7 +30,7 @@ def load_canonical_json(data: bytes, name: str = "plan") -> Any:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
         again = dump_canonical_json(document)
     except (ValueError, RecursionError) as error:
-        raise SurveyError(f"the {name} is not JSON; it may be truncated") from error
+        raise SurveyError(f"the {name} is not JSON; it may be truncated: copy it again") from error
     if again != data:
         raise SurveyError(
             f"the {name} is not canonical; take it unchanged from the collector or `ldp-survey compile`"
@@ -39,4 +39,4 @@ def load_canonical_json(data: bytes, name: str = "plan") -> Any:
 
 
 def _no_float(text: str) -> NoReturn:
-    raise SurveyError("a plan contains no floats; decimals are strings")
+    raise SurveyError("found a float, but decimals must be strings: compile the survey again")

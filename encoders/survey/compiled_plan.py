@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from encoders.errors import SurveyError
+from encoders.errors import SurveyError, combine_errors
 from encoders.mechanisms.base import CountedMechanism
 from encoders.report import MAX_REPORT_BYTES
 from encoders.survey.canonical import load_canonical_json
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MAX_PLAN_BYTES = 1 << 20
+RECOMPILE = "compile the survey again"
 
 
 class CountedQuestion(Protocol):
@@ -158,11 +161,27 @@ class CompiledPlan(Generic[QuestionT]):
 def load_plan_document(data: bytes) -> dict[str, Any]:
     """Parse a plan's canonical JSON; raise SurveyError if it is too long, or not a plan of this format."""
     if len(data) > MAX_PLAN_BYTES:
-        raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes")
+        raise SurveyError(f"the plan is larger than {MAX_PLAN_BYTES} bytes: use fewer values or features")
     document = load_canonical_json(data)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise SurveyError(f"not a plan of format {FORMAT}: compile the survey again", "format")
+        raise SurveyError(f"not a plan of format {FORMAT}: {RECOMPILE}", "format")
     return document
+
+
+@contextmanager
+def plan_errors() -> Iterator[None]:
+    """Raise every error while a plan is read as SurveyError, with the remedy for it."""
+    try:
+        yield
+    except SurveyError as error:
+        raise combine_errors([_with_remedy(each) for each in error.problems]) from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        raise SurveyError(f"the plan lacks an entry, or an entry has the wrong type: {RECOMPILE}") from error
+
+
+def _with_remedy(error: SurveyError) -> SurveyError:
+    has_remedy = RECOMPILE in error.why or "update ldp-bayes" in error.why
+    return error if has_remedy else type(error)(f"{error.why}; {RECOMPILE}", error.field)
 
 
 AnyPlan = CompiledPlan[CountedQuestion]

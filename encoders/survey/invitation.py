@@ -52,10 +52,10 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
     """
     if not plan.by_invitation:
         if token is not None:
-            raise TokenError("is not needed: anybody may answer this survey")
+            raise TokenError("is not needed: leave it out")
         return None
     if token is None:
-        raise TokenError("is missing: this survey is answered by invitation")
+        raise TokenError("is missing: give the person's invitation")
     return _parse_token(plan, token if isinstance(token, str) else "")
 
 

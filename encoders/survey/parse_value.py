@@ -48,7 +48,7 @@ def is_missing(value: object) -> bool:
 def encode_missing(name: str, missing: str, size: int) -> int:
     """Return the code of a missing value, the last of `size`; raise RowError if none is allowed."""
     if missing != "category":
-        raise RowError(name, 'is missing, and the survey has no category for that (missing = "category")')
+        raise RowError(name, 'is missing: give a value, or write missing = "category" in the survey')
     return size - 1
 
 

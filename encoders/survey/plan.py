@@ -14,7 +14,7 @@ from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.choices import feature_entries
-from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
+from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
@@ -75,17 +75,12 @@ class Plan(CompiledPlan[Question]):
         document = load_plan_document(data)
         if document.get("kind") == SILO:
             raise SurveyError(SILO_REFUSAL, "kind")
-        try:
+        with plan_errors():
             plan = cls(**parse_plan_fields(document))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-            raise SurveyError(
-                "the plan lacks an entry, or an entry has the wrong type: compile the survey again"
-            ) from error
-        if plan.json != data:
-            raise SurveyError(
-                "the plan contradicts itself, because its entries do not follow from its tables: compile "
-                "the survey again"
-            )
+            if plan.json != data:
+                raise SurveyError(
+                    "the plan contradicts itself, because its entries do not follow from its tables"
+                )
         return plan
 
     @property

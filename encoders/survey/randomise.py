@@ -103,11 +103,12 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
     if report.plan_digest != plan.digest_bytes:
         raise ReportError(Reason.WRONG_PLAN, "the report answers another plan: fetch the survey's plan again")
     if report.question >= len(plan.questions):
-        raise ReportError(Reason.UNKNOWN_QUESTION, f"the plan has {len(plan.questions)} questions")
+        why = "the plan has no such question: fetch the survey's plan again"
+        raise ReportError(Reason.UNKNOWN_QUESTION, why)
     question = plan.questions[report.question]
     question.mechanism.check(report.payload)
     if not report.id.startswith(report_id_prefix(plan, question)):
-        raise ReportError(Reason.NOT_ENROLLED, "no token for this question can have this id")
+        raise ReportError(Reason.NOT_ENROLLED, "no token for this question has this id: use an invitation")
     return report
 
 

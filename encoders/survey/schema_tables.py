@@ -116,7 +116,7 @@ class SchemaReader(EntryReader):
             self.note(path, _ONE_KIND)
             return None
         if "bins" in entry and kinds != ["range"]:
-            self.note((*path, "bins"), "is only for range = [low, high]")
+            self.note((*path, "bins"), "is only for range = [low, high]: delete it")
         if kinds == ["choices"]:
             return self.read_choices(name, entry["choices"], missing, path)
         if kinds == ["values"]:

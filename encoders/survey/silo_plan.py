@@ -18,7 +18,7 @@ from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, so
 from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.choices import feature_entries
-from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document
+from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import Feature, Label
 from encoders.survey.numeric_features import NumericFeature
@@ -163,17 +163,12 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
         document = load_plan_document(data)
         if document.get("kind") != SILO:
             raise SurveyError('this plan asks people, not silos: use a survey with kind = "silo"', "kind")
-        try:
+        with plan_errors():
             plan = cls(**_parse_fields(document))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
-            raise SurveyError(
-                "the plan lacks an entry, or an entry has the wrong type: compile the survey again"
-            ) from error
-        if plan.json != data:
-            raise SurveyError(
-                "the plan contradicts itself, because it is not written as its entries require: compile "
-                "the survey again"
-            )
+            if plan.json != data:
+                raise SurveyError(
+                    "the plan contradicts itself, because it is not written as its entries require"
+                )
         return plan
 
     def _as_dict(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class _SiloReader(SchemaReader):
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
         if label.exists and label.name in tables["features"]:
-            self.note(("features", label.name), "has the label's name; the label is not a feature")
+            self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
         rows = self.read_count(tables["survey"], "rows", MAX_ROWS, "the most rows of one message")
         return SiloSurvey(
             id=self.read_id(tables["survey"]),

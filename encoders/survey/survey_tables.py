@@ -61,7 +61,7 @@ class _SurveyReader(SchemaReader):
         label = self.read_label(tables["label"])
         features = self.read_features(tables["features"])
         if label.exists and label.name in tables["features"]:
-            self.note(("features", label.name), "has the label's name; the label is not a feature")
+            self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
         asked = {
             name: self.read_weight(entry, ("features", name), 1) for name, entry in tables["features"].items()
         }
@@ -121,7 +121,7 @@ class _SurveyReader(SchemaReader):
         inputs = [self.read_input(name, each, (*path, name)) for name, each in entries.items()]
         taken = [name for name in entries if name in (*features, self.read_table("label").get("name"))]
         for name in taken:
-            self.note((*path, name), "has the name of a feature or the label; an input is neither")
+            self.note((*path, name), "has the name of a feature or the label: rename it")
         if not (components or "projection" in self.document):
             return None
         projection = Projection(
@@ -144,7 +144,7 @@ class _SurveyReader(SchemaReader):
             return None
         offset = parse_decimal(entry.get("offset", 0))
         if offset is None:
-            self.note((*path, "offset"), "needs a finite number")
+            self.note((*path, "offset"), "needs a finite number, for example 0.5")
             return None
         return Component(name, tuple(decimal_text(each) for each in weights), decimal_text(offset))
 

@@ -154,14 +154,14 @@ def find_problems(about: Any, languages: Any, names: EntryNames) -> Iterator[Tex
         yield TextProblem(("texts",), "must be tables: [texts.LANGUAGE], for example [texts.en]")
         return
     if len(languages) > MAX_LANGUAGES:
-        yield TextProblem(("texts",), f"has {len(languages)} languages, more than {MAX_LANGUAGES}")
+        yield TextProblem(("texts",), f"has {len(languages)} languages, more than {MAX_LANGUAGES}: omit some")
     former: dict[str, str] = {}
     for tag, table in languages.items():
         path = ("texts", tag)
         if not _TAG.fullmatch(tag):
             yield TextProblem(path, 'is not a language tag: write for example "en", "de" or "pt-BR"')
         elif (same := former.setdefault(tag.lower(), tag)) != tag:
-            yield TextProblem(path, f"is the language {same} again: upper and lower case do not differ")
+            yield TextProblem(path, f"is the language {same} again: delete one, because case does not count")
         yield from _find_in_language(table, path, names)
 
 
@@ -192,7 +192,7 @@ def _find_in_entry(entry: Any, path: Path, values: Collection[str] | None) -> It
         return
     if values == ():
         for value in texts:
-            yield TextProblem((*path, value), "is a value of a number: only values of a list have texts")
+            yield TextProblem((*path, value), "is a value of a number, which cannot have a text: delete it")
     elif values is not None:
         yield from _find_in_table(texts, path, values)
     checked = texts if values is None else values

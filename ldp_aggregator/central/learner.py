@@ -88,7 +88,7 @@ def train(
     if learner not in LEARNERS:
         raise CentralError(f"learner is one of {', '.join(LEARNERS)}")
     if users is not None and users < 1:
-        raise CentralError("the expected number of rows must be at least 1")
+        raise CentralError("users, the expected number of rows, must be at least 1")
     source = source or SystemEntropy()
     epsilon, spendings = promise.row_epsilon, []
     expected_rows = users

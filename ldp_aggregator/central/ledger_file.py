@@ -155,20 +155,22 @@ def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
         before = ledger.spent - request.epsilon
         raise LedgerError(
             f"{path}: epsilon {before} of {ledger.cap} is spent, and this training would spend "
-            f"{request.epsilon} more. A larger --cap weakens the promise to the people in the rows"
+            f"{request.epsilon} more. Give a smaller --epsilon; a larger --cap weakens the promise to the "
+            "people in the rows"
         )
     if ledger.spent_delta > ledger.delta_cap:
         amounts = (ledger.spent_delta - request.delta, ledger.delta_cap, request.delta)
         spent, cap, wanted = map(format_amount, amounts)
         raise LedgerError(
-            f"{path}: delta {spent} of {cap} is spent, and this training would spend {wanted} more. A "
-            "larger --cap-delta weakens the promise to the people in the rows"
+            f"{path}: delta {spent} of {cap} is spent, and this training would spend {wanted} more. "
+            "Use the learner tree, or a smaller --delta; a larger --cap-delta weakens the promise to the "
+            "people in the rows"
         )
 
 
 def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: TrainingRequest) -> None:
     if ledger.name != terms.name:
-        raise LedgerError(f"{path}: is the ledger of other rows, which are called {ledger.name!r}")
+        raise LedgerError(f"{path}: is the ledger of other rows, called {ledger.name!r}: give another --name")
     if (ledger.adjacency, ledger.rows_per_person) != (terms.adjacency, terms.rows_per_person):
         raise LedgerError(
             f"{path}: its amounts are for adjacency {ledger.adjacency} and {ledger.rows_per_person} rows "

@@ -21,7 +21,7 @@ def check_unlabelled_options(path: Path | None, public: bool, estimator: str) ->
     if public and not path:
         raise click.UsageError("--unlabelled-public needs --unlabelled: it declares those rows public")
     if path and estimator != "default":
-        raise click.UsageError("--unlabelled needs the default estimator")
+        raise click.UsageError("--unlabelled needs the default estimator: leave --estimator out")
 
 
 def fit_to_file(

@@ -99,11 +99,11 @@ def register_error_handlers(app: Flask) -> None:
 
     def handle_unexpected(error: Exception) -> Response:
         log_unexpected_error(error)
-        return problem_response(Problem(Reason.INTERNAL))
+        return problem_response(Problem(Reason.INTERNAL, "unexpected error; try again later"))
 
     def handle_store_error(error: StoreError) -> Response:
         outage.record_failure(error)
-        why = f": {error.reason}" if request.endpoint == "collector.readyz" else ""
+        why = f": {error.reason}" if request.endpoint == "collector.readyz" else "; try again later"
         return problem_response(Problem(Reason.STORE_UNAVAILABLE, f"the store cannot be used now{why}"))
 
     def note_success(response: Response) -> Response:

@@ -41,7 +41,9 @@ def read_body(service: Service) -> bytes:
     if length is None or "HTTP_TRANSFER_ENCODING" in request.environ:
         raise ReportError(Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding")
     if length > limit:
-        raise ReportError(Reason.TOO_LARGE, f"a body of {request.mimetype} has at most {limit} bytes")
+        raise ReportError(
+            Reason.TOO_LARGE, f"a body of {request.mimetype} has at most {limit} bytes: send fewer reports"
+        )
     try:
         body = request.get_data(cache=False)
     except (ClientDisconnected, OSError):

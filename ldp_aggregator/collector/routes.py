@@ -68,9 +68,9 @@ def texts(survey: str) -> Response:
     content = service().texts.get(plan.id)
     if content is None:
         lacking = (
-            "this collector lacks the texts of this survey"
+            "this collector lacks the texts of this survey: ask its operator to add them"
             if plan.texts_digest
-            else "this survey has no texts"
+            else "this survey has no texts: show the names in its plan"
         )
         raise Problem(Reason.NO_TEXTS, lacking)
     return content.make_response("public, max-age=3600")
@@ -81,7 +81,7 @@ def signature(survey: str) -> Response:
     """Send the author's signature of a survey's plan."""
     signature = service().signatures.get(_plan(survey).id)
     if signature is None:
-        raise Problem(Reason.NO_SIGNATURE, "this collector has no signature of this survey")
+        raise Problem(Reason.NO_SIGNATURE, "this collector has no signature of this survey: ask its operator")
     return Response(signature_text(signature), content_type="text/plain; charset=utf-8")
 
 
@@ -126,9 +126,9 @@ def _kind(plan: Plan | SiloPlan) -> dict[str, str]:
 def _require_phase(survey: str, *wanted: Phase) -> None:
     phase = service().phase(survey)
     if phase is Phase.WAITING:
-        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not opened yet")
+        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not opened yet; try again later")
     if phase not in wanted:
-        raise Problem(Reason.SURVEY_CLOSED, "the survey is closed")
+        raise Problem(Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
 
 
 @pages.get("/openapi.json")

@@ -269,7 +269,7 @@ def _estimate_raw(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> tuple[Ra
     if silos is None:
         return own, own
     if not isinstance(snapshot, Snapshot):
-        raise EstimationError("estimates of silos are pooled with those of a survey of people")
+        raise EstimationError("silos can only be pooled with a survey of people: give its `snapshot`")
     check_same_features(snapshot.plan, silos.plan)
     return own, pool_estimates(own, compute_raw_estimates(silos))
 

@@ -154,7 +154,7 @@ def check_same_features(people: Plan, silos: SiloPlan) -> None:
     """
     why = _find_difference(people, silos)
     if why:
-        raise EstimationError(f"{people.id} and {silos.id} are not pooled: {why}")
+        raise EstimationError(f"{people.id} and {silos.id} cannot be pooled: {why}. Train on them separately")
 
 
 def _find_difference(people: Plan, silos: SiloPlan) -> str | None:

@@ -173,7 +173,8 @@ class CuratorTraining:
             training = train(self.data.rows, self.promise, users=users, learner=self.learner, source=source)
         except (ArithmeticError, ValueError) as error:  # LinAlgError is a ValueError
             why = (
-                f"the training failed ({type(error).__name__}); nothing is released, and its epsilon is spent"
+                f"the training failed ({type(error).__name__}); nothing is released, and its epsilon is "
+                "spent. Check the rows, or use another learner"
             )
             raise CentralError(why) from error
         spent = sum(each.epsilon for each in training.spendings)

@@ -29,8 +29,9 @@ def read_conditional(
 
 def check_missing(gaussian: Gaussian, feature: NumericFeature) -> None:
     """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
-    is_consistent = (gaussian.missing is None) == (feature.missing == "error")
-    require(is_consistent, "has shares of missing values but cannot be missing, or lacks them")
+    can_be_missing = feature.missing != "error"
+    require(can_be_missing or gaussian.missing is None, "has shares of missing values, but cannot be missing")
+    require(not can_be_missing or gaussian.missing is not None, "lacks the shares of missing values")
 
 
 def dump_classifier(prior: FloatArray, conditionals: Sequence[ClassConditional]) -> dict[str, Any]:

@@ -134,5 +134,5 @@ def _infer_numeric_feature(name: str, numbers: Sequence[float], bins: int | None
 def _infer_values(name: str, present: Sequence[Any]) -> tuple[str, ...]:
     texts = {category_text(value) for value in set(present)}
     if None in texts:
-        raise RowError(name, "has a value that is neither a number nor a text")
+        raise RowError(name, "has a value that is neither a number nor a text: convert it")
     return tuple(sorted(text for text in texts if text is not None))

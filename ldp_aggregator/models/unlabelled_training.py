@@ -88,7 +88,7 @@ def fit_unlabelled(
         If the second round validated a model of another survey.
     """
     if estimates.estimator != "default":
-        raise UnlabelledRowsError("a fit to unlabelled rows needs the default estimator")
+        raise UnlabelledRowsError("a fit to unlabelled rows needs estimates with estimator='default'")
     read = read_unlabelled_rows(snapshot.plan, rows)
     choice = choose_classifier(snapshot, estimates, read, second_validation)
     fit, plan = choice.fit, snapshot.plan

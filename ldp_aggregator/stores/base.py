@@ -232,7 +232,9 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
         If they differ in length, or a sum exceeds 64 bits.
     """
     if cells.shape != tally.shape:
-        raise CounterError(f"the tally needs {cells.shape[0]} cells, one per counter, not {tally.shape[0]}")
+        raise CounterError(
+            f"a batch has {tally.shape[0]} cells, not {cells.shape[0]}: make it from the survey's plan"
+        )
     total = cells + tally
     if bool((((cells ^ total) & (tally ^ total)) < 0).any()):
         raise CounterError("a counter would overflow: begin a new survey", StoreFailure.OVERFLOW)

@@ -91,7 +91,7 @@ class GroupCommit:
                 self._busy = False
                 for job in jobs:
                     if job.known is None and job.error is None:
-                        job.error = StoreError("the store failed unexpectedly")
+                        job.error = StoreError("the store failed unexpectedly: see the log")
                 self._condition.notify_all()
 
     def _record_jobs(self, jobs: list[_Job]) -> None:

@@ -70,7 +70,9 @@ def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
     try:
         status = os.stat(path)
     except FileNotFoundError as error:
-        raise StoreError(f"the SQLite file {path} does not exist", StoreFailure.FILE_MISSING) from error
+        raise StoreError(
+            f"the SQLite file {path} does not exist: check the path", StoreFailure.FILE_MISSING
+        ) from error
     if former not in (None, (status.st_dev, status.st_ino)):
         raise StoreError(
             "the SQLite file was replaced by another one: restart the collector to use that one",

@@ -20,5 +20,5 @@ def require_pinned_plan(entry: JournalEntry | None, plan: AnyPlan) -> None:
     if entry and entry.digest != plan.digest:
         raise PlanError(
             f"the plan has digest {plan.digest}, but this device is bound to {entry.digest}, which it saw "
-            "first: a survey has one plan for good, and nothing is sent for another"
+            "first: give the changed survey a new id"
         )

@@ -265,7 +265,7 @@ def _require_budget(connection: sqlite3.Connection, plan: AnyPlan, max_total: Fr
     if spent + Fraction(plan.epsilon) > max_total:
         raise BudgetError(
             f"the survey would spend epsilon {plan.epsilon}, "
-            f"but {float(spent):g} of {float(max_total):g} are already spent",
+            f"but {float(spent):g} of {float(max_total):g} are already spent (max_total_epsilon)",
             "total-epsilon-spent",
         )
 

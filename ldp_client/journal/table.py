@@ -141,7 +141,9 @@ def _select_entries(
 def _parse_row(row: Sequence[Any]) -> JournalEntry:
     entry = JournalEntry(*row)
     if entry.state not in list(State):
-        raise JournalError("the journal was edited, or another version wrote it: use that version")
+        raise JournalError(
+            "the journal was edited, or another version wrote it: use that version, or another file"
+        )
     return replace(entry, state=State(entry.state))
 
 

@@ -126,7 +126,7 @@ def _format_label(name: str, cells: Sequence[str]) -> str:
         raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
-            f"the label {quote(name)} has {len(texts)} different values; classes are 2 to {MAX_VALUES}"
+            f"the label {quote(name)} has {len(texts)} values; choose a label with 2 to {MAX_VALUES}"
         )
     hints = find_spelling_hints(texts)
     if "" in cells:

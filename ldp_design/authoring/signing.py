@@ -90,7 +90,7 @@ def _check_replaceable(path: Path) -> None:
     try:
         load_signature_file(path)
     except SignatureError as error:
-        raise SignatureError(f"{error.why}; it is not overwritten") from error
+        raise SignatureError(f"{error.why}. It is not overwritten: give another output file") from error
 
 
 def _read_bytes(path: Path) -> bytes:

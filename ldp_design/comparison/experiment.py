@@ -200,7 +200,7 @@ def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int
     if epsilon / 2 < MIN_EPSILON:
         raise TrustComparisonError(
             f"{SILO}: epsilon {epsilon} is too small: silos spend half of it on a row that is added or "
-            f"removed, and that half must be at least {MIN_EPSILON}"
+            f"removed, and that half must be at least {MIN_EPSILON}: give a larger epsilon"
         )
     return SiloPlan(
         id=survey.id,

@@ -49,7 +49,8 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
     if len(order) < 2:
         raise ValidationError(
             f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: with "
-            "these reports the others are uninformative about the label, or a validation left them out"
+            "these reports the others are uninformative about the label, or a validation left them out. "
+            "Collect more reports first"
         )
     return Validation(
         label=plan.label,

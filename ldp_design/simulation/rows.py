@@ -87,17 +87,15 @@ def split_rows(
     report either.
     """
     if not 0 <= public_share < 1:
-        raise SimulationError("the public share of the training rows is a number from 0 to less than 1")
+        raise SimulationError("public_share must be a number from 0 to less than 1")
     training = min(max(round(TRAINING_SHARE * count), 1), count - 1)
     public = max(round(public_share * training), 1) if public_share else 0
     if public == training:
-        raise SimulationError(
-            "the public share of the training rows leaves no row that reports: give a smaller share"
-        )
+        raise SimulationError("public_share leaves no row that reports: give a smaller one")
     first = public + unlabelled
     if first >= training:
         raise SimulationError(
-            f"{unlabelled} unlabelled rows leave nobody to report: {training - public} rows are not for tests"
+            f"{unlabelled} unlabelled rows leave no row that reports: give fewer than {training - public}"
         )
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)

@@ -218,7 +218,7 @@ def simulate(
     if unlabelled and (estimator != "default" or unlabelled < MIN_ROWS):
         raise SimulationError(f"unlabelled rows need the default estimator, and at least {MIN_ROWS} rows")
     if users < 0:
-        raise SimulationError("the number of people is at least 1, or 0 for one person per training row")
+        raise SimulationError("users must be at least 1, or 0 for one person per training row")
     variants = grid.list_variants(survey, estimator)
     # Split the rows of each repeat: four fifths report, one fifth tests.
     splits = split_rows(len(table.labels), repeats, seed, public_share, unlabelled, users)

@@ -139,7 +139,7 @@ class Forecaster:
             if high.users == MAX_SIMULATED_USERS:
                 raise SizeError(
                     f"{MAX_SIMULATED_USERS:,} people, the maximum that is simulated, reach an accuracy of "
-                    f"{high.mean:.1%}; the best possible accuracy is {self.best_possible:.1%}"
+                    f"{high.mean:.1%}; the best possible is {self.best_possible:.1%}; give a lower accuracy"
                 )
             low, high = high, attempt(min(4 * high.users, MAX_SIMULATED_USERS))
         while high.users > _SEARCH_RATIO * low.users:

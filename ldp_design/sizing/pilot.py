@@ -22,6 +22,8 @@ from ldp_design.authoring.toml_edit import quote
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.margins import compute_expected_margins
 
+_REMEDY = "size the survey that the pilot answered, or leave --pilot out"
+
 
 class PilotError(LdpError):
     """A pilot that cannot be read, or that asked about another label or other features."""
@@ -53,12 +55,13 @@ class Pilot:
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:
             raise PilotError(
-                f"{self.name}: its label is {quote(pilot.name)}, the survey's is {quote(survey.name)}"
+                f"{self.name}: its label is {quote(pilot.name)}, the survey's is {quote(survey.name)}: "
+                f"{_REMEDY}"
             )
         if pilot.values != survey.values:
             raise PilotError(
                 f"{self.name}: its label {quote(pilot.name)} has the values {_join_quoted(pilot.values)}, "
-                f"the survey's has {_join_quoted(survey.values)}"
+                f"the survey's has {_join_quoted(survey.values)}: {_REMEDY}"
             )
         return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
@@ -76,14 +79,16 @@ class Pilot:
     def _find_conditional(self, feature: Feature) -> ClassConditional:
         names = [each.name for each in self.plan.features]
         if feature.name not in names:
-            raise PilotError(f"{self.name}: it has no feature {quote(feature.name)}, which the survey has")
+            raise PilotError(
+                f"{self.name}: it has no feature {quote(feature.name)}, which the survey has: {_REMEDY}"
+            )
         index = names.index(feature.name)
         pilot, survey = self.plan.features[index].as_dict(), feature.as_dict()
         differing = sorted(key for key in pilot.keys() | survey.keys() if pilot.get(key) != survey.get(key))
         if differing:
             raise PilotError(
                 f"{self.name}: its feature {quote(feature.name)} differs from the survey's in "
-                f"{', '.join(differing)}: size the survey that the pilot answered, or leave --pilot out"
+                f"{', '.join(differing)}: {_REMEDY}"
             )
         return self.conditionals[index]
 

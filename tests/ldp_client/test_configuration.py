@@ -134,7 +134,7 @@ def test_a_closed_client_names_a_later_configure_as_the_cause(plan, monkeypatch)
         assert "a later configure() closed this client" in receipt.why
     second.close()
     third = ldp_client.configure(plan, url=URL, transport=FakeTransport(RECORDED), journal=":memory:")
-    assert second.grant().why == "this client was closed"
+    assert second.grant().why == "this client was closed: make another"
     third.close()
 
 

@@ -106,7 +106,7 @@ def test_an_error_is_one_line_without_a_value(run, write_rows):
     assert (code, out) == (1, "")
     assert error.startswith('Error: smoker: row 1: is not one of the survey\'s values: "yes", "no"')
     code, _, error = run("report", URL, write_rows(5), "--max-epsilon", "0.5")
-    assert (code, error) == (1, "Error: the plan's epsilon is 1, but the client allows 0.5")
+    assert (code, error) == (1, "Error: the plan's epsilon is 1, but max_epsilon is 0.5")
 
 
 def test_consent_comes_first(run, write_rows):

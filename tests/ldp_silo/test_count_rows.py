@@ -240,18 +240,21 @@ def test_files_that_are_no_table_are_refused(plan, write_rows, tmp_path):
     assert refusal(plan, tmp_path).endswith(": is a directory: give a CSV file")
     assert refusal(plan, tmp_path / "pipe") == "pipe: is not a regular file: give a CSV file"
     assert refusal(plan, tmp_path / "none.csv") == "none.csv: cannot be read: No such file or directory"
-    assert refusal(plan, write_rows([["yes", "no"]])) == "ward.csv: row 1 has 2 cells, the header has 5"
+    assert (
+        refusal(plan, write_rows([["yes", "no"]]))
+        == "ward.csv: row 1 has 2 cells, the header has 5: check its commas and quotes"
+    )
 
 
 def test_wrong_headers_are_refused(plan, write_rows):
     semicolons = [";".join(GOOD)]
     assert "separated by ';'" in refusal(plan, write_rows([semicolons], [";".join(HEADER)]))
     assert "separated by tabs" in refusal(plan, write_rows([semicolons], ["\t".join(HEADER)]))
-    assert refusal(plan, write_rows([GOOD[1:]], HEADER[1:])) == "ill: ward.csv has no such column"
-    assert refusal(plan, write_rows([GOOD[:-1]], HEADER[:-1])) == "pulse: ward.csv has no such column"
+    assert refusal(plan, write_rows([GOOD[1:]], HEADER[1:])) == "ill: ward.csv has no such column: add it"
+    assert refusal(plan, write_rows([GOOD[:-1]], HEADER[:-1])) == "pulse: ward.csv has no such column: add it"
     twice = refusal(plan, write_rows([[*GOOD, "1"]], [*HEADER, "age"]))
-    assert twice == "age: ward.csv has 2 columns of this name"
-    assert refusal(plan, write_rows([GOOD]), person="id") == "id: ward.csv has no such column"
+    assert twice == "age: ward.csv has 2 columns of this name: rename one"
+    assert refusal(plan, write_rows([GOOD]), person="id") == "id: ward.csv has no such column: add it"
 
 
 def change_after_reading(path: Path, monkeypatch: pytest.MonkeyPatch, change: object) -> None:

@@ -180,7 +180,10 @@ export function preview(plan, row, label, { question, ...options } = {}) {
 function chooseQuestion(plan, name, { random = systemRandom, token }) {
   if (name !== undefined) {
     const index = plan.questions.findIndex((each) => questionName(plan, each) === name);
-    if (index < 0) throw new LdpError("there is no such question", "error");
+    if (index < 0) {
+      const known = plan.questions.map((each) => questionName(plan, each)).join("; ");
+      throw new LdpError(`there is no question ${name}; the survey asks ${known}`, "error");
+    }
     return index;
   }
   return plan.byInvitation && !token ? drawQuestion(plan, random) : undefined;

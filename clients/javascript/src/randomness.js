@@ -26,7 +26,7 @@ const MAX_REQUEST = 65536;
  */
 export function systemRandom(count) {
   if (!globalThis.crypto?.getRandomValues) {
-    throw new LdpError("crypto.getRandomValues is missing", "no-randomness");
+    throw new LdpError("crypto.getRandomValues is missing: update the browser", "no-randomness");
   }
   const bytes = new Uint8Array(count);
   for (let start = 0; start < count; start += MAX_REQUEST) {
@@ -44,7 +44,7 @@ export function systemRandom(count) {
 export function takeBytes(random, count) {
   const bytes = random(count);
   if (!(bytes instanceof Uint8Array) || bytes.length !== count) {
-    throw new LdpError(`the source of randomness must return ${count} bytes`, "no-randomness");
+    throw new LdpError(`random must return ${count} bytes`, "no-randomness");
   }
   return bytes;
 }

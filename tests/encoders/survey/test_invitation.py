@@ -75,7 +75,7 @@ def test_only_the_mechanism_draws_where_there_is_a_token():
 
 def test_tokens_that_are_missing_or_not_asked_for_are_refused_before_anything_is_drawn():
     nothing = GivenBytes(b"")
-    with pytest.raises(TokenError, match="token: is missing: this survey is answered by invitation"):
+    with pytest.raises(TokenError, match="token: is missing: give the person's invitation"):
         make_report(plan_of(), ROW, "no", nothing)
     with pytest.raises(TokenError, match="is not needed"):
         make_report(plan_of("open"), ROW, "no", nothing, token_for(plan_of(), 0))

@@ -169,7 +169,7 @@ def test_a_survey_has_at_most_the_documented_number_of_languages_and_bytes():
     tables = [f"[texts.{tag}]\ntitle = 'x'\n" for tag in tags]
     assert read_survey(SLEEP + "".join(tables[:MAX_LANGUAGES])).texts
     ((field, _, why),) = problems(SLEEP + "".join(tables[: MAX_LANGUAGES + 1]))
-    assert (field, why) == ("texts", "has 101 languages, more than 100")
+    assert (field, why) == ("texts", "has 101 languages, more than 100: omit some")
     long = [f"[texts.{tag}]\nhelp = '{'x' * 4000}'\n" for tag in tags[:66]]
     ((field, _, why),) = problems(SLEEP + "".join(long))
     assert field == "texts"

@@ -145,7 +145,7 @@ def test_a_refused_training_leaves_the_cap_unchanged(ledger):
     ("stated", "request_", "match"),
     [
         (terms("9"), request_of("command", rows="others"), "is the ledger of other rows"),
-        (terms("9", name="else"), REQUEST, "other rows, which are called 'rows.csv'"),
+        (terms("9", name="else"), REQUEST, "other rows, called 'rows.csv'"),
         (terms("9", adjacency="replace"), REQUEST, "for adjacency add-remove"),
         (terms("9", rows_per_person=2), REQUEST, "1 rows per person"),
     ],

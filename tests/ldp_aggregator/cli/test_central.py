@@ -224,7 +224,7 @@ def test_deltas_add_up_to_a_total_that_is_printed(run, folder):
 def test_a_cap_of_zero_delta_refuses_a_linear_model(run, folder):
     refused = run("--learner", "linear", "--cap-delta", 0)
     assert refused.exit_code == 1
-    assert "A larger --cap-delta weakens the promise" in refused.stderr
+    assert "a larger --cap-delta weakens the promise" in refused.stderr
     assert_nothing_spent(folder)
     assert "delta 0 of 0 are spent" in run("--learner", "tree", "--cap-delta", 0).stdout
 

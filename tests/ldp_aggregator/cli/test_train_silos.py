@@ -211,7 +211,7 @@ def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):
         "ldp-train", *sources_of(folder, "silos"), tmp_path / "people.json", "-o", tmp_path / "m.json"
     )
     assert result.exit_code == 1
-    expected = "people and wards are not pooled: the feature weight differs: high is 120 and 130"
+    expected = "people and wards cannot be pooled: the feature weight differs: high is 120 and 130"
     assert expected in words_of(result.output)
 
 

@@ -128,7 +128,7 @@ HOURS = "estimates: features.1"
         ((*SMOOTHED, "variance"), [0.1, 0.0], f"{HOURS}: a variance is less"),
         ((*SMOOTHED, "variance"), [0.1, -0.1], f"{HOURS}: a variance is less"),
         ((*SMOOTHED, "variance"), DELETED, f"{HOURS}: it has no entry 'variance'"),
-        ((*SMOOTHED, "missing"), None, "hours: has shares of missing values but cannot be missing, or lacks"),
+        ((*SMOOTHED, "missing"), None, "hours: lacks the shares of missing values"),
         ((*SMOOTHED, "missing"), [1.0, 0.5], f"{HOURS}: the shares of missing values"),
         (("estimates", "features", 1, "width"), 7, "hours: width: is not that of the plan"),
         (("estimates", "features", 2, "smoothed", "missing"), [0.1, 0.1], "age: has shares of missing"),

@@ -254,7 +254,7 @@ def test_the_papers_estimator_is_refused(snapshot):
     with_label = read_survey(SURVEY.replace('"no"]', '"no"]\nweight = 1', 1)).compile()
     codes, labels = draw_people(2000, 1)
     paper = simulate_reports(with_label, codes, labels, FastStream(1))
-    with pytest.raises(UnlabelledRowsError, match="default estimator"):
+    with pytest.raises(UnlabelledRowsError, match="estimates with estimator="):
         fit_unlabelled(paper, estimate_snapshot(paper, "paper"), to_columns(codes))
 
 

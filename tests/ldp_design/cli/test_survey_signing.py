@@ -84,7 +84,7 @@ def test_an_older_signature_is_replaced_and_no_other_file(survey, key, tmp_path)
         result = run("sign", survey, "--key", key, "-o", precious)
         assert (result.exit_code, precious.read_bytes()) == (1, before)
         assert f"{precious.name}: not a signature" in result.stderr
-        assert "it is not overwritten" in result.stderr
+        assert "It is not overwritten" in result.stderr
 
 
 def test_the_error_names_the_file_that_cannot_be_signed(survey, key, tmp_path):

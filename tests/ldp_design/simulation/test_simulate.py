@@ -467,7 +467,7 @@ def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row():
         assert len(split.unlabelled) == 30
         assert np.array_equal(plain.test, split.test)
         assert np.array_equal(plain.public, split.public)
-    with pytest.raises(SimulationError, match="160 unlabelled rows leave nobody to report"):
+    with pytest.raises(SimulationError, match="160 unlabelled rows leave no row that reports"):
         split_rows(200, 1, 2, 0.0, unlabelled=160)
 
 
@@ -479,7 +479,7 @@ def test_more_users_make_the_model_more_accurate(survey, people):
     assert many.accuracy > few.accuracy
     assert many.log_loss < few.log_loss
     assert abs(many.accuracy - many.non_private) < 0.05
-    with pytest.raises(SimulationError, match="number of people"):
+    with pytest.raises(SimulationError, match="users must be at least 1"):
         simulate(survey, people, users=-1)
 
 
@@ -510,7 +510,7 @@ def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports():
     grid = SimulationGrid(rounds=[2], validate=True)
     result = simulate(survey, table, grid, repeats=2, unlabelled=150)
     assert [row.unlabelled for row in result.rows] == [0, 150]
-    for options, why in (({"unlabelled": 50}, "at least 100"), ({"unlabelled": 2400}, "nobody to report")):
+    for options, why in (({"unlabelled": 50}, "at least 100"), ({"unlabelled": 2400}, "no row that reports")):
         with pytest.raises(SimulationError, match=why):
             simulate(survey, table, grid, **options)  # type: ignore[arg-type]
     with pytest.raises(SimulationError, match="default estimator"):

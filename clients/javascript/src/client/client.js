@@ -69,7 +69,7 @@ export class Client {
     requireOption(globalThis.isSecureContext !== false, "no secure context: use https", "insecure-context");
     requireOption(
       person === null || hasForm(person, /^[A-Za-z0-9_-]{1,64}$/),
-      'person must be an id of ASCII letters, digits, "-" and "_", or null',
+      "person must match [A-Za-z0-9_-]{1,64}, or be null",
       "bad-person",
     );
     requireOption(
@@ -83,7 +83,7 @@ export class Client {
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { url: address, ...named } = checkSurveyUrl(url ?? survey);
     const policy = new ClientPolicy(options);
-    requireOption(!source || !policy.publicKey, "publicKey is not for a plan's bytes");
+    requireOption(!source || !policy.publicKey, "a plan's bytes have no signature: leave publicKey out");
     const identity = { ...named, signer: policy.publicKey };
     /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
     const handleOutcome = async (receipt) => {
@@ -224,6 +224,6 @@ export class Client {
   }
 
   #requireOpen() {
-    if (this.#sending.isClosed) throw new ClosedError("this client was closed", "client-closed");
+    if (this.#sending.isClosed) throw new ClosedError("this client was closed: make another", "client-closed");
   }
 }

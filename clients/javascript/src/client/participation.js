@@ -65,7 +65,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     }
     const bytes = new Uint8Array(given); // a store writes the whole buffer of a view
     const plan = readPlan(bytes, { sha256 });
-    if (plan.id !== identity.survey) throw new SurveyError("the plan is of another survey");
+    if (plan.id !== identity.survey) throw new SurveyError("of another survey: check the URL");
     requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
     return (loaded = { plan, bytes });

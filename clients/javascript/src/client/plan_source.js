@@ -67,7 +67,7 @@ async function verify(digest, line, publicKey) {
 }
 
 function unsigned() {
-  return new SignatureError("the plan lacks the required signature, or this browser has no Ed25519", "bad-signature");
+  return new SignatureError("the plan lacks the required signature: sign it, or update the browser", "bad-signature");
 }
 
 /** @param {string} text */

@@ -45,10 +45,10 @@ export class ClientPolicy {
   check({ digest, epsilon, signer = this.publicKey }) {
     requireDigest(digest, this.digest);
     if (this.publicKey && this.publicKey !== signer) {
-      throw new PlanError("the plan lacks the required signature", "plan-changed");
+      throw new PlanError("the plan lacks the required signature: call grant()", "plan-changed");
     }
     if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
-      const why = `the plan's epsilon is ${epsilon}, more than the client allows`;
+      const why = `the plan's epsilon is ${epsilon}, more than maxEpsilon`;
       throw new BudgetError(why, "epsilon-above-cap");
     }
   }

@@ -23,7 +23,7 @@ export function readInvitation(plan, token) {
   const given = token !== null && token !== undefined;
   if (given !== plan.byInvitation) {
     throw new TokenError(
-      given ? "is not needed: anybody may answer this survey" : "is missing: this survey is answered by invitation",
+      given ? "is not needed: leave it out" : "is missing: give the person's invitation",
     );
   }
   return given ? parseToken(plan, typeof token === "string" ? token : "") : undefined;

@@ -16,7 +16,7 @@ const MAX_INTEGER = 10n ** 100n;
  */
 export function rowEntry(row, name) {
   if (Object.hasOwn(row, name)) return row[name];
-  throw new RowError(name, "the row has no such entry; pass null for a missing value");
+  throw new RowError(name, "the row has no such entry; pass null if it is missing");
 }
 
 /**
@@ -37,7 +37,7 @@ export function codeUnlessMissing(feature, count, code) {
     code(value) {
       if ((value ?? "") !== "" && !Number.isNaN(value)) return code(value);
       if (hasCategory) return count;
-      throw new RowError(feature.name, "is missing, and the survey has no category for that");
+      throw new RowError(feature.name, "is missing: the survey needs a value");
     },
   };
 }

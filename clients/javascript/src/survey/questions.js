@@ -119,7 +119,7 @@ function checkMechanism({ payloadBytes, ratio }, entry, limit) {
       isRealisedEpsilon(ratio, entry.epsilon) &&
       payloadBytes <= MAX_PAYLOAD_BYTES,
   );
-  if (isGreater(ratio, limit)) throw new PrivacyError("its tables spend more than epsilon");
+  if (isGreater(ratio, limit)) throw new PrivacyError("spends more than epsilon; take it unchanged from the collector");
 }
 
 /**

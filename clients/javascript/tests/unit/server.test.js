@@ -9,7 +9,7 @@ import { makeClient, URL_OF_SURVEY } from "../clients.js";
 
 const ROOT = new URL("../../", import.meta.url);
 const { exports: ENTRIES } = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
-const WHY = "there is no browser storage; nothing was spent";
+const WHY = "no browser storage: give a store; nothing was spent";
 
 test("every entry can be imported without a window", async () => {
   assert.deepEqual(["window", "document", "indexedDB"].filter((name) => name in globalThis), []);

@@ -304,7 +304,7 @@ def test_surveys_that_differ_are_not_pooled_and_the_first_difference_is_named(na
     assert features != FEATURES
     silos = SiloSnapshot(silo_plan(features=features), {})
     people = simulate_reports(people_plan(), *draw_rows(10, np.random.default_rng(1)), FastStream(1))
-    with pytest.raises(EstimationError, match="people and silos are not pooled: ") as error:
+    with pytest.raises(EstimationError, match="people and silos cannot be pooled: ") as error:
         estimate_snapshot(people, silos=silos)
     assert message in str(error.value)
 
@@ -313,7 +313,7 @@ def test_the_estimator_of_the_paper_and_validation_rounds_need_people():
     silos = silo_snapshot(silo_plan(), 1, 100, 1)
     with pytest.raises(EstimationError, match="messages of silos: use the default"):
         estimate_snapshot(silos, "paper")
-    with pytest.raises(EstimationError, match="pooled with those of a survey of people"):
+    with pytest.raises(EstimationError, match="pooled with a survey of people"):
         estimate_snapshot(silos, silos=silos)
 
 

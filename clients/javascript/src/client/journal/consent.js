@@ -10,7 +10,7 @@ import { ConsentError, PlanError } from "../errors.js";
  */
 export function requireConsent(isAgreed) {
   if (isAgreed) return;
-  const why = "the person has not agreed to this survey at this URL";
+  const why = "no consent to this survey at this URL: call grant()";
   throw new ConsentError(why, "no-consent");
 }
 
@@ -22,6 +22,7 @@ export function requireConsent(isAgreed) {
  */
 export function requireDigest(digest, accepted) {
   if (accepted && accepted !== digest) {
-    throw new PlanError(`the plan has digest ${digest}, not ${accepted}`, "plan-changed");
+    const why = `the plan has digest ${digest}, not ${accepted}: a changed survey needs a new id`;
+    throw new PlanError(why, "plan-changed");
   }
 }

@@ -103,7 +103,7 @@ export class Journal {
       requireDigest(plan.digest, agreed?.digest);
       requireConsent(agreed?.state === "ready");
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
-        throw new JournalError("too many reports wait; nothing was drawn", "queue-full");
+        throw new JournalError("too many reports wait: call flush()", "queue-full");
       }
       requireBudget(entries, plan, maxTotal);
       /** @type {JournalEntry} */
@@ -187,8 +187,8 @@ export class Journal {
 function unusable(error, refusal) {
   const why =
     error instanceof ReferenceError // on a server, indexedDB is not defined
-      ? "there is no browser storage"
-      : "the browser's storage is forbidden, full, blocked or damaged";
+      ? "no browser storage: give a store"
+      : "the browser's storage fails: allow it, or free space";
   throw refusal ?? new JournalError(`${why}; nothing was spent`, "journal-unavailable");
 }
 
@@ -201,7 +201,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseEpsilon).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("all surveys would spend more than the client allows", "total-epsilon-spent");
+    throw new BudgetError("all surveys would spend more than maxTotalEpsilon", "total-epsilon-spent");
   }
 }
 

@@ -31,7 +31,7 @@ def test_a_missing_answer_is_a_third_value_of_every_choice():
     assert [each.code(None) for each in OPTIONAL.features()] == [2, 2, 2]
     assert [each.code([]) for each in OPTIONAL.features()] == [0, 0, 0]
     assert OPTIONAL.features()[0].texts == ("no", "yes", "(missing)")
-    with pytest.raises(RowError, match="cups: is missing, and the survey has no category"):
+    with pytest.raises(RowError, match="cups: is missing: give a value, or write missing"):
         CUPS.code(None)
 
 

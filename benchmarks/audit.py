@@ -251,7 +251,7 @@ def central_row(cell: tuple[tuple[str, str], str, int]) -> str:
 def central_flagged(cell: tuple[int, int]) -> str:
     place, trials = cell
     mutant = MUTANTS_OF_CURATORS[place]  # its function cannot be sent to another process
-    [leak] = audit_trainings(central_survey(), MUTANT_EPSILON, trials, [mutant.learner], mutant.train)
+    leak = mutant.audit(central_survey(), MUTANT_EPSILON, trials)
     return (
         f"| {mutant.name} | {mutant.learner} | {MUTANT_EPSILON} | {leak.epsilon_lower_bound:.3f} | "
         f"{'NO' if leak.passed else 'yes'} | {trials:,} |"

@@ -1,4 +1,4 @@
-"""Trainings by a curator, each with one bug that reveals more than epsilon."""
+"""Trainings by a curator and choices of a learner, each with one bug that reveals more than epsilon."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from unittest.mock import patch
 import numpy as np
 
 from encoders.randomness import FastStream
+from encoders.survey import Survey
 from ldp_aggregator.central import learner, linear, naive_bayes, tree
 from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.count_tables import exact_tables
 from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
+from ldp_aggregator.central.learner import AUTO, LINEAR, NAIVE_BAYES, TREE, Training
 from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.central.splits import Split
+from ldp_audit.central import audit_trainings
+from ldp_audit.outcomes import MeasuredLeak
 
 
 @dataclass(frozen=True)
@@ -30,27 +33,35 @@ class BuggyCurator:
     name : str
         What is wrong.
     learner : str
-        The learner that has the bug.
-    train : callable
-        Takes the parameters of :func:`ldp_aggregator.central.learner.train`.
+        The learner that has the bug; "auto" means the comparison of learners.
+    run : callable
+        Takes the parameters of :func:`ldp_aggregator.central.learner.train`, or of `compare_learners`.
     is_subtle : bool
         Whether an audit needs more than a thousand trials to detect it.
     """
 
     name: str
     learner: str
-    train: Callable[..., Training]
+    run: Callable[..., Any]
     is_subtle: bool = False
 
+    def audit(self, survey: Survey, epsilon: Fraction, trials: int) -> MeasuredLeak:
+        """Return what the audit measures of the buggy training or comparison."""
+        name = "compare" if self.learner == AUTO else "train_model"
+        [leak] = audit_trainings(survey, epsilon, trials, [self.learner], **{name: self.run})
+        return leak
 
-def _patched(module: Any, name: str, make: Callable[[Any], Any]) -> Callable[..., Training]:
+
+def _patched(
+    module: Any, name: str, make: Callable[[Any], Any], run: Callable[..., Any] = learner.train
+) -> Callable[..., Any]:
     """Return a training in which a function of a module is replaced by what `make` returns for it."""
     original = getattr(module, name)
     changed = make(original)
 
-    def train(*arguments: Any, **options: Any) -> Training:
+    def train(*arguments: Any, **options: Any) -> Any:
         with patch.object(module, name, changed):
-            return learner.train(*arguments, **options)
+            return run(*arguments, **options)
 
     return train
 
@@ -142,6 +153,15 @@ def _median_cut(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fit_tree
 
 
+def _best_hits(_choose: Callable[..., int]) -> Callable[..., int]:
+    return lambda hits, *_: int(np.argmax(hits))
+
+
+def _threefold_rate(choose: Callable[..., int]) -> Callable[..., int]:
+    """Choose as if a row could change the difference of hits by a third only."""
+    return lambda hits, rate, source: choose(hits, 3 * rate, source)
+
+
 def _exact_count(rows: CodedRows, promise: Promise, **options: Any) -> Training:
     return replace(learner.train(rows, promise, **options), expected_rows=len(rows))
 
@@ -155,6 +175,8 @@ _bare_class_tables = _patched(naive_bayes, "measure_tables", _bare_class)
 _scaled_by_rows = _patched(naive_bayes, "measure_tables", _less_noise_for_more_rows)
 _scaled_by_class = _patched(naive_bayes, "measure_tables", _local_sensitivity)
 _cut_at_median = _patched(learner, "fit_tree", _median_cut)
+_bare_choice = _patched(learner, "permute_and_flip", _best_hits, learner.compare_learners)
+_steep_choice = _patched(learner, "permute_and_flip", _threefold_rate, learner.compare_learners)
 
 MUTANTS = (
     BuggyCurator("epsilon is not divided by the features", NAIVE_BAYES, _undivided_tables, is_subtle=True),
@@ -172,4 +194,8 @@ MUTANTS = (
     BuggyCurator("a seeded generator draws the tables", NAIVE_BAYES, _seeded),
     BuggyCurator("a seeded generator draws the tree", TREE, _seeded),
     BuggyCurator("a seeded generator draws the linear model", LINEAR, _seeded),
+    BuggyCurator("the learner with the most hits is chosen without noise", AUTO, _bare_choice),
+    BuggyCurator(
+        "the choice of a learner spends three times its epsilon", AUTO, _steep_choice, is_subtle=True
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -78,8 +78,9 @@ class ReportsPrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class SiloPrivacy:
-    """The privacy of the messages of silos. Neighbours differ by the presence of one person."""
+    """The privacy of the messages of silos to one survey. Neighbours differ by the presence of one person."""
 
+    survey: str
     plan_digest: str
     epsilon: str
     rows_per_person: int
@@ -95,6 +96,7 @@ class SiloPrivacy:
         """State the privacy of the messages that a snapshot counts."""
         plan = snapshot.plan
         return cls(
+            survey=plan.id,
             plan_digest=plan.digest,
             epsilon=decimal_text(plan.epsilon),
             rows_per_person=plan.rows_per_person,
@@ -134,7 +136,8 @@ class PrivacyStatement:
     validation: ReportsPrivacy | None = None
     compared_validation: ReportsPrivacy | None = None
     """The validation round of the model, and that of the classifier that was not kept."""
-    silos: SiloPrivacy | None = None
+    silos: tuple[SiloPrivacy, ...] = ()
+    """One for each survey of silos."""
     simulated: bool = False
     """Whether any of the people's reports were simulated, also in a validation round."""
     audit: AuditResult | None = None
@@ -150,7 +153,7 @@ class PrivacyStatement:
     def rejected(self) -> Mapping[str, int]:
         """Numbers of rejected reports and messages by reason, without those of validation rounds."""
         total: dict[str, int] = {}
-        for part in (self.people, self.silos):
+        for part in (self.people, *self.silos):
             for reason, count in part.rejected.items() if part else ():
                 total[reason] = total.get(reason, 0) + count
         return total
@@ -165,7 +168,7 @@ class PrivacyStatement:
         statement = read_object(cls, entry)
         epsilons = [each.epsilon for each in statement.rounds]
         epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
-        epsilons += [statement.silos.epsilon] if statement.silos else []
+        epsilons += [each.epsilon for each in statement.silos]
         for epsilon in epsilons:
             is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= MAX_EPSILON
             require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {MAX_EPSILON}")
@@ -177,7 +180,7 @@ def state_privacy(
     audit: AuditResult | None = None,
     validation: Snapshot | None = None,
     compared: Snapshot | None = None,
-    silos: SiloSnapshot | None = None,
+    silos: Sequence[SiloSnapshot] = (),
 ) -> PrivacyStatement:
     """Return the privacy statement of results.
 
@@ -190,12 +193,14 @@ def state_privacy(
         The counters of the validation round, whose people answered with the same epsilon.
     compared : Snapshot, optional
         The counters of a second validation round, of the classifier that was not kept.
-    silos : SiloSnapshot, optional
-        The counters of silos with which those of people are pooled.
+    silos : sequence of SiloSnapshot
+        The counters of all surveys of silos, if estimates of several surveys are pooled.
     """
     if isinstance(snapshot, SiloSnapshot):
-        silo_statement = SiloPrivacy.from_snapshot(snapshot)
-        return PrivacyStatement(silos=silo_statement, audit=audit)
+        silos = silos or (snapshot,)
+    of_silos = tuple(map(SiloPrivacy.from_snapshot, silos))
+    if isinstance(snapshot, SiloSnapshot):
+        return PrivacyStatement(silos=of_silos, audit=audit)
     rounds = [None if each is None else ReportsPrivacy.from_snapshot(each) for each in (validation, compared)]
     people = ReportsPrivacy.from_snapshot(snapshot)
     # a report names its plan, so the reports of each plan are mixed with each other only
@@ -206,7 +211,7 @@ def state_privacy(
         people=people,
         validation=rounds[0],
         compared_validation=rounds[1],
-        silos=SiloPrivacy.from_snapshot(silos) if silos else None,
+        silos=of_silos,
         simulated=any(each.simulated for each in (snapshot, validation, compared) if each),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),

@@ -126,7 +126,7 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
         if self.plan.digest != other.plan.digest:
             raise SnapshotError(
                 f"the messages of {self.plan.id} and {other.plan.id} cannot be added: they follow different "
-                "plans. Give one of them"
+                "plans. Give ldp-train both, as separate sources"
             )
         return self.plan
 

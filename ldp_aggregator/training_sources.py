@@ -1,6 +1,7 @@
 """Reads the sources of training: collectors, stores, snapshot files and archives of raw reports.
 
-Each source yields snapshots; those of one plan, or of the rounds of one survey, are added up.
+Each source yields snapshots; those of one plan, or of the rounds of one survey, are added up. Surveys of
+silos with different plans stay apart, because their estimates are pooled.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ class TrainingData(NamedTuple):
     """The snapshots that a model is trained on."""
 
     snapshot: AnySnapshot
-    """The sum of all rounds of a survey of people, or the sum of all messages of silos."""
+    """The sum of all rounds of a survey of people; without people, the sum of all messages of the survey of
+    silos with the largest epsilon."""
     validation: Snapshot | None = None
     """The sum of the snapshots of the validation round, if a source has one."""
     second_validation: Snapshot | None = None
     """The same of a round that validates another model; only if two models are allowed."""
-    silos: SiloSnapshot | None = None
-    """The messages of silos, if there is a survey of people too."""
+    silos: tuple[SiloSnapshot, ...] = ()
+    """The sums of all messages of further surveys of silos."""
 
 
 class SourceError(LdpError):
@@ -63,7 +65,7 @@ def read_training_data(
     show: ShowProgress = hide_progress,
     two_models: bool = False,
 ) -> TrainingData:
-    """Read all sources and add up their snapshots: those of people, and those of silos.
+    """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
 
     Parameters
     ----------
@@ -127,11 +129,19 @@ def read_training_data(
             "raw reports need"
         )
     people = [each for each in snapshots if isinstance(each, Snapshot)]
-    silos = [each for each in snapshots if isinstance(each, SiloSnapshot)]
+    silos = _separate_silos([each for each in snapshots if isinstance(each, SiloSnapshot)])
     if not people:
-        return TrainingData(sum_snapshots(silos))
-    data = _separate_validation(people, two_models)
-    return data._replace(silos=sum_snapshots(silos)) if silos else data
+        return TrainingData(silos[0], silos=silos[1:])
+    return _separate_validation(people, two_models)._replace(silos=silos)
+
+
+def _separate_silos(snapshots: Sequence[SiloSnapshot]) -> tuple[SiloSnapshot, ...]:
+    """Return the sum of each survey's messages, the survey with the largest epsilon first."""
+    by_plan: dict[str, list[SiloSnapshot]] = {}
+    for each in snapshots:
+        by_plan.setdefault(each.plan.digest, []).append(each)
+    sums = map(sum_snapshots, by_plan.values())
+    return tuple(sorted(sums, key=lambda each: each.plan.epsilon, reverse=True))
 
 
 def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> TrainingData:

@@ -4,11 +4,13 @@ import itertools
 import math
 from fractions import Fraction
 from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from sklearn.utils import Bunch
 
 from benchmarks.papers import (
     classifier_comparison,
@@ -16,6 +18,7 @@ from benchmarks.papers import (
     federated,
     functional_mechanism,
     logistic_regression,
+    open_ml,
     perturbed_objective,
     smooth_sensitivity,
 )
@@ -83,6 +86,38 @@ def test_algorithms_as_printed_run_and_state_why_they_are_not_private(module, ro
     for section in module.sections(dict.fromkeys(module.DATA_SETS, rows), 1, 1):
         assert section.rows
         assert "nan" not in str(section)
+
+
+def test_sets_of_open_ml_are_read_from_the_folder_or_fetched_or_absent(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    rows = [["y", "n", "republican"], ["n", None, "democrat"], ["n", "y", "democrat"]] * 20
+    frame = pandas.DataFrame(rows, columns=["bill", "crime", "Class"], dtype="category")
+    fetched = []
+
+    def fetch(data_id, **_options):
+        fetched.append(data_id)
+        return Bunch(data=frame[["bill", "crime"]], target=frame["Class"])
+
+    monkeypatch.setattr(open_ml, "fetch_openml", fetch)
+    votes = open_ml.read_or_fetch(tmp_path, "votes")
+    assert (len(votes), votes.k, fetched) == (60, 2, [56])
+    assert votes.binary.shape == (60, 2 + 3)  # a missing vote is a third value
+
+    def refuse(**_options):
+        raise URLError("no network")
+
+    monkeypatch.setattr(open_ml, "fetch_openml", refuse)
+    assert open_ml.read_or_fetch(tmp_path, "votes") is None
+    (tmp_path / "votes.csv").write_text("bill,class\n" + "y,a\nn,b\n" * 20)
+    assert len(open_ml.read_or_fetch(tmp_path, "votes")) == 40
+
+
+def test_chess_stands_in_only_for_sets_that_are_not_reached(rows, monkeypatch):
+    monkeypatch.setattr(classifier_comparison, "EPSILONS", ("1",))
+    data = dict.fromkeys([*classifier_comparison.DATA_SETS, "votes"], rows)
+    table, *_ = classifier_comparison.sections(data, 1, 1)
+    used = {row[0]: row[4] for row in table.rows}
+    assert (used["SPECT"], used["Congress"]) == ("chess", "votes")
 
 
 def test_command_without_data_prints_reasons_and_errors_of_a_paper():

@@ -21,7 +21,9 @@ from benchmarks.papers import (
     logistic_regression,
     smooth_sensitivity,
 )
+from benchmarks.papers.classifier_comparison import FETCHED
 from benchmarks.papers.marks import error_section, marked_section
+from benchmarks.papers.open_ml import read_or_fetch
 from benchmarks.papers.paper_rows import PaperRows
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {
@@ -63,6 +65,11 @@ def main(papers: tuple[str, ...], data: Path | None, splits: int, seed: int) -> 
                 continue
             for name in set(module.DATA_SETS) - set(read):
                 read[name] = PaperRows.read(data / f"{name}.csv")
+            for name in FETCHED.values() if module is classifier_comparison else ():
+                if rows := read_or_fetch(data, name):
+                    read[name] = rows
+                else:
+                    click.echo(f"{name}: OpenML cannot be reached, so chess stands in for it", err=True)
             for section in module.sections(read, splits, seed):
                 click.echo(section)
 

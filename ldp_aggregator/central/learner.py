@@ -8,13 +8,16 @@ spends a share of epsilon to compare two learners on rows that are kept apart.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
 from encoders.exact_samplers import draw_laplace, permute_and_flip
 from encoders.randomness import RandomSource, SystemEntropy
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows
 from ldp_aggregator.central.linear import LEAST_DEGREE, LinearModel, count_weights, fit_linear
 from ldp_aggregator.central.naive_bayes import CentralNaiveBayes, fit_naive_bayes
@@ -133,13 +136,27 @@ def choose_learner(
         return (TREE if rows.k == 2 else NAIVE_BAYES), []
     if expected_rows * epsilon < COMPARED_TIMES * needed:
         return LINEAR, []
-    return _compare_learners(rows, expected_rows, epsilon, source)
+    return compare_learners(rows, expected_rows, epsilon, source)
 
 
-def _compare_learners(
-    rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
+class TrialModel(Protocol):
+    """A model whose hits are counted."""
+
+    def scores(self, codes: IntArray) -> FloatArray:
+        """Return a score for each row and label; the largest one is predicted."""
+        ...
+
+
+Fit = Callable[[str, CodedRows, int, Fraction, RandomSource], tuple[TrialModel, list[Spending]]]
+"""Takes a learner, rows, their expected number, epsilon and a source."""
+
+
+def compare_learners(
+    rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource, fit: Fit | None = None
 ) -> tuple[str, list[Spending]]:
     """Return the learner whose trial model has more hits on rows that are kept apart, and what this spent.
+
+    An audit replaces the trainings of the trial models by `fit`.
 
     A random byte for each row decides whether the row is kept apart or trains the two trial models. A row
     does one or the other, so the step spends the larger epsilon of both, and they are equal. The choice by
@@ -150,7 +167,7 @@ def _compare_learners(
     trial_rows, kept_rows = rows.take(~kept), rows.take(kept)
     share, delta, hits = TRIAL_SHARE * epsilon, Fraction(0), []
     for learner in (LINEAR, TREE):
-        model, spent = _fit(learner, trial_rows, max(expected_rows * 7 // 8, 1), share, source)
+        model, spent = (fit or _fit)(learner, trial_rows, max(expected_rows * 7 // 8, 1), share, source)
         delta += sum(each.delta for each in spent)
         predicted = model.scores(kept_rows.codes).argmax(axis=1)
         hits.append(Fraction(int((predicted == kept_rows.labels).sum())))

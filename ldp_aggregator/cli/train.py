@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,8 +118,9 @@ def main(
     counts once across all archives. Duplicates between other sources are not detected, so give each report
     in one source only.
 
-    A survey of silos trains a model, too. If the sources also contain a survey of people with the same label
-    and features, the estimates of both are pooled, weighted by their precision.
+    A survey of silos trains a model, too. If the sources contain several such surveys, for example with
+    different epsilons, or also a survey of people, the estimates of all are pooled, weighted by their
+    precision. The surveys must have the same label and features.
 
     With --unlabelled, the classifier also learns from unlabelled rows how the features depend on each other.
     Estimates and intervals remain those of the reports. Two validation rounds, one for this classifier and
@@ -190,7 +191,7 @@ def _collect_results(
     classifier: UnlabelledClassifier | None,
 ) -> SurveyResults:
     compared = classifier.compared_snapshot if classifier else None
-    silos = estimates.silos.snapshot if estimates.silos else None
+    silos = estimates.silos.snapshots if estimates.silos else ()
     fitted = (classifier.prior, classifier.conditionals) if classifier and classifier.kept else None
     return SurveyResults(
         plan=snapshot.plan,
@@ -207,9 +208,9 @@ def _join_paths(paths: Iterable[Path | None]) -> str:
     return f"{', '.join(others)}{' and ' if others else ''}{last}"
 
 
-def _require_reports(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> None:
+def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot]) -> None:
     """Raise an error if there are no reports; the message counts rejected reports by reason."""
-    if any(total.n for each in (snapshot, silos) if each for total in each.totals.values()):
+    if any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
         return
     refused = sum(snapshot.rejections.values())
     why = (

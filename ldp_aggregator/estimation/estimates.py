@@ -183,7 +183,7 @@ def estimate_snapshot(
     estimator: str = "default",
     validation: Snapshot | None = None,
     poisoning: bool = False,
-    silos: SiloSnapshot | None = None,
+    silos: Sequence[SiloSnapshot] = (),
 ) -> Estimates:
     """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
 
@@ -199,19 +199,19 @@ def estimate_snapshot(
         uninformative for the classifier.
     poisoning : bool
         Whether to check the reports of people for fabricated ones; this takes up to 50% longer.
-    silos : SiloSnapshot, optional
-        The counters of a survey of silos with the same label and features, whose estimates are pooled with
-        those of `snapshot`, see :mod:`pooling`.
+    silos : sequence of SiloSnapshot
+        The counters of further surveys of silos with the same label and features, whose estimates are pooled
+        with those of `snapshot`, see :mod:`pooling`.
 
     Raises
     ------
     EstimationError
         If the estimator is unknown or needs a question that the survey does not ask, if the validated model
-        is not a model of this survey, or if the silos have another label or other features.
+        is not a model of this survey, or if a survey of silos has another label or other features.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
     # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.
-    own, raw = _estimate_raw(snapshot, silos)
+    surveys, raw = _estimate_raw(snapshot, silos)
 
     # 2. The class prior: raw for people, smoothed for the classifier.
     prior = stages.estimate_prior(raw)
@@ -228,8 +228,8 @@ def estimate_snapshot(
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
 
     # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
-    described = features if raw is own else None
-    summary = _check_reports(snapshot, own, described, conditionals, stages) if poisoning else None
+    described = features if raw is surveys[0] else None
+    summary = _check_reports(snapshot, surveys[0], described, conditionals, stages) if poisoning else None
 
     return Estimates(
         survey=plan.id,
@@ -245,7 +245,7 @@ def estimate_snapshot(
         poisoning=summary,
         validation_result=find_validation_result(snapshot),
         validation=validated,
-        silos=SiloSummary.from_estimates(own, raw),
+        silos=SiloSummary.from_estimates(surveys),
     )
 
 
@@ -263,15 +263,14 @@ def _estimate_validation(
     return estimate_snapshot(validation, poisoning=poisoning)
 
 
-def _estimate_raw(snapshot: AnySnapshot, silos: SiloSnapshot | None) -> tuple[RawEstimates, RawEstimates]:
-    """Return the raw estimates of a survey, and the same pooled with those of silos, if there are any."""
-    own = compute_raw_estimates(snapshot)
-    if silos is None:
-        return own, own
-    if not isinstance(snapshot, Snapshot):
-        raise EstimationError("silos can only be pooled with a survey of people: give its `snapshot`")
-    check_same_features(snapshot.plan, silos.plan)
-    return own, pool_estimates(own, compute_raw_estimates(silos))
+def _estimate_raw(
+    snapshot: AnySnapshot, silos: Sequence[SiloSnapshot]
+) -> tuple[list[RawEstimates], RawEstimates]:
+    """Return the raw estimates of each survey, and the pooled ones, which are those of a single survey."""
+    for each in silos:
+        check_same_features(snapshot.plan, each.plan)
+    surveys = [compute_raw_estimates(each) for each in (snapshot, *silos)]
+    return surveys, pool_estimates(surveys[0], surveys[1:]) if silos else surveys[0]
 
 
 def _check_reports(
@@ -305,7 +304,7 @@ def estimate_parameters(
     snapshot: AnySnapshot,
     estimator: str = "default",
     validation: Snapshot | None = None,
-    silos: SiloSnapshot | None = None,
+    silos: Sequence[SiloSnapshot] = (),
 ) -> NaiveBayesParameters:
     """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_snapshot`, in half the time."""
     stages = _find_estimator(estimator)

@@ -45,8 +45,8 @@ class RawEstimates:
     """Pooled from all questions."""
     reports: int
     """Number of reports of all questions, and of messages of silos."""
-    silos: SiloTables | None = None
-    """The tables of silos, if the estimates are computed from their messages."""
+    silos: tuple[SiloTables, ...] = ()
+    """The tables of each survey of silos that the estimates are computed from."""
 
     @property
     def numbers(self) -> list[ClassMoments]:
@@ -88,7 +88,7 @@ def estimate_silos(silos: SiloTables) -> RawEstimates:
         feature_estimates=silos.estimate_features(),
         prior=silos.prior,
         reports=silos.messages,
-        silos=silos,
+        silos=(silos,),
     )
 
 
@@ -170,10 +170,10 @@ class QuestionSummary:
         """Return the summary that :meth:`as_dict` wrote."""
         return read_object(cls, entry)
 
-    def add_silos(self, silos: SiloTables) -> QuestionSummary:
-        """Return the summary of this question and of a table of silos, which counts as a mean question."""
+    def add_silos(self, silos: Sequence[SiloTables]) -> QuestionSummary:
+        """Return the summary of this question and of tables of silos, which count as a mean question."""
         names = [name for name in (self.mechanism, COUNT_TABLE) if name]
-        return QuestionSummary(" + ".join(names), self.n + silos.n)
+        return QuestionSummary(" + ".join(names), self.n + sum(each.n for each in silos))
 
 
 NOT_ASKED = QuestionSummary(None, 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ from ldp_aggregator.estimation.json_form import (
     read_array,
     read_count,
     read_number,
-    read_text,
     read_texts,
     reading,
     require,
@@ -56,6 +56,13 @@ class SiloInfluence:
             conditionals=np.max([_invent_rows(each, rows) for each in silos.tables], axis=0),
             prior_with_noise=_move_prior(silos, classes),
             conditionals_with_noise=np.max(tables, axis=0),
+        )
+
+    def largest(self, other: SiloInfluence) -> SiloInfluence:
+        """Return the larger of each two moves."""
+        names = self.__dataclass_fields__
+        return SiloInfluence(
+            **{name: np.maximum(getattr(self, name), getattr(other, name)) for name in names}
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,57 +137,58 @@ def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray
 class SiloSummary:
     """What the estimates contain from silos."""
 
-    survey: str
-    plan_digest: str
     messages: int
     rows: float
     rows_stderr: float
     """The number of rows, estimated from the noisy counts, and the standard error of the noise."""
     rows_limit: int
-    """The largest number of rows of a silo."""
+    """The largest number of rows of a silo, in any of the surveys."""
     influence: SiloInfluence | None
-    """None without messages."""
+    """In the survey in which it is largest, without the others; None without messages."""
+    surveys: int = 1
+    """Number of surveys of silos."""
     people: int | None = None
     """Number of people's reports with which the estimates are pooled; None without a survey of people."""
     contradictions: tuple[str, ...] = ()
-    """The label and features in which silos and people differ significantly."""
-    snapshot: SiloSnapshot | None = field(default=None, compare=False, repr=False)
-    """The counters of the survey of silos; None if the summary was read from a file."""
+    """The label and features in which two surveys differ significantly."""
+    snapshots: tuple[SiloSnapshot, ...] = field(default=(), compare=False, repr=False)
+    """The counters of the surveys of silos; empty if the summary was read from a file."""
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the estimates are pooled from several surveys."""
+        return self.surveys > 1 or self.people is not None
 
     @classmethod
-    def from_estimates(cls, own: RawEstimates, pooled: RawEstimates) -> SiloSummary | None:
-        """Summarise the tables of silos; None if the estimates contain none.
+    def from_estimates(cls, surveys: Sequence[RawEstimates]) -> SiloSummary | None:
+        """Summarise the tables of silos in surveys before they are pooled; None if there are none.
 
-        Parameters
-        ----------
-        own : RawEstimates
-            The estimates of the survey itself: of people, or those of silos.
-        pooled : RawEstimates
-            The same, unless they are pooled with those of silos.
+        All but the first are surveys of silos.
         """
-        silos, people = pooled.silos, None if pooled is own else own
-        if silos is None:
+        tables = [each for survey in surveys for each in survey.silos]
+        if not tables:
             return None
-        classes, differing = silos.classes, find_contradictions(people, silos, pooled) if people else []
-        label, features = silos.plan.label.name, silos.plan.features
+        known = [(each, each.classes) for each in tables if each.classes]
+        variance = sum(classes.total_variance for _, classes in known)
+        influences = [SiloInfluence.from_tables(*each) for each in known]
+        label, features = tables[0].plan.label.name, tables[0].plan.features
+        differing = find_contradictions(surveys)
         return cls(
-            survey=silos.plan.id,
-            plan_digest=silos.plan.digest,
-            messages=silos.snapshot.messages,
-            rows=round(float(classes.counts.sum()), 1) if classes else 0.0,
-            rows_stderr=round(math.sqrt(classes.total_variance), 1) if classes else math.inf,
-            rows_limit=silos.plan.rows,
-            influence=SiloInfluence.from_tables(silos, classes) if classes else None,
-            people=people.reports if people else None,
+            messages=sum(each.messages for each in tables),
+            rows=round(sum(float(classes.counts.sum()) for _, classes in known), 1),
+            rows_stderr=round(math.sqrt(variance), 1) if known else math.inf,
+            rows_limit=max(each.plan.rows for each in tables),
+            influence=reduce(SiloInfluence.largest, influences) if influences else None,
+            surveys=len(tables),
+            people=None if surveys[0].silos else surveys[0].reports,
             contradictions=tuple(label if index is None else features[index].name for index in differing),
-            snapshot=silos.snapshot,
+            snapshots=tuple(each.snapshot for each in tables),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON; unknown values become None."""
         return {
-            "survey": self.survey,
-            "plan_digest": self.plan_digest,
+            "surveys": self.surveys,
             "messages": self.messages,
             "rows": self.rows,
             "rows_stderr": self.rows_stderr if math.isfinite(self.rows_stderr) else None,
@@ -194,7 +202,7 @@ class SiloSummary:
     def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
         """Return the summary for k classes that :meth:`as_dict` wrote."""
         counts: dict[str, Any] = {}
-        for name in ("messages", "rows_limit"):
+        for name in ("surveys", "messages", "rows_limit"):
             with reading(name):
                 counts[name] = read_count(entry[name])
         with reading("influence"):
@@ -204,8 +212,6 @@ class SiloSummary:
         with reading("contradictions"):
             contradictions = read_texts(entry["contradictions"])
         return cls(
-            survey=read_text(entry["survey"]),
-            plan_digest=read_text(entry["plan_digest"]),
             **counts,
             rows=read_number(entry["rows"], 0.0),
             rows_stderr=read_number(entry["rows_stderr"], math.inf),

@@ -36,13 +36,15 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
     silos, rejected = estimates.silos, privacy.rejected
     values = count_sent(estimates) | {
         "simulated": privacy.simulated,
-        "silos_simulated": privacy.silos is not None and privacy.silos.simulated,
+        "silos_simulated": any(each.simulated for each in privacy.silos),
+        "several": silos and silos.surveys > 1,
         "validation": validation,
         "rejected": rejected,
         "rejected_count": Count(sum(rejected.values())),
         "reasons": Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items())),
     }
     if silos:
+        values["surveys"] = Count(silos.surveys)
         values["rows"] = Counted(max(round(silos.rows), 0), "row")
         values["rows_margin"] = f"{Z95 * silos.rows_stderr:,.0f}"
     return TEXTS.section("data", values)
@@ -50,7 +52,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Finding]:
     """Return findings on the errors of estimates from silos, and on the influence of one lying silo."""
-    values: dict[str, object] = {"influence": silos.influence, "pooled": silos.people is not None}
+    values: dict[str, object] = {"influence": silos.influence, "pooled": silos.pooled}
     if silos.influence:
         moves = silos.influence
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)

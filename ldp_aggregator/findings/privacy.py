@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.values import Count, FactorAtMost, Number, ShareAtMost
+from ldp_aggregator.findings.values import Count, FactorAtMost, Names, Number, ShareAtMost
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.privacy_statement import PrivacyStatement
 
@@ -61,9 +61,12 @@ def _list_values(
         spent = max(each.spent for each in statement.rounds)
         yield "spent", format_epsilon(spent)
     if silos:
-        yield "silo_epsilon", silos.epsilon
-        yield "silo_factor", FactorAtMost(math.exp(float(silos.epsilon)))
-        yield from {"one_row": silos.rows_per_person == 1, "rows_per_person": silos.rows_per_person}.items()
+        rows = max(each.rows_per_person for each in silos)
+        yield "several", len(silos) > 1
+        yield "silo_epsilon", silos[0].epsilon
+        yield "silo_epsilons", Names(f"{each.epsilon} ({each.survey})" for each in silos)
+        yield "silo_factor", FactorAtMost(math.exp(max(float(each.epsilon) for each in silos)))
+        yield from {"one_row": rows == 1, "rows_per_person": rows}.items()
     if audit:
         yield "trials", Count(audit.trials)
     is_amplified = bool(shuffled and people and shuffled.epsilon < float(people.epsilon))

@@ -98,7 +98,7 @@ def dump_model(
     if isinstance(plan, Plan):
         refuse_validation(plan)
     compared = _check_compared(estimates, classifier)
-    silos = estimates.silos.snapshot if estimates.silos else None
+    silos = estimates.silos.snapshots if estimates.silos else ()
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -109,7 +109,7 @@ def dump_model(
         "estimates": estimates.as_dict(),
     }
     if classifier:
-        require(silos is None, "a classifier of unlabelled rows cannot be saved with estimates from silos")
+        require(not silos, "a classifier of unlabelled rows cannot be saved with estimates from silos")
         content["unlabelled"] = classifier.summary.as_dict()
         if classifier.kept:
             content["kind"] = ModelKind.UNLABELLED

@@ -60,7 +60,7 @@ def test_a_correct_training_passes(learner):
 @pytest.mark.usefixtures("unsmoothed")
 def test_every_buggy_training_is_detected(mutant):
     trials = 1500 if mutant.is_subtle else 400
-    [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), trials, [mutant.learner], mutant.train)
+    leak = mutant.audit(read_survey(SURVEY), Fraction(1), trials)
     assert not leak.passed, leak
 
 

@@ -160,7 +160,7 @@ def weigh_tables(tables: Sequence[NoisyTable]) -> FloatArray:
 
 
 def estimate_shares(
-    value: FloatArray, n: float, coefficients: tuple[float | FloatArray, float, float], fourth: float
+    value: FloatArray, n: float, coefficients: Sequence[float | FloatArray], fourth: float
 ) -> IntervalEstimate:
     """Return raw estimates of shares with Wilson's intervals, which hold for rare classes too.
 
@@ -169,7 +169,7 @@ def estimate_shares(
     value : (k,) array
     n : float
         Number of people. The standard error is evaluated as if each class had at least half a person.
-    coefficients : triple
+    coefficients : three floats or (k,) arrays
         c0, c1, c2 of Var(share) = c0 + c1 p + c2 p^2, with p the true share.
     fourth : float
         The fourth cumulant of the noise of a class count, divided by n^4.

@@ -1,4 +1,4 @@
-"""Means and variances of a number, pooled from tables of silos and from the questions of people.
+"""Means and variances of a number, pooled from tables of silos and from other surveys.
 
 All moments of a number have the same weights, also its class shares: so errors that the sums of a class and
 its share have in common cancel in a mean, as they do for silos alone.
@@ -23,103 +23,105 @@ _SILO_SOURCES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PooledMoments(ClassMoments):
-    """Raw estimates of the moments of one number, per class; sources are those of silos, then of people."""
+    """Raw estimates of the moments of one number, per class; sources are those of silos, then of others."""
 
     silos: SoftMoments
-    people: ClassMoments
-    """With their own prior, and with reports of both questions."""
+    others: ClassMoments
+    """Of people, of silos, or pooled, with all moments and their own prior."""
     weight: float
     """The weight of the silos: inverse to the variance of a mean, averaged over the classes."""
 
     @classmethod
     def from_estimates(
-        cls, silos: SoftMoments, people: ClassMoments, prior: PooledPrior
+        cls, silos: SoftMoments, others: ClassMoments, prior: PooledPrior
     ) -> Self | SoftMoments:
-        """Pool the moments; those of silos alone if people lack reports of one of the two questions.
+        """Pool the moments; those of silos alone if the others lack reports of one of the two questions.
 
         Parameters
         ----------
         silos : SoftMoments
-        people : ClassMoments
+        others : ClassMoments
         prior : PooledPrior
             The pooled prior of all features.
         """
-        if people.first is None or people.second is None or not people.prior.known:
+        if others.first is None or others.second is None or not others.prior.known:
             return silos
         mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)
-        mine, others = (
+        variances = [
             float((first - each.present.times(mean)).variance(each.noise).mean())
-            for each, first in ((silos, silos.first), (people, people.first))
-        )
+            for each, first in ((silos, silos.first), (others, others.first))
+        ]
         return cls(
             mean_question=None,
             square_question=None,
             prior=prior,
             can_be_missing=silos.can_be_missing,
             silos=silos,
-            people=people,
-            weight=others / (mine + others),
+            others=others,
+            weight=variances[1] / sum(variances),
         )
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources; those of silos and of people are independent."""
-        return _join_blocks(self.silos.noise, self.people.noise)
+        """Covariance of the sources; those of the surveys are independent."""
+        return _join_blocks(self.silos.noise, self.others.noise)
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return both parts of the noise; see :meth:`ClassMoments.split_noise`."""
         mine, _, _ = self.silos.split_noise()
-        others, people_factors, signs = self.people.split_noise()
-        factors = np.zeros((len(people_factors), len(self.noise), self.k))
-        factors[:, _SILO_SOURCES:] = people_factors
-        return _join_blocks(mine, others), factors, signs
+        theirs, other_factors, signs = self.others.split_noise()
+        factors = np.zeros((len(other_factors), len(self.noise), self.k))
+        factors[:, _SILO_SOURCES:] = other_factors
+        return _join_blocks(mine, theirs), factors, signs
 
     def _lift(self, quantity: Quantity, first: int) -> Quantity:
-        """Return a quantity of the silos (first 0) or of the people (first 4) with slopes of all sources."""
+        """Return a quantity of the silos (first 0) or of the others (first 4) with slopes of all sources."""
         slopes = np.zeros((len(self.noise), self.k))
         slopes[first : first + len(quantity.slopes)] = quantity.slopes
         return Quantity(quantity.value, slopes)
 
-    def _pool(self, silos: Quantity, people: Quantity | None) -> Quantity:
-        assert people is not None
-        mine, others = self._lift(silos, 0), self._lift(people, _SILO_SOURCES)
-        return mine.times(self.weight) + others.times(1 - self.weight)
+    def _pool(self, silos: Quantity, others: Quantity | None) -> Quantity:
+        assert others is not None
+        mine, theirs = self._lift(silos, 0), self._lift(others, _SILO_SOURCES)
+        return mine.times(self.weight) + theirs.times(1 - self.weight)
 
     @cached_property
     def class_share(self) -> Quantity:
         """Estimate of P(c) with the weights of this number, not those of the pooled prior."""
-        return self._pool(self.silos.class_share, self.people.class_share)
+        return self._pool(self.silos.class_share, self.others.class_share)
 
     @cached_property
     def first(self) -> Quantity:
         """Estimate of E[x 1(c)]."""
-        return self._pool(self.silos.first, self.people.first)
+        return self._pool(self.silos.first, self.others.first)
 
     @cached_property
     def second(self) -> Quantity:
         """Estimate of E[x^2 1(c)]."""
-        return self._pool(self.silos.second, self.people.second)
+        return self._pool(self.silos.second, self.others.second)
 
     @cached_property
     def missing(self) -> Quantity | None:
         """Estimate of P(missing, c); None if the number cannot be missing."""
-        return None if self.silos.missing is None else self._pool(self.silos.missing, self.people.missing)
+        return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
 
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray:
-        """Return the fourth cumulant of a quantity's noise, which comes from the silos."""
-        return self.silos.fourth_cumulant(Quantity(quantity.value, quantity.slopes[:_SILO_SOURCES]))
+        """Return the fourth cumulant of a quantity's noise."""
+        mine, theirs = quantity.slopes[:_SILO_SOURCES], quantity.slopes[_SILO_SOURCES:]
+        others = self.others.fourth_cumulant(Quantity(quantity.value, theirs))
+        return self.silos.fourth_cumulant(Quantity(quantity.value, mine)) + others
 
     def with_cautious_noise(self) -> PooledMoments:
         """Return the same estimates with noise that depends less on the few people of a class."""
-        return replace(self, silos=self.silos.with_cautious_noise(), people=self.people.with_cautious_noise())
+        return replace(self, silos=self.silos.with_cautious_noise(), others=self.others.with_cautious_noise())
 
     @property
     def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Differences of all moments between silos and people, their variances, and fourth cumulants."""
+        """Differences of all moments between silos and others, their variances, and fourth cumulants."""
         pairs = [
-            (self.silos.first, self.people.first),
-            (self.silos.second, self.people.second),
-            (self.silos.missing, self.people.missing),
+            (self.silos.first, self.others.first),
+            (self.silos.second, self.others.second),
+            (self.silos.missing, self.others.missing),
         ]
         contrasts = [
             self._lift(mine, 0) - self._lift(other, _SILO_SOURCES)

@@ -73,7 +73,7 @@ def words_of(text: str) -> str:
 def test_the_model_file_states_what_a_message_guarantees(trained):
     kind, path, _ = trained
     model = load_model(path)
-    privacy = model.privacy_.silos
+    [privacy] = model.privacy_.silos
     assert (privacy.plan_digest, privacy.epsilon, privacy.messages) == (PLAN.digest, "1", 3)
     assert (privacy.rows_per_person, privacy.rows_limit, privacy.rejected) == (1, 3000, {})
     silos = model.estimates_.silos
@@ -194,14 +194,38 @@ def test_collectors_of_one_plan_add_up_and_copies_are_refused(folder, tmp_path):
     assert "have the same counters" in result.output
 
 
-def test_surveys_of_silos_with_other_plans_are_not_added(folder, tmp_path):
-    text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("wards", "clinics")
+@pytest.mark.parametrize("kind", ["silos", "pooled"])
+def test_surveys_of_silos_with_another_epsilon_are_pooled(kind, folder, tmp_path):
+    text = SILOS.replace("epsilon = 1.0", "epsilon = 2.0").replace("rows = 3000", "rows = 2000")
+    other = f"sqlite:///{tmp_path}/clinics.db"
+    count_messages(other, text=text.replace("wards", "clinics"), seeds=(4, 5))
+    errors = {}
+    for name, sources in {"own": [], "other": [other]}.items():
+        path = tmp_path / f"{name}.json"
+        result = run("ldp-train", *sources_of(folder, kind), *sources, "-o", path)
+        assert result.exit_code == 0, result.output
+        errors[name] = load_model(path).estimates_.raw_prior.stderr
+    assert (errors["other"] < errors["own"]).all()
+    model, output = load_model(path), words_of(result.output)
+    assert model.plan_.id == ("people" if kind == "pooled" else "clinics")
+    found = [(each.survey, each.epsilon, each.rows_limit, each.messages) for each in model.privacy_.silos]
+    assert found == [("clinics", "2", 2000, 2), ("wards", "1", 3000, 3)]
+    silos = model.estimates_.silos
+    assert (silos.surveys, silos.messages, silos.rows_limit) == (2, 5, 3000)
+    assert silos.rows == pytest.approx(5000, abs=6 * silos.rows_stderr)
+    assert "The messages belong to 2 surveys" in output
+    assert "with the epsilon of its survey: 2 (clinics), 1 (wards)" in output
+    assert model.predict_proba(ROWS).sum(axis=1) == pytest.approx([1, 1])
+
+
+def test_surveys_of_silos_with_other_features_are_not_pooled(folder, tmp_path):
+    text = SILOS.replace("range = [30, 130]", "range = [30, 120]").replace("wards", "clinics")
     count_messages(f"sqlite:///{tmp_path}/other.db", text=text)
     result = run(
         "ldp-train", *sources_of(folder, "silos"), f"sqlite:///{tmp_path}/other.db", "-o", tmp_path / "m.json"
     )
     assert result.exit_code == 1
-    assert "cannot be added: they follow different plans" in words_of(result.output)
+    assert "wards and clinics are not pooled: the feature weight differs" in words_of(result.output)
 
 
 def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):

@@ -36,7 +36,7 @@ def test_pooled_estimates_without_reports_state_that_people_sent_none():
 
 def test_simulated_messages_are_called_so_and_reports_of_people_are_not():
     pooled = make_results("pooled")
-    privacy = replace(pooled.privacy, silos=replace(pooled.privacy.silos, simulated=True))
+    privacy = replace(pooled.privacy, silos=(replace(pooled.privacy.silos[0], simulated=True),))
     words = state(replace(pooled, privacy=privacy))
     assert "were simulated: a program made them" in words
     assert "people answered one question each" in words

@@ -38,6 +38,7 @@ from tests.support.surveys import make_plan
 LEARNERS = ("nb", "linear", "tree")
 SILOS = WARDS.replace("rows = 100000", "rows = 3000")
 PEOPLE = SILOS.replace('kind = "silo"\n', "").replace("rows = 3000\nrows_per_person = 1\n", "")
+_MORE_PRIVATE = SILOS.replace("epsilon = 1.0", "epsilon = 0.5").replace("wards", "clinics")
 HOSTILE = """
 [survey]
 id = "names"
@@ -112,7 +113,8 @@ def simulate_people_of_silos(text=PEOPLE, people=2000):
 def collect(snapshot, audit=None, **options):
     """Return the results that ldp-train prints: of a snapshot, a validation round, and silos."""
     estimates = estimate_snapshot(snapshot, poisoning=True, **options)
-    privacy = state_privacy(snapshot, audit, options.get("validation"), silos=options.get("silos"))
+    silos = estimates.silos.snapshots if estimates.silos else ()
+    privacy = state_privacy(snapshot, audit, options.get("validation"), silos=silos)
     useless = None if snapshot.plan.validation else find_useless(estimates)
     return SurveyResults(plan=snapshot.plan, estimates=estimates, privacy=privacy, useless=useless)
 
@@ -121,9 +123,9 @@ def _make_survey():
     return collect(replace(simulate(20_000), rejections={"wrong-plan": 7, "malformed": 1200}), AUDIT)
 
 
-def _take_silo_snapshot(seeds=(1, 2, 3)):
+def _take_silo_snapshot(seeds=(1, 2, 3), text=SILOS):
     store = MemoryStore()
-    return take_snapshot(store, record_messages(store, seeds).id)
+    return take_snapshot(store, record_messages(store, seeds, text).id)
 
 
 def _make_alarm():
@@ -193,7 +195,8 @@ _SAMPLES = {
     "empty-round": lambda: collect(validated(0)),
     "empty-silos": lambda: collect(_take_silo_snapshot(())),
     "silos": lambda: collect(_take_silo_snapshot()),
-    "pooled": lambda: collect(simulate_people_of_silos(), silos=_take_silo_snapshot()),
+    "several-silos": lambda: collect(_take_silo_snapshot(), silos=[_take_silo_snapshot((4,), _MORE_PRIVATE)]),
+    "pooled": lambda: collect(simulate_people_of_silos(), silos=[_take_silo_snapshot()]),
     "useless": lambda: collect(simulate(40)),
     "alarm": _make_alarm,
     "unlabelled": _make_unlabelled,

@@ -113,24 +113,32 @@ class Samples:
     silos: list[RawEstimates] = field(default_factory=list)
     people: list[RawEstimates] = field(default_factory=list)
     pooled: list[RawEstimates] = field(default_factory=list)
+    further: list[RawEstimates] = field(default_factory=list)
+    """Of a second survey of silos, with a smaller epsilon and more rows."""
+    both_silos: list[RawEstimates] = field(default_factory=list)
+    all_three: list[RawEstimates] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module", params=[1, 6])
 def samples(request: pytest.FixtureRequest) -> Samples:
     """As many rows and people that both matter, from one silo or from six."""
     plan, asked, found = silo_plan(), people_plan(), Samples()
+    private = silo_plan(0.25)
     for seed in range(400):
         codes, labels = draw_rows(3000, np.random.default_rng([seed, 3]))
         people = simulate_reports(asked, codes, labels, FastStream([seed, 4]))
         silos = silo_snapshot(plan, request.param, 1200, seed)
         found.silos.append(compute_raw_estimates(silos))
+        found.further.append(compute_raw_estimates(silo_snapshot(private, 2, 4000, 1000 + seed)))
         found.people.append(compute_raw_estimates(people))
-        found.pooled.append(pool_estimates(found.people[-1], found.silos[-1]))
+        found.pooled.append(pool_estimates(found.people[-1], [found.silos[-1]]))
+        found.both_silos.append(pool_estimates(found.silos[-1], [found.further[-1]]))
+        found.all_three.append(pool_estimates(found.people[-1], [found.silos[-1], found.further[-1]]))
     return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["silos", "pooled"])
+@pytest.mark.parametrize("kind", ["silos", "pooled", "both_silos", "all_three"])
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_estimates_are_unbiased_and_intervals_contain_the_truth(samples, kind, name):
     estimate, truth = QUANTITIES[name]
@@ -143,14 +151,16 @@ def test_estimates_are_unbiased_and_intervals_contain_the_truth(samples, kind, n
 
 
 @pytest.mark.slow
-def test_pooled_errors_are_below_those_of_both(samples):
+def test_pooled_errors_are_below_those_of_each_survey(samples):
     for name in ("prior", "joint", "mean", "missing"):
         estimate, _ = QUANTITIES[name]
         errors = {
             kind: np.sqrt(np.mean([estimate(raw).stderr ** 2 for raw in getattr(samples, kind)[:100]]))
-            for kind in ("silos", "people", "pooled")
+            for kind in ("silos", "people", "pooled", "further", "both_silos", "all_three")
         }
         assert errors["pooled"] < min(errors["silos"], errors["people"])
+        assert errors["both_silos"] < min(errors["silos"], errors["further"])
+        assert errors["all_three"] < min(errors["pooled"], errors["both_silos"])
 
 
 @pytest.mark.slow
@@ -167,20 +177,34 @@ def test_equal_classes_are_seldom_called_different(samples):
 @pytest.mark.slow
 def test_two_samples_of_one_population_seldom_contradict_each_other(samples):
     found = [
-        find_contradictions(people, silos.silos, pooled)
-        for people, silos, pooled in zip(samples.people, samples.silos, samples.pooled, strict=True)
+        find_contradictions(each) for each in zip(samples.people, samples.silos, samples.further, strict=True)
     ]
     # the level is 1e-3, so more than 8 of 400 have a probability below 1e-9
     assert sum(bool(each) for each in found) <= 8
 
 
-def test_a_contradiction_is_named_in_a_warning():
+@pytest.mark.parametrize("first", ["people", "silos", "nobody"])
+def test_a_contradiction_is_named_in_a_warning(first):
     codes, labels = draw_rows(20_000, np.random.default_rng(1))
     people = simulate_reports(people_plan(), codes, labels, FastStream(1))
+    private = silo_snapshot(silo_plan(0.5), 2, 20_000, 1)
     silos = silo_snapshot(silo_plan(), 2, 5000, 2, means=MEANS[::-1])
-    estimates = estimate_snapshot(people, silos=silos)
+    surveys = {"people": (people, [silos]), "silos": (silos, [private])}
+    surveys["nobody"] = (type(people)(people.plan, {}), [silos, private])
+    snapshot, further = surveys[first]
+    estimates = estimate_snapshot(snapshot, silos=further)
     assert "warnings.contradiction" in [each.id for each in find_warnings(estimates)]
     assert estimates.silos.contradictions == ("x",)
+
+
+def test_an_almost_exact_survey_has_almost_all_of_the_weight():
+    exact, noisy = silo_snapshot(silo_plan(20.0), 1, 20_000, 1), silo_snapshot(silo_plan(0.002), 1, 20_000, 2)
+    alone, both = estimate_snapshot(exact), estimate_snapshot(exact, silos=[noisy])
+    assert both.raw_prior.value == pytest.approx(alone.raw_prior.value, abs=1e-3)
+    assert both.raw_prior.stderr == pytest.approx(alone.raw_prior.stderr, rel=0.01)
+    assert both.features[1].means.value == pytest.approx(alone.features[1].means.value, abs=3e-3)
+    # a bare sum of the counts has the noise of the noisier survey
+    assert estimate_snapshot(noisy).raw_prior.stderr.min() > 10 * both.raw_prior.stderr.max()
 
 
 # -- through a store ------------------------------------------------------------------------------
@@ -223,13 +247,13 @@ def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_oth
     silos = silo_snapshot(silo_plan(), 1, 3000, 1)
     nobody, no_silos = type(people)(people.plan, {}), SiloSnapshot(silos.plan, {})
     for one, other in (
-        (estimate_parameters(people, silos=no_silos), estimate_parameters(people)),
-        (estimate_parameters(nobody, silos=silos), estimate_parameters(silos)),
+        (estimate_parameters(people, silos=[no_silos]), estimate_parameters(people)),
+        (estimate_parameters(nobody, silos=[silos]), estimate_parameters(silos)),
     ):
         assert one.prior == pytest.approx(other.prior)
         assert one.conditionals[0] == pytest.approx(other.conditionals[0])
         assert one.conditionals[1].mean == pytest.approx(other.conditionals[1].mean)
-    [warning] = find_warnings(estimate_snapshot(nobody, silos=no_silos))
+    [warning] = find_warnings(estimate_snapshot(nobody, silos=[no_silos]))
     assert str(warning).startswith("There are no reports yet")
 
 
@@ -305,16 +329,14 @@ def test_surveys_that_differ_are_not_pooled_and_the_first_difference_is_named(na
     silos = SiloSnapshot(silo_plan(features=features), {})
     people = simulate_reports(people_plan(), *draw_rows(10, np.random.default_rng(1)), FastStream(1))
     with pytest.raises(EstimationError, match="people and silos cannot be pooled: ") as error:
-        estimate_snapshot(people, silos=silos)
+        estimate_snapshot(people, silos=[silos])
     assert message in str(error.value)
 
 
-def test_the_estimator_of_the_paper_and_validation_rounds_need_people():
+def test_the_estimator_of_the_paper_needs_people():
     silos = silo_snapshot(silo_plan(), 1, 100, 1)
     with pytest.raises(EstimationError, match="messages of silos: use the default"):
         estimate_snapshot(silos, "paper")
-    with pytest.raises(EstimationError, match="pooled with a survey of people"):
-        estimate_snapshot(silos, silos=silos)
 
 
 # -- the influence of one silo --------------------------------------------------------------------

@@ -66,6 +66,8 @@ SHOWN = [
     ("silos", "data.silos", "Silos sent 3 messages about an estimated 2,9"),
     ("silos", "silos.influence", "invents all of its 3,000 rows could move P(ill)"),
     ("silos", "privacy.message", "is 1-differentially private against everyone"),
+    ("several-silos", "data.surveys", "The messages belong to 2 surveys"),
+    ("several-silos", "privacy.message", "with the epsilon of its survey: 1 (wards), 0.5 (clinics)"),
     ("silos", "limits.population", "the people in the rows of the silos"),
     ("silos", "reading.interval", "The section on silos states which errors it covers"),
     ("silos", "citation.results", "epsilon 1, 3 messages of silos"),

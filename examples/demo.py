@@ -38,7 +38,8 @@ from ldp_aggregator.estimation import Estimates, FeatureResult
 HERE = Path(__file__).parent / "yrbss"
 OUTPUT = Path("build", "demo")
 SURVEY = HERE / "survey.toml"
-Person = tuple[dict[str, object], str]
+Person = tuple[dict[str, object], str | None]
+"""The answers of a person, and their label; None in a survey without a label."""
 
 
 @click.command()
@@ -70,7 +71,7 @@ def main(people: int | None, picture: str | None, keep: bool, store: str) -> Non
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     model_file, page = OUTPUT / "model.json", OUTPUT / "results.html"
-    with open_store(store, OUTPUT) as store_options, collector(store_options) as url:
+    with open_store(store, OUTPUT) as store_options, collector(SURVEY, store_options) as url:
         report_all(url, reporting)
         if picture:
             save_picture(url, picture)
@@ -134,10 +135,10 @@ def open_store(store: str, folder: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
-def collector(store_options: Sequence[str]) -> Iterator[str]:
+def collector(survey: Path, store_options: Sequence[str]) -> Iterator[str]:
     """Run a collector on a free port; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
-    command = ["ldp-collector", "serve", str(SURVEY), *store_options, "--bind", "127.0.0.1:0"]
+    command = ["ldp-collector", "serve", str(survey), *store_options, "--bind", "127.0.0.1:0"]
     print("$ " + " ".join(command))
     process = subprocess.Popen([tool(command[0]), *command[1:]], stdout=subprocess.PIPE, text=True)
     try:

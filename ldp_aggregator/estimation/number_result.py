@@ -181,7 +181,8 @@ def _read_classes(entry: Mapping[str, Any], k: int) -> dict[str, Any]:
 
 def _describe_one_class(overall: NumberStatistics) -> dict[str, Any]:
     """Return these parts for a survey without a label, in which all people are one class."""
-    smoothed = Gaussian(np.zeros(1), np.full(1, UNIFORM_VARIANCE), None)
+    missing = np.full(1, 0.5) if overall.missing else None
+    smoothed = Gaussian(np.zeros(1), np.full(1, UNIFORM_VARIANCE), missing)
     return {
         "by_class": overall,
         "distinguishable_entries": {},

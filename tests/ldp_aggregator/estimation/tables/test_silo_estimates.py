@@ -202,7 +202,9 @@ def test_an_almost_exact_survey_has_almost_all_of_the_weight():
     alone, both = estimate_snapshot(exact), estimate_snapshot(exact, silos=[noisy])
     assert both.raw_prior.value == pytest.approx(alone.raw_prior.value, abs=1e-3)
     assert both.raw_prior.stderr == pytest.approx(alone.raw_prior.stderr, rel=0.01)
-    assert both.features[1].by_class.means.value == pytest.approx(alone.features[1].by_class.means.value, abs=3e-3)
+    assert both.features[1].by_class.means.value == pytest.approx(
+        alone.features[1].by_class.means.value, abs=3e-3
+    )
     # a bare sum of the counts has the noise of the noisier survey
     assert estimate_snapshot(noisy).raw_prior.stderr.min() > 10 * both.raw_prior.stderr.max()
 

@@ -19,7 +19,7 @@ from encoders.survey.table_entries import survey_kind
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import check_tables, parse_survey_file
 
-OF_PEOPLE = 'this is a local survey, which people answer: a silo survey has kind = "silo"'
+OF_PEOPLE = 'this survey is answered by people: a silo survey has kind = "silo"'
 """Why a local survey is refused where a silo survey is needed."""
 
 

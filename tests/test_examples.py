@@ -264,6 +264,22 @@ def test_three_silos_report_and_their_estimates_are_near_the_truth():
         assert float(estimate) == pytest.approx(float(truth), abs=0.03 if what == "P(" else 1)
 
 
+def test_a_survey_without_a_label_goes_from_its_file_to_a_results_page(tmp_path):
+    shown = run("shares.py", "--people", 400, folder=tmp_path)
+    assert "receipts: 400 sent" in shown
+    found = re.findall(r"^  (.+?) +([\d.]+) \[([\d.]+), ([\d.]+)\]   true ([\d.]+)$", shown, re.MULTILINE)
+    assert [name for name, *_ in found] == [
+        *(f"smokes = {value}" for value in ("daily", "sometimes", "never")),
+        *(f"tried: {choice} = yes" for choice in ("cannabis", "stimulants", "sleeping pills")),
+        "mean of drinks",
+    ]
+    page = (tmp_path / "build" / "shares" / "results.html").read_text("utf-8")
+    assert "cannabis" in page
+    assert not re.search(r"\b(label|class|classifier)\b", re.sub(r"<[^>]*>", "", page))
+    model = load_model(tmp_path / "build" / "shares" / "shares.json")
+    assert [each.name for each in model.estimates_.features][:2] == ["smokes", "tried: cannabis"]
+
+
 def test_every_state_has_a_sentence(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     assert set(importlib.import_module("wording").SENTENCES) == set(ldp_client.State)

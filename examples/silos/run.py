@@ -94,6 +94,8 @@ def compare(table: Path, rows: Sequence[Row]) -> None:
     smokers = {"yes": "yes", "no": "no", "(missing)": ""}
     with table.open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
+            if not line["class"]:  # a share of all people
+                continue
             own = [row for row in rows if row[0] == line["class"]]
             if line["feature"] == "readmitted":
                 what, truth = f"P(readmitted = {line['class']})", len(own) / len(rows)

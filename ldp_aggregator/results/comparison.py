@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from encoders.errors import LdpError
-from encoders.survey import Feature, NumericFeature
+from encoders.survey import Feature, Label, NumericFeature
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
 from ldp_aggregator.results.raw_cells import Cell, EstimateName, list_cells
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -155,8 +155,8 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
     """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
-    if one.name != other.name:
-        return f"the labels differ: {one.name} and {other.name}"
+    if quantity.class_name and (why := _compare_labels(one, other)):
+        return why
     if quantity.statistic == CLASS_PRIOR:
         return None if set(one.values) == set(other.values) else "the surveys have different classes"
     features = [_find_feature(each, quantity.feature) for each in (first, second)]
@@ -164,7 +164,7 @@ def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyR
     for name, label, feature in parts:
         if feature is None:
             return f"the {name} survey has no feature {quantity.feature}"
-        if quantity.class_name not in label.values:
+        if quantity.class_name and quantity.class_name not in label.values:
             return f"the {name} survey has no class {quantity.class_name}"
     are_numbers = [isinstance(each, NumericFeature) for each in features]
     if any(are_numbers) and not all(are_numbers):
@@ -177,6 +177,12 @@ def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyR
     if len(set(ranges)) > 1:
         return "the ranges differ, and numbers outside them are clipped"
     return None
+
+
+def _compare_labels(one: Label, other: Label) -> str | None:
+    if one.exists != other.exists:
+        return f"only the {'first' if one.exists else 'second'} survey has a label"
+    return None if one.name == other.name else f"the labels differ: {one.name} and {other.name}"
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
@@ -209,5 +215,6 @@ def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]
         for class_name, names in by_class.items():
             classes[tuple(filter(None, names))].append(class_name)
         for listed_values, group in classes.items():
-            listed = f"value {', '.join(listed_values)}; " if listed_values else ""
-            yield NotCompared(f"{feature}, {statistic}: {listed}class {', '.join(group)}", reason)
+            parts = (("value", listed_values), ("class", [each for each in group if each]))
+            listed = "; ".join(f"{kind} {', '.join(names)}" for kind, names in parts if names)
+            yield NotCompared(f"{feature}, {statistic}{': ' if listed else ''}{listed}", reason)

@@ -1,4 +1,4 @@
-"""The table of estimates: one row per quantity, of all people or of a class, the same from a model, its file and a collector."""
+"""The table of estimates: of all people, then of each class; the same from a model and its file."""
 
 import json
 import math

@@ -12,6 +12,7 @@ import click
 from encoders.errors import Reason
 from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
@@ -161,7 +162,7 @@ def main(
         estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)
-            _write_further(onnx_file, csv_file, output, estimates)
+            _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
         finally:  # the summary is printed even if a file cannot be written
             click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
@@ -173,14 +174,16 @@ def _require_onnx() -> None:
     require_onnx()
 
 
-def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates) -> None:
+def _write_further(
+    onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates, plan: AnyPlan
+) -> None:
     """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
         from ldp_aggregator.models.export.onnx import save_onnx
 
         save_onnx(onnx_file, load_model(model))
     if csv_file:
-        write_atomically(csv_file, dump_table(build_table(estimates)).encode())
+        write_atomically(csv_file, dump_table(build_table(estimates, plan)).encode())
 
 
 def _collect_results(

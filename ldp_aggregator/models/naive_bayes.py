@@ -262,7 +262,7 @@ class NaiveBayes(SurveyClassifier):
             If pandas is not installed.
         """
         check_is_fitted(self)
-        return build_frame(build_table(self.estimates_))
+        return build_frame(build_table(self.estimates_, self.plan_))
 
     @property
     def results_(self) -> SurveyResults:

@@ -54,8 +54,11 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
         sections.sort(key=lambda section: not section.marked)
     for section in sections[:MAX_FEATURES]:
         for table in section.parts:
-            if isinstance(table, EstimateTable | PlainTable):
+            if isinstance(table, EstimateTable):
                 yield from ("", *_write_part(table, how_to_see_all))
+            elif isinstance(table, PlainTable):
+                lines = _write_part(table, how_to_see_all)
+                yield from ("", f"  {section.heading}: {table.caption}", *(f"  {line}" for line in lines))
     if len(sections) > MAX_FEATURES:
         more = Counted(len(sections) - MAX_FEATURES, "more feature")
         yield from ("", f"  ... and {more}: {how_to_see_all}")

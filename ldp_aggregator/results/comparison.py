@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, Label, NumericFeature
+from encoders.survey.choices import row_entries
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
 from ldp_aggregator.results.raw_cells import Cell, EstimateName, list_cells
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -196,7 +197,7 @@ def _find_missing_information(first: Cell, second: Cell) -> str | None:
 
 
 def _find_feature(results: SurveyResults, name: str) -> Feature | None:
-    return next((each for each in results.plan.features if each.name == name), None)
+    return next((each for each in row_entries(results.plan.features) if each.name == name), None)
 
 
 def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:

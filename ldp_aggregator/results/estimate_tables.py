@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from encoders.survey import Feature, NumericFeature
-from encoders.survey.choices import TICKS, ChoiceFeature, Choices, row_entries
+from encoders.survey.choices import Choices, row_entries
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
 from encoders.survey.parse_value import MISSING_TEXT
@@ -76,23 +76,27 @@ def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTab
 def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
     """Return the table of all people for each entry of the survey with estimates, by its name."""
     entries, tables = {each.name: each for each in row_entries(plan.features)}, {}
-    of_all = (row for row in rows if row.class_name is None)
-    for name, groups in groupby(_group_rows(of_all, plan), key=lambda group: group[0]):
-        entry, texts, cells, ticks = entries[name], find_texts(plan, name), [], None
-        for _, statistic, part in groups:
-            scale = _choose_scale(part, entry)
+    of_all = (row for row in rows if row.class_name is None and row.mechanism)
+    for name, group in groupby(of_all, key=lambda row: row.feature):
+        part, entry, texts = list(group), entries[name], find_texts(plan, name)
+        is_number = isinstance(entry, NumericFeature)
+        cells, ticks = [], None
+        for row in part:
+            scale = _choose_scale([row] if is_number else part, entry)
             ticks = scale.axis.labels(scale.write_axis)
-            names = [texts.get(row.value, row.value) if row.value else _STATISTICS[statistic] for row in part]
-            cells += [_build_row(row, 0, scale, shown) for row, shown in zip(part, names, strict=True)]
-            if isinstance(entry, NumericFeature):
-                cells[-1] = replace(cells[-1], ticks=ticks)
+            value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
+            cells.append(
+                replace(
+                    _build_row(row, 0, scale, texts.get(value, value)), ticks=ticks if is_number else None
+                )
+            )
         captions = {Choices: "Share of people who ticked each choice", NumericFeature: "All people"}
         tables[name] = EstimateTable(
             caption=captions.get(type(entry), "Share of each value"),
             name=name,
-            ticks=None if isinstance(entry, NumericFeature) else ticks,
+            ticks=None if is_number else ticks,
             groups=(EstimateGroup(value="", marked=False, rows=tuple(cells)),),
-            head="Statistic" if isinstance(entry, NumericFeature) else "Value",
+            head="Statistic" if is_number else "Value",
         )
     return tables
 
@@ -102,8 +106,11 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
     entries, classes = {each.name: each for each in row_entries(plan.features)}, find_class_texts(plan)
     tables: dict[str, list[EstimateTable]] = {}
     hidden = {CLASS_PRIOR, COUNT, *COMPARISONS}
-    by_class = (row for row in rows if row.class_name is not None and row.statistic not in hidden)
-    for name, statistic, part in _group_rows(by_class, plan):
+    by_class = (
+        row for row in rows if row.class_name is not None and row.mechanism and row.statistic not in hidden
+    )
+    for (name, statistic), group in groupby(by_class, key=lambda row: (row.feature, row.statistic)):
+        part = list(group)
         scale = _choose_scale(part, entries[name])
         table = _build_table(part, _TITLES[statistic], name, scale, classes, find_texts(plan, name))
         tables.setdefault(name, []).append(table)
@@ -113,13 +120,14 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
     """Return the table of each entry that compares two classes; empty unless the survey has two."""
     texts: dict[str, dict[str, list[str]]] = {}
-    for name, _, part in _group_rows((row for row in rows if row.statistic in COMPARISONS), plan):
-        for row in part:
-            texts.setdefault(name, {}).setdefault(row.value or "", []).append(_format_comparison(row))
+    for row in rows:
+        if row.statistic in COMPARISONS:
+            values = texts.setdefault(row.feature, {})
+            values.setdefault(row.value or "", []).append(_format_comparison(row))
     names = " compared with ".join(show_values(plan, plan.label.name, plan.label.values))
     return {
         name: PlainTable(
-            caption=f"{plan.label.name}: {names}, with 95% intervals",
+            caption=f"{names}, with 95% intervals",
             head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
             rows=[(*show_values(plan, name, [value]), *cells) for value, cells in values.items()],
             numeric={1, 2, 3},
@@ -136,26 +144,6 @@ def _format_comparison(row: EstimateRow) -> str:
         return UNKNOWN
     write = format_points if is_difference else format_ratio
     return f"{write(row.estimate)} ({write(row.low)} to {write(row.high)})"
-
-
-def _group_rows(rows: Iterable[EstimateRow], plan: AnyPlan) -> Iterator[tuple[str, str, list[EstimateRow]]]:
-    """Yield entries of the survey and statistics with their rows, if the survey asks about them.
-
-    The choices of an entry with several answers are its values, and their rows are about the people who
-    ticked them. An answer is missing for all choices at once: the choice with the most reports estimates it.
-    """
-    choices = {each.name: each for each in plan.features if isinstance(each, ChoiceFeature)}
-    groups: dict[tuple[str, str], list[EstimateRow]] = {}
-    for row in rows:
-        if row.mechanism:
-            name = choices[row.feature].row_name if row.feature in choices else row.feature
-            groups.setdefault((name, row.statistic), []).append(row)
-    for (name, statistic), part in groups.items():
-        most = max(part, key=lambda row: row.n).feature
-        ticked = [row for row in part if row.feature in choices and row.value == TICKS[1]]
-        missing = [row for row in part if row.feature == most and row.value == MISSING_TEXT]
-        merged = [*(replace(row, value=choices[row.feature].choice) for row in ticked), *missing]
-        yield name, statistic, merged if ticked else part
 
 
 def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:

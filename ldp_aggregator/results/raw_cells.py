@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, simultaneous_z
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
@@ -70,7 +71,7 @@ def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
 def _list_features(results: SurveyResults, classes: Sequence[str]) -> Iterator[tuple[EstimateName, Cell]]:
     """Yield the cells of all features; the only class is empty for all people."""
     is_of_all = not classes[0]
-    for feature, result in zip(results.plan.features, results.estimates.features, strict=True):
+    for feature, result in join_choices(results.plan.features, results.estimates.features):
         if isinstance(result, NumberResult):
             assert isinstance(feature, NumericFeature)
             statistics = result.overall if is_of_all else result.by_class

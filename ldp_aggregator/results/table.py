@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
+from encoders.survey import Feature
+from encoders.survey.choices import Choices
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import Comparison
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.number_result import NumberStatistics
@@ -30,20 +35,6 @@ CONDITIONAL = "P(value | class)"
 MISSING = "P(missing | class)"
 COMPARISONS = ("risk difference", "risk ratio", "odds ratio")
 
-Statistic = Literal[
-    "count",
-    "P(value)",
-    "mean",
-    "standard deviation",
-    "P(missing)",
-    "P(class)",
-    "P(value | class)",
-    "P(missing | class)",
-    "risk difference",
-    "risk ratio",
-    "odds ratio",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateRow:
@@ -51,7 +42,7 @@ class EstimateRow:
 
     feature: str
     """The feature's name; the label's name for count and P(class)."""
-    statistic: Statistic
+    statistic: str
     """The estimated quantity; only a curator's model has count, the number of rows of a class."""
     value: str | None = None
     """The feature's value, for P(value), P(value | class) and comparisons."""
@@ -125,23 +116,65 @@ def dump_table(rows: Sequence[EstimateRow]) -> str:
     return dump_csv(list_columns(rows), list_records(rows))
 
 
-def build_table(estimates: Estimates) -> list[EstimateRow]:
+def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
     """Return the rows of all estimates of a survey.
 
     The estimates of all people come first. If there is a label, P(class), the estimates of each class, and
     for two classes their comparisons follow.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    plan : Plan or SiloPlan, optional
+        The plan of the survey. With it, the choices of an entry with several answers are values of one
+        feature; without it, each choice is a feature.
     """
-    shares = list_share_rows(estimates.features)
+    results = estimates.features
+    pairs = list(join_choices(plan.features, results)) if plan else [(None, each) for each in results]
+    features, classes = [each for _, each in pairs], estimates.classes
+    shares = [
+        row
+        for entry, feature in pairs
+        for row in (*list_share_rows([feature]), *_list_missing(entry, list_share_rows(results)))
+    ]
     if not estimates.has_label:
-        return [*shares]
+        return shares
     # the paper's estimator takes the prior from the label question alone
     n = (estimates.label_n or 0) if estimates.estimator == "paper" else estimates.people
-    marks, classes = estimates.non_uniform, estimates.classes
     return [
         *shares,
-        *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, marks),
-        *list_feature_rows(estimates.features, classes),
-        *list_comparison_rows(estimates.features, classes),
+        *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
+        *(
+            row
+            for entry, feature in pairs
+            for row in (
+                *list_feature_rows([feature], classes),
+                *_list_missing(entry, list_feature_rows(results, classes)),
+            )
+        ),
+        *list_comparison_rows(features, classes),
+    ]
+
+
+def _list_missing(entry: Feature | None, rows: Iterable[EstimateRow]) -> list[EstimateRow]:
+    """Return the rows about missing answers to an entry with several answers, from those of its choices.
+
+    An answer is missing for all choices at once: the choice with the most reports estimates it.
+    """
+    if not isinstance(entry, Choices):
+        return []
+    names = {each.name for each in entry.features()}
+    found = [row for row in rows if row.feature in names and row.value == MISSING_TEXT]
+    most = max(found, key=lambda row: row.n).feature if found else None
+    return [
+        replace(
+            row,
+            feature=entry.name,
+            statistic=MISSING_SHARE if row.class_name is None else MISSING,
+            value=None,
+        )
+        for row in found
+        if row.feature == most
     ]
 
 
@@ -151,7 +184,7 @@ def list_share_rows(features: Iterable[FeatureResult | NumberResult]) -> Iterato
         if isinstance(feature, NumberResult):
             yield from _list_number_rows(feature, feature.overall, [None])
             continue
-        consistent = project_columns(feature.shares.value[:, None])[:, 0]
+        consistent = _make_consistent(feature, feature.shares.reshape(-1, 1))[:, 0]
         for place, value in enumerate(feature.values):
             yield EstimateRow.from_estimate(
                 feature.shares,
@@ -195,7 +228,7 @@ def list_feature_rows(
 
 
 def _list_conditional_rows(feature: FeatureResult, classes: Sequence[str]) -> Iterator[EstimateRow]:
-    consistent = project_columns(feature.conditionals.value)
+    consistent = _make_consistent(feature, feature.conditionals)
     for place, value in enumerate(feature.values):
         for index, name in enumerate(classes):
             yield EstimateRow.from_estimate(
@@ -255,7 +288,7 @@ def list_comparison_rows(
             for place, value in enumerate(feature.values):
                 yield EstimateRow(
                     feature=feature.name,
-                    statistic=statistic,  # type: ignore[arg-type] # one of COMPARISONS
+                    statistic=statistic,
                     value=value,
                     class_name=" vs ".join(classes),
                     estimate=_read_cell(comparison.value, (place,)),
@@ -265,6 +298,11 @@ def list_comparison_rows(
                     n=feature.n,
                     mechanism=feature.mechanism,
                 )
+
+
+def _make_consistent(feature: FeatureResult, shares: IntervalEstimate) -> FloatArray:
+    """Return consistent shares, (values, classes); those of several answers do not add up to one."""
+    return _cut_to_interval(shares) if feature.kind == Choices.kind else project_columns(shares.value)
 
 
 def project_columns(raw: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from ldp_aggregator.cli.help import (
 from ldp_aggregator.cli.training_summary import format_rejection_counts, format_summary
 from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
+from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, read_audit, state_privacy
@@ -112,7 +113,7 @@ def main(
     surveys: tuple[str, ...],
     scheduler: str | None,
 ) -> None:
-    """Train a Naive Bayes model on the reports of one survey.
+    """Train a Naive Bayes model on the reports of one survey; without a label, write its estimates alone.
 
     The reports of several sources are added up if the sources have one plan, or are rounds of one survey. A
     validation round (ldp-survey validate) selects the features that the model keeps. Each report
@@ -154,6 +155,8 @@ def main(
             show=show_progress,
             two_models=unlabelled_file is not None,
         )
+        if not snapshot.plan.label.exists:
+            _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
         if not allow_empty:
             _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
@@ -166,6 +169,13 @@ def main(
         finally:  # the summary is printed even if a file cannot be written
             click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
+
+
+def _refuse_classifier_options(plan: AnyPlan, options: Mapping[str, Path | None]) -> None:
+    """Raise an error if an option of a survey without a label needs a classifier."""
+    for name, path in options.items():
+        if path:
+            raise no_classifier(plan, f"leave {name} out")
 
 
 def _require_onnx() -> None:

@@ -16,7 +16,7 @@ from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Bullets, Section
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.card import ModelDescription
-from ldp_aggregator.results.sections import make_section
+from ldp_aggregator.results.headings import make_section
 
 LEARNER_NAMES = {
     "nb": "Naive Bayes from noisy tables",
@@ -53,7 +53,7 @@ def describe_central(
         name=f"{name} of {plan.id}",
         line=line,
         facts=facts,
-        survey=plan.id,
+        title=f"Model card: {plan.id}",
         build_sections=lambda: [
             make_section("model", [build_facts_table(facts)]),
             build_promise(privacy),
@@ -103,7 +103,8 @@ def build_promise(privacy: CentralPrivacy) -> Section:
 
 def build_central_limits() -> Section:
     """Return the section that lists uses to avoid."""
-    return make_section("limits", [Bullets(find_limits(people=False, silos=False, curator=True))])
+    limits = find_limits(people=False, silos=False, curator=True)
+    return make_section("limits", [Bullets(limits)], classes=True)
 
 
 def build_central_citation(plan: Plan, privacy: CentralPrivacy) -> Section:

@@ -28,6 +28,7 @@ from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -38,7 +39,7 @@ _INT64 = 7
 """TensorProto.INT64, for casts."""
 
 
-def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier) -> None:
+def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier | SurveyEstimates) -> None:
     """Write a model as an ONNX file, atomically; see :func:`to_onnx`."""
     write_atomically(path, to_onnx(model).SerializeToString())
 
@@ -49,7 +50,7 @@ def require_onnx() -> None:
         import onnx  # noqa: F401
 
 
-def to_onnx(model: SurveyClassifier) -> ModelProto:
+def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     """Convert a model to an ONNX graph.
 
     Each entry of a row is an input with its name, shape (rows,): categories are strings, spelt as in the
@@ -66,6 +67,8 @@ def to_onnx(model: SurveyClassifier) -> ModelProto:
     require_onnx()
     from onnx import TensorProto, helper
 
+    if isinstance(model, SurveyEstimates):
+        model.predict(None)
     check_is_fitted(model)
     probabilities = _find_probabilities(model)
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])

@@ -34,7 +34,7 @@ from ldp_aggregator.results.central_card import (
     list_central_facts,
 )
 from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table, show_values
-from ldp_aggregator.results.sections import make_section
+from ldp_aggregator.results.headings import make_section
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
@@ -67,8 +67,14 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
     if not isinstance(model.model, Conditionals):
         return
     rows = build_central_table(model)
-    values = {"people": False, "silos": False, "curator": True, "unknown_share": RoundShare(UNKNOWN_SHARE)}
-    reading = [each for each in TEXTS.section("reading", values) if each.id != "reading.differ"]
+    values = {
+        "people": False,
+        "silos": False,
+        "curator": True,
+        "classes": False,
+        "unknown_share": RoundShare(UNKNOWN_SHARE),
+    }
+    reading = TEXTS.section("reading", values)
     tables = build_feature_tables(rows, model.plan)
     sections = [
         Section(id=f"feature-{index}", heading=name, parts=parts)

@@ -11,8 +11,10 @@ import click
 
 from encoders.errors import Reason
 from encoders.progress import show_progress
+from encoders.survey import Plan
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
@@ -172,7 +174,7 @@ def main(
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 
-def _refuse_classifier_options(plan: AnyPlan, options: Mapping[str, Path | None]) -> None:
+def _refuse_classifier_options(plan: Plan | SiloPlan, options: Mapping[str, Path | None]) -> None:
     """Raise an error if an option of a survey without a label needs a classifier."""
     for name, path in options.items():
         if path:

@@ -24,7 +24,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.models.central_classifier import CentralClassifier
-from ldp_aggregator.models.model_document import ModelError
+from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
@@ -64,11 +64,11 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     ModelError
         If the package onnx (extra [onnx]) is not installed, or the model is a linear model or a tree.
     """
+    if isinstance(model, SurveyEstimates):
+        raise no_classifier(model.plan_, "there is nothing to export")
     require_onnx()
     from onnx import TensorProto, helper
 
-    if isinstance(model, SurveyEstimates):
-        model.predict(None)
     check_is_fitted(model)
     probabilities = _find_probabilities(model)
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])

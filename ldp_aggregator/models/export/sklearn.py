@@ -9,7 +9,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
-from ldp_aggregator.models.model_file import ModelError
+from ldp_aggregator.models.model_file import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
@@ -32,7 +32,7 @@ def to_sklearn(model: SurveyClassifier | SurveyEstimates) -> CategoricalNB | Gau
         projected: neither classifier supports that. :func:`~ldp_aggregator.models.export.onnx.save_onnx` can.
     """
     if isinstance(model, SurveyEstimates):
-        model.predict(None)
+        raise no_classifier(model.plan_, "there is nothing to export")
     check_is_fitted(model)
     if not isinstance(model, NaiveBayes):
         raise ModelError("only models of ldp-train can be exported to scikit-learn: use the model itself")

@@ -71,7 +71,7 @@ def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
         "people": False,
         "silos": False,
         "curator": True,
-        "classes": False,
+        "classes": True,
         "unknown_share": RoundShare(UNKNOWN_SHARE),
     }
     reading = TEXTS.section("reading", values)

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
-from ldp_aggregator.models.model_file import ModelError, no_classifier
+from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 from ldp_aggregator.models.survey_classifier import SurveyClassifier

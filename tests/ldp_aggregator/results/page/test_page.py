@@ -15,9 +15,9 @@ from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.card import describe_model
 from ldp_aggregator.results.estimate_tables import build_feature_tables
+from ldp_aggregator.results.feature_sections import format_relevance
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
-from ldp_aggregator.results.feature_sections import format_relevance
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from tests.ldp_aggregator.results.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.html_page import parse_page

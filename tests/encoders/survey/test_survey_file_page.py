@@ -11,7 +11,7 @@ from encoders.survey.any_survey import read_any_survey
 from tests.support.silo_surveys import read_silo_survey
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
-PAGE = PAGE.partition("## Check a survey in a program")[0]  # its keys are those of a command's output
+PAGE = PAGE.partition("## Check a survey from a program")[0]  # its keys are those of a command's output
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
 EXAMPLE, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS, EXAMPLE_OF_A_CURATOR = re.findall(
     r"```toml\n(.*?)```", PAGE, re.DOTALL

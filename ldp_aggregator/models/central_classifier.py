@@ -84,6 +84,8 @@ class CentralClassifier(SurveyClassifier):
         raise ModelError("ldp-central train makes this model; a fit would not be recorded in a ledger")
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        if not self.plan_.label.exists:
+            raise ModelError(f"{self.plan_.id} has no label, so its model predicts nothing: use to_frame()")
         codes = encode_table(self.plan_, self._to_columns(rows))
         if isinstance(self.model_, LogProbabilities):
             return self.model_.compute_scores(codes)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, ratio_intervals
+from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
@@ -23,13 +24,13 @@ from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, Class
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.model_document import ModelError
-from ldp_aggregator.results.table import COUNT, EstimateRow, list_feature_rows, list_prior_rows
+from ldp_aggregator.results.table import COUNT, EstimateRow, build_table
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 
 
 def build_central_table(content: CentralModelFile) -> list[EstimateRow]:
-    """Return the table of estimates of Naive Bayes: the counts of the classes, then as :func:`build_table`.
+    """Return the table of estimates of Naive Bayes: the counts of classes, if any, then :func:`build_table`.
 
     Raises
     ------
@@ -44,13 +45,26 @@ def build_central_table(content: CentralModelFile) -> list[EstimateRow]:
     if content.privacy.delta:
         model = replace(model, counts=tuple(replace(each, terms=math.inf) for each in model.counts))
     classes = ClassCounts.from_tables(model.counts)
-    label, shares = content.plan.label, classes.shares
-    marks = detect_non_uniform_classes(shares)
-    return [
-        *_build_count_rows(content, classes),
-        *list_prior_rows(label.name, label.values, shares, round(classes.rows), marks),
-        *list_feature_rows(_estimate_features(content, model, classes), label.values),
-    ]
+    counts = _build_count_rows(content, classes) if content.plan.label.exists else []
+    return [*counts, *build_table(_estimate(content, model, classes))]
+
+
+def _estimate(content: CentralModelFile, model: Conditionals, classes: ClassCounts) -> Estimates:
+    """Return the estimates of the features that were measured."""
+    plan = content.plan
+    return Estimates(
+        survey=plan.id,
+        plan_digest=plan.digest,
+        estimator="default",
+        label=plan.label.name,
+        classes=plan.label.values,
+        label_n=None,
+        reports=round(classes.rows),
+        raw_prior=classes.pooled_prior.estimate,
+        prior=classes.prior,
+        features=tuple(_estimate_features(content, model, classes)),
+        poisoning=None,
+    )
 
 
 def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[EstimateRow]:

@@ -6,7 +6,7 @@ survey asks about each choice as a separate feature with the values "no" and "ye
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -42,7 +42,7 @@ class Choices(CategoricalFeature):
             If the value is not a list, or contains something that is not a choice. The error does not
             contain the value.
         """
-        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
             if is_missing(value):
                 encode_missing(self.name, self.missing, 1)
                 return None

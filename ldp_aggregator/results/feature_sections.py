@@ -58,7 +58,9 @@ def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
         for index, (entry, result) in enumerate(results.joined_features, 1)
         for shown in [[tables[entry.name]] if entry.name in tables else []]
     ]
-    note = TEXTS.find("tables.shares", people=results.has_people, silos=results.estimates.silos)
+    note = TEXTS.find(
+        "tables.shares", people=results.has_people, silos=results.estimates.silos, curator=False
+    )
     return make_section("shares", [Note(note), *parts])
 
 

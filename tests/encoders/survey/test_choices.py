@@ -40,6 +40,8 @@ def test_a_missing_answer_is_a_third_value_of_every_choice():
     [
         ("small", "must be a list of the ticked choices, not a str"),
         (3, "must be a list of the ticked choices, not a int"),
+        ({"small": False}, "must be a list of the ticked choices, not a dict"),
+        (iter(["small"]), "must be a list of the ticked choices, not a list_iterator"),  # it can be read once
         (["small", "tiny"], "contains something else than the survey's choices"),
         ([None], "contains something else than the survey's choices"),
         ([["small"]], "contains something else than the survey's choices"),

@@ -1,4 +1,4 @@
-"""ldp-simulate: simulates a survey on labelled rows, and prints the expected accuracy."""
+"""ldp-simulate: simulates a survey on rows, and prints the expected accuracy, or the errors of shares."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
+from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.variants import (
     AS_AUTHORED,
@@ -44,6 +45,7 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
+from ldp_design.sizing.values import NumberMargin, ShareMargin
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -56,7 +58,8 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 @argument(
     "rows",
     type=INPUT_FILE,
-    help="Labelled rows, a CSV file with a header. An empty cell is a missing answer.",
+    help="Rows with the label, if the survey has one; a CSV file with a header. An empty cell is a missing "
+    "answer.",
 )
 @option(
     "--epsilon",
@@ -162,12 +165,15 @@ def main(
     multiline: bool,
     **options: Any,
 ) -> None:
-    """Simulate SURVEY on labelled ROWS, and print the accuracy to expect.
+    """Simulate SURVEY on ROWS, and print the accuracy to expect.
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. For comparison, the
     command also prints the accuracy of the same model without privacy, and the accuracy of always predicting
     the most frequent label. With --json, it adds the log loss and the expected calibration error of the
     predicted probabilities.
+
+    If the survey has no label, the command prints the errors of the shares and means instead. All rows are
+    then the population, from which the people of each repeat are drawn with replacement.
 
     $ ldp-simulate survey.toml rows.csv
     $ ldp-simulate survey.toml rows.csv --epsilon 0.5,1,2 --users 2000 --plot accuracy.png
@@ -182,6 +188,18 @@ def main(
             require_plot(plot)
         parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
+        if not parsed.label.exists:
+            _refuse_options(
+                {
+                    "--plot": plot,
+                    "--project": projections != [NO_PROJECTION],
+                    "--rounds": rounds != [1],
+                    "--validate": validate,
+                    "--public-share": options["public_share"],
+                    "--unlabelled-rows": options["unlabelled"],
+                    "--estimator": options["estimator"] != "default",
+                }
+            )
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],
@@ -193,15 +211,27 @@ def main(
         )
         length = len(grid) * options["repeats"]
         with show_progress("simulating", length, "trials") as progress:
-            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-        click.echo(
-            json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options["users"])
-        )
+            if parsed.label.exists:
+                result = simulate(parsed, columns, grid, progress=progress.advance, **options)
+                document: Any = result.as_dict()
+                text = _format_table(result, parsed, options["users"])
+            else:
+                counts = {name: options[name] for name in ("repeats", "seed", "users")}
+                shares = simulate_shares(parsed, columns, grid, progress=progress.advance, **counts)
+                document = [each.as_dict() for each in shares]
+                text = _format_shares(shares, parsed, options["users"])
+        click.echo(json.dumps(document) if as_json else text)
         if plot:
             plot_simulation(result, plot, title=parsed.id)
         if reports_file:
             write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
+
+
+def _refuse_options(given: Mapping[str, object]) -> None:
+    names = [name for name, value in given.items() if value]
+    if names:
+        raise click.UsageError(f"{', '.join(names)}: needs a label to predict, and this survey has none")
 
 
 def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:
@@ -214,7 +244,7 @@ def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
         f"wrote {path}: {Counted(count, 'report')}, one for each row. "
-        "To train on them:\n"
+        "To estimate from them:\n"
         f"  {train}\n"
         "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"
         "reports in it look like those of people."
@@ -253,6 +283,33 @@ _ROWS_LEGEND = (
     f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
     "non-private is the accuracy of Naive Bayes without privacy."
 )
+_SHARE_COLUMNS: dict[str, Callable[[ShareErrors], str]] = {
+    "epsilon": lambda row: f"{row.epsilon:g}",
+    "mechanism": lambda row: row.mechanism,
+    "numeric": lambda row: row.numeric,
+    "feature": lambda row: row.feature,
+    "estimate": lambda row: row.estimate,
+    "error": lambda row: str(_MARGINS[row.estimate](row.error)),
+    "margin": lambda row: str(_MARGINS[row.estimate](row.margin)),
+    "covered": lambda row: f"{row.coverage:.0%}",
+}
+_MARGINS: dict[str, Callable[[float], object]] = {"share": ShareMargin, "mean": NumberMargin}
+_SHARES_LEGEND = (
+    "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
+    "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
+    "the mean of all rows; it varies if there are few repeats."
+)
+
+
+def _format_shares(rows: Sequence[ShareErrors], survey: Survey, users: int) -> str:
+    """Return a table of the errors of shares and means; without the default numeric mechanism."""
+    hidden = {"numeric"} if {row.numeric for row in rows} == {AS_AUTHORED} else set()
+    columns = {name: cell for name, cell in _SHARE_COLUMNS.items() if name not in hidden}
+    cells = [list(columns), *([cell(row) for cell in columns.values()] for row in rows)]
+    people = f", {users:,} people" if users else ""
+    lines = [f"{survey.id}: errors over {Counted(rows[0].repeats, 'repeat')}{people}", ""]
+    lines += format_table(cells, ">" + "<" * (len(columns) - 4) + ">>>")
+    return "\n".join([*lines, "", *wrap_text(_SHARES_LEGEND)])
 
 
 def _format_table(result: Simulation, survey: Survey, users: int) -> str:

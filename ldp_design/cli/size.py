@@ -140,10 +140,6 @@ def size(
         has_others = any((users, accuracy, pilot, shares_text))
         _print_questions(surveys, questions, margin or DEFAULT_MARGIN, as_json, has_others)
         return
-    if accuracy and not parsed.label.exists:
-        raise click.UsageError(
-            "--accuracy is about a model that predicts the label: this survey has no label"
-        )
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
     sizes: list[Size] = []
     for each in surveys:

@@ -282,6 +282,7 @@ def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
 def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
     write = ShareMargin if margin.values else NumberMargin
     return {
+        "has_label": bool(size.label_margin),
         "is_label": margin.kind == "label",
         "asked_alone": margin.question_probability > 0,
         "asked": Share(margin.question_probability),

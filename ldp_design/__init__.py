@@ -16,19 +16,16 @@ require_own_encoders()
 from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
-    from ldp_design.simulation.shares import ShareErrors, simulate_shares
     from ldp_design.simulation.simulate import Simulation, SimulationGrid, simulate
 
-_SHARES = ("ShareErrors", "simulate_shares")
-__all__ = ["ShareErrors", "Simulation", "SimulationGrid", "__version__", "simulate", "simulate_shares"]
+__all__ = ["Simulation", "SimulationGrid", "__version__", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs_extra("train", f"{__name__}.{name}"):
-        module = "shares" if name in _SHARES else "simulate"
-        return getattr(import_module(f"{__name__}.simulation.{module}"), name)
+        return getattr(import_module(f"{__name__}.simulation.simulate"), name)
 
 
 def __dir__() -> list[str]:

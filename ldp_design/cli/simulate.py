@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms import check_name
@@ -45,7 +46,7 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
-from ldp_design.sizing.values import NumberMargin, ShareMargin
+from ldp_design.sizing.values import NumberMargin, ShareMargin, count_people
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -188,18 +189,9 @@ def main(
             require_plot(plot)
         parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
-        if not parsed.label.exists:
-            _refuse_options(
-                {
-                    "--plot": plot,
-                    "--project": projections != [NO_PROJECTION],
-                    "--rounds": rounds != [1],
-                    "--validate": validate,
-                    "--public-share": options["public_share"],
-                    "--unlabelled-rows": options["unlabelled"],
-                    "--estimator": options["estimator"] != "default",
-                }
-            )
+        sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
+        if not parsed.label.exists and set(sources) != {ParameterSource.DEFAULT}:
+            raise click.UsageError("the survey has no label to predict: leave options about models out")
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],
@@ -216,22 +208,17 @@ def main(
                 document: Any = result.as_dict()
                 text = _format_table(result, parsed, options["users"])
             else:
+                variants = grid.list_variants(parsed, "default")
                 counts = {name: options[name] for name in ("repeats", "seed", "users")}
-                shares = simulate_shares(parsed, columns, grid, progress=progress.advance, **counts)
+                shares = list(simulate_shares(parsed, columns, variants, **counts, progress=progress.advance))
                 document = [each.as_dict() for each in shares]
-                text = _format_shares(shares, parsed, options["users"])
+                text = _format_shares(shares, parsed, options)
         click.echo(json.dumps(document) if as_json else text)
         if plot:
             plot_simulation(result, plot, title=parsed.id)
         if reports_file:
             write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
-
-
-def _refuse_options(given: Mapping[str, object]) -> None:
-    names = [name for name, value in given.items() if value]
-    if names:
-        raise click.UsageError(f"{', '.join(names)}: needs a label to predict, and this survey has none")
 
 
 def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:
@@ -283,17 +270,7 @@ _ROWS_LEGEND = (
     f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
     "non-private is the accuracy of Naive Bayes without privacy."
 )
-_SHARE_COLUMNS: dict[str, Callable[[ShareErrors], str]] = {
-    "epsilon": lambda row: f"{row.epsilon:g}",
-    "mechanism": lambda row: row.mechanism,
-    "numeric": lambda row: row.numeric,
-    "feature": lambda row: row.feature,
-    "estimate": lambda row: row.estimate,
-    "error": lambda row: str(_MARGINS[row.estimate](row.error)),
-    "margin": lambda row: str(_MARGINS[row.estimate](row.margin)),
-    "covered": lambda row: f"{row.coverage:.0%}",
-}
-_MARGINS: dict[str, Callable[[float], object]] = {"share": ShareMargin, "mean": NumberMargin}
+_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "unlabelled", "estimator")
 _SHARES_LEGEND = (
     "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
     "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
@@ -301,15 +278,17 @@ _SHARES_LEGEND = (
 )
 
 
-def _format_shares(rows: Sequence[ShareErrors], survey: Survey, users: int) -> str:
-    """Return a table of the errors of shares and means; without the default numeric mechanism."""
-    hidden = {"numeric"} if {row.numeric for row in rows} == {AS_AUTHORED} else set()
-    columns = {name: cell for name, cell in _SHARE_COLUMNS.items() if name not in hidden}
-    cells = [list(columns), *([cell(row) for cell in columns.values()] for row in rows)]
-    people = f", {users:,} people" if users else ""
-    lines = [f"{survey.id}: errors over {Counted(rows[0].repeats, 'repeat')}{people}", ""]
-    lines += format_table(cells, ">" + "<" * (len(columns) - 4) + ">>>")
-    return "\n".join([*lines, "", *wrap_text(_SHARES_LEGEND)])
+def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
+    """Return a table of the errors of shares and means."""
+    cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
+    for row in rows:
+        write = NumberMargin if row.estimate == "mean" else ShareMargin
+        settings = [f"{row.variant.epsilon:g}", row.variant.mechanism, row.variant.numeric]
+        errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
+        cells.append([*settings, row.feature.name, row.estimate, *errors])
+    people = f" of {count_people(options['users'])}" if options["users"] else ""
+    lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
+    return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])
 
 
 def _format_table(result: Simulation, survey: Survey, users: int) -> str:

@@ -18,12 +18,11 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_design.cli.option_values import Share, count_options, list_parser, parse_epsilons
+from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
-from ldp_design.sizing.questions import DEFAULT_MARGIN, MAX_QUESTIONS, size_questions
-from ldp_design.sizing.sample_size import SizeError
+from ldp_design.sizing.questions import DEFAULT_MARGIN, format_questions, size_questions
 from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size import (
     FEATURE_STRENGTHS,
@@ -34,21 +33,8 @@ from ldp_design.sizing.size import (
     size_for_margin,
     size_for_users,
 )
-from ldp_design.sizing.summary import (
-    format_comparison,
-    format_epsilons,
-    format_questions,
-    format_silo_sizes,
-    format_size,
-)
+from ldp_design.sizing.summary import format_comparison, format_epsilons, format_silo_sizes, format_size
 from ldp_design.sizing.values import count_people
-
-
-def _parse_questions(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdecimal() else 0
-    if not 1 <= number <= MAX_QUESTIONS:
-        raise SizeError(f"needs whole numbers from 1 to {MAX_QUESTIONS}, separated by commas")
-    return number
 
 
 @click.command(cls=Command)
@@ -66,10 +52,8 @@ def _parse_questions(text: str) -> int:
 )
 @option(
     "--questions",
-    metavar="NUMBER,...",
-    callback=list_parser(_parse_questions),
-    help="Compute how many people this many yes/no questions need instead of the questions of SURVEY, with "
-    "and without a label, for example 1,5,10.",
+    is_flag=True,
+    help="Compute how many people 1, 5 and 10 yes/no questions need, with and without a label.",
 )
 @option("--pilot", type=INPUT_FILE, help="The model, from ldp-train, or a snapshot of an earlier survey.")
 @option(
@@ -98,7 +82,7 @@ def size(
     silos: int | None,
     margin: float | None,
     accuracy: float | None,
-    questions: list[int],
+    questions: bool,
     epsilons: list[Decimal],
     shares_text: str | None,
     pilot: Path | None,
@@ -121,10 +105,12 @@ def size(
     $ ldp-survey size survey.toml --users 2000
     $ ldp-survey size survey.toml --margin 0.05 --epsilon 1,2
     $ ldp-survey size survey.toml --accuracy 0.8 --pilot model.json
-    $ ldp-survey size survey.toml --questions 1,5,10 --margin 0.05
+    $ ldp-survey size survey.toml --questions --margin 0.05
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
+    if questions and (users or accuracy or pilot or shares_text):
+        raise click.UsageError("--questions goes with --margin, --epsilon and --json only")
     written = read_survey_file(survey, read_any_survey)
     if isinstance(written, SiloSurvey):
         if users or accuracy or pilot or questions:
@@ -137,8 +123,12 @@ def size(
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
-        has_others = any((users, accuracy, pilot, shares_text))
-        _print_questions(surveys, questions, margin or DEFAULT_MARGIN, as_json, has_others)
+        margin = margin or DEFAULT_MARGIN
+        found = [row for each in surveys for row in size_questions(each, margin)]
+        as_text = (
+            json.dumps([each._asdict() for each in found]) if as_json else format_questions(found, margin)
+        )
+        click.echo(as_text)
         return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
     sizes: list[Size] = []
@@ -170,15 +160,6 @@ def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -
         return parse_label_shares(text, labels)
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
-
-
-def _print_questions(
-    surveys: Sequence[Survey], questions: Sequence[int], margin: float, as_json: bool, has_others: bool
-) -> None:
-    if has_others:
-        raise click.UsageError("--questions goes with --margin, --epsilon and --json only")
-    sizes = [size_questions(each, count, margin) for each in surveys for count in questions]
-    click.echo(json.dumps([each.as_dict() for each in sizes]) if as_json else format_questions(sizes))
 
 
 def _print_silos(

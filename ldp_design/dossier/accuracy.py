@@ -88,7 +88,7 @@ def describe_shares(scenario: Scenario, main: str) -> Finding:
         "answers.shares",
         main=main,
         is_equal=not shares,
-        is_rare=bool(shares) and shares == make_rare_shares(len(labels)),
+        is_rare=shares == make_rare_shares(len(labels)),
         two_labels=len(labels) == 2,
         rare=GivenShare(shares[0] if shares else 0),
         rare_label=labels[0],

@@ -13,17 +13,10 @@ TOKENS_NOTE = (
 )
 
 
-class NoLabelError(LdpError):
-    """A survey without a label, for which there are no further rounds."""
-
-
 def require_label(survey: Survey) -> None:
-    """Raise NoLabelError unless a survey has a label, which the models of further rounds predict."""
+    """Raise LdpError unless a survey has a label, which the models of further rounds predict."""
     if not survey.label.exists:
-        raise NoLabelError(
-            "the survey has no label, and further rounds are about a model that predicts one: to ask more "
-            "people, keep this survey open"
-        )
+        raise LdpError("the survey has no label to predict: to ask more people, keep this survey open")
 
 
 def is_trained_on(model: Model, survey: Survey) -> bool:

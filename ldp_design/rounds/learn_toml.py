@@ -78,7 +78,7 @@ def write_learned_round(
 
     Raises
     ------
-    SurveyError, NoLabelError, ProjectionError, FitError
+    SurveyError, LdpError, ProjectionError, FitError
         If the survey, the model and the options do not fit together; the message names the entry.
     """
     text, survey = read_unprojected(text, LEARNED_METHOD, components)

@@ -103,7 +103,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
         If nothing can be left out, if it is too early, or if the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
-    SurveyError, NoLabelError
+    SurveyError, LdpError
         If the text is not a survey, or has no label.
     """
     text, survey = read_editable_survey(text)

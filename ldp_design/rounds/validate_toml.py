@@ -85,7 +85,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         If there is nothing to compare, or the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
-    SurveyError, NoLabelError
+    SurveyError, LdpError
         If the text is not a survey or has no label, or the scores are too many for a plan.
     """
     text, survey = read_editable_survey(text)

@@ -212,7 +212,7 @@ def simulate(
     (1.0, 1.0)
     """
     if not survey.label.exists:
-        raise SimulationError("the survey has no label to predict: call simulate_shares for its shares")
+        raise SimulationError("the survey has no label to predict, so there is no accuracy")
     # Read the labelled rows, and list the variants to try.
     table = read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:

@@ -26,7 +26,7 @@ from ldp_design.sizing.margins import (
     NOISE_RATIO,
     Margin,
     compute_expected_margins,
-    list_feature_margins,
+    features_of,
 )
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
@@ -51,7 +51,7 @@ Cell = Finding | str | float
 def make_rare_shares(labels: int) -> LabelShares:
     """Return shares of the labels of which the first is rare, and all others are equally frequent."""
     share = min(_RARE_SHARE, 1 / (2 * labels))
-    return share, *[(1 - share) / (labels - 1)] * (labels - 1)
+    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -86,7 +86,6 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
         "all_noise": len(size.noise) == len(size.features),
         **_describe_population(size),
-        **_describe_label_shares(size),
         **_describe_label_question(survey, size.users),
         **_describe_forecasts(size),
         **_describe_remedies(size),
@@ -130,30 +129,22 @@ def _describe_any_size(size: ExpectedMargins, epsilon: Decimal, label: Label, co
 
 
 def _describe_population(size: Size) -> Facts:
-    """Return the assumption about the people: a pilot, or equally frequent values."""
-    pilot = size.pilot
+    """Return the assumption about the people: a pilot, the shares of the labels, or equal shares."""
+    pilot, label = size.pilot, size.plan.label
     noise = [each.name for each in size.margins if pilot and each.name in pilot.noise]
     names = ", ".join(noise)
+    rare_shares = make_rare_shares(len(label.values))
+    pairs = zip(label.values, rare_shares[:2], strict=False)
+    example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
+    is_equal = label.exists and not (pilot or size.label_shares)
     return {
         "has_pilot": bool(pilot),
         "pilot_reports": Counted(pilot.reports if pilot else 0, "report"),
         "pilot_noise": Counted(len(noise), "feature"),
         "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
-    }
-
-
-def _describe_label_shares(size: Size) -> Facts:
-    """Return facts on what a rare label costs; without a label there are none."""
-    labels = size.plan.label.values
-    if not size.plan.label.exists:
-        return {"rare_factor": None}
-    rare, common, *_ = make_rare_shares(len(labels))
-    pairs = zip(labels[:2], (rare, common), strict=True)
-    example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
-    return {
-        "rare_factor": None if size.pilot or size.label_shares else _compute_rare_label_factor(size.plan),
-        "rare_share": RoundShare(rare),
-        "rare_example": example + (",..." if len(labels) > 2 else ""),
+        "rare_factor": _compute_rare_label_factor(size.plan) if is_equal else None,
+        "rare_share": RoundShare(rare_shares[0]),
+        "rare_example": example + (",..." if len(label.values) > 2 else ""),
     }
 
 
@@ -167,7 +158,7 @@ def _compute_rare_label_factor(plan: Plan) -> str | None:
     margins = []
     for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
         expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
-        found = list_feature_margins(compute_expected_margins(expected, _MANY_PEOPLE))
+        found = features_of(compute_expected_margins(expected, _MANY_PEOPLE))
         if not found:
             return None
         margins.append(max(margin.share for margin in found))

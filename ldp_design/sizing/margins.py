@@ -122,8 +122,8 @@ class Margin:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the margins for JSON; infinite margins become None."""
-        entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
-        class_margins = [_finite_or_none(each) for each in self.class_margins]
+        entries = {name: finite_or_none(value) for name, value in asdict(self).items()}
+        class_margins = [finite_or_none(each) for each in self.class_margins]
         derived = {
             "class_margins": class_margins,
             "useful_margin": self.useful_margin,
@@ -135,7 +135,8 @@ class Margin:
         return found
 
 
-def _finite_or_none(value: Any) -> Any:
+def finite_or_none(value: Any) -> Any:
+    """Return a value for JSON, which has no infinite numbers."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -156,7 +157,7 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
     return *labels, *build_feature_margins(estimates.features, raw, population, probabilities)
 
 
-def list_feature_margins(margins: Sequence[Margin]) -> list[Margin]:
+def features_of(margins: Sequence[Margin]) -> list[Margin]:
     """Return the margins of features, without that of the label."""
     return [each for each in margins if each.kind != "label"]
 

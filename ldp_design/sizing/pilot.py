@@ -20,7 +20,7 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import compute_expected_margins, list_feature_margins
+from ldp_design.sizing.margins import compute_expected_margins, features_of
 
 
 class PilotError(LdpError):
@@ -68,7 +68,7 @@ class Pilot:
         """The features that are noise in the pilot itself, see :mod:`margins`."""
         expected = ExpectedTotals(self.plan, self.build_population(self.plan))
         margins = compute_expected_margins(expected, self.reports)
-        return tuple(margin.name for margin in list_feature_margins(margins) if margin.is_noise)
+        return tuple(margin.name for margin in features_of(margins) if margin.is_noise)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the name, the number of reports and the noisy features for JSON."""

@@ -1,86 +1,58 @@
-"""The people that a number of yes/no questions needs, with and without a label.
-
-The margins follow in closed form, as those of a survey do. It is assumed that half of the people say yes, and
-that the label has two classes of equal size.
-"""
+"""The people that yes/no questions need, with and without a label, from the closed forms of margins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
+from encoders.explain.text import wrap_text
 from encoders.survey import CategoricalFeature, Label, Survey
 from encoders.survey.choices import TICKS
 from encoders.survey.features import NO_LABEL
-from ldp_aggregator.findings.values import Count
-from ldp_aggregator.synthetic_people import SyntheticPopulation
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.facts import TEXTS, Cell
-from ldp_design.sizing.margins import Margin, compute_expected_margins, list_feature_margins
-from ldp_design.sizing.sample_size import find_min_users
+from encoders.text_table import format_table
+from ldp_design.sizing.sample_size import round_up
+from ldp_design.sizing.size import size_for_margin
 
 DEFAULT_MARGIN = 0.05
-MAX_QUESTIONS = 100
-_TWO_CLASSES = Label("label", ("0", "1"))
+_COUNTS = (1, 5, 10)
+_HEAD = ["epsilon", "yes/no questions", "without a label", "with a label, all people", "people of one label"]
+_LEGEND = (
+    "Each person answers one question, so more questions need more people. Assumed: half of the people say "
+    "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
+    "share who say yes among all people, or among the people of one label."
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuestionsSize:
-    """The people that yes/no questions need, so that every margin is small enough."""
+class PeopleNeeded(NamedTuple):
+    """The people that a number of questions needs, so that every margin is small enough."""
 
     epsilon: float
-    margin: float
     questions: int
     without_label: int
     with_label: int
-    """For the shares among all people, in a survey with a label."""
+    """In a survey with a label: for the shares among all people, and among the people of one label."""
     by_label: int
-    """For the shares among the people of one label."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        return asdict(self)
 
 
-def size_questions(survey: Survey, questions: int, margin: float = DEFAULT_MARGIN) -> QuestionsSize:
-    """Return the people that yes/no questions need with the epsilon and the mechanism of a survey.
-
-    Raises
-    ------
-    SurveyError, SizeError
-        If there is no such survey, or no number of people is enough.
-    """
-    features = tuple(CategoricalFeature(f"question {number}", TICKS) for number in range(questions))
-
-    def count_people(label: Label, choose: Callable[[Margin], float]) -> int:
-        weights = (None if label.exists else 0, *(1 for _ in features))
-        plan = replace(
-            survey, label=label, features=features, weights=weights, users=None, projection=None, texts=None
-        ).compile()
-        expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan))
-
-        def excess(users: int) -> float:
-            margins = list_feature_margins(compute_expected_margins(expected, users))
-            return max(map(choose, margins)) / margin
-
-        return find_min_users(excess)
-
-    return QuestionsSize(
-        epsilon=float(survey.epsilon),
-        margin=margin,
-        questions=questions,
-        without_label=count_people(NO_LABEL, lambda each: each.margin),
-        with_label=count_people(_TWO_CLASSES, lambda each: each.overall_share),
-        by_label=count_people(_TWO_CLASSES, lambda each: each.margin),
-    )
+def size_questions(survey: Survey, margin: float) -> list[PeopleNeeded]:
+    """Return the people that 1, 5 and 10 questions need with the epsilon and the mechanism of a survey."""
+    found = []
+    for count in _COUNTS:
+        features = tuple(CategoricalFeature(f"question {number}", TICKS) for number in range(count))
+        asked = replace(survey, features=features, users=None, projection=None, texts=None)
+        alone = size_for_margin(replace(asked, label=NO_LABEL, weights=(0, *[1] * count)), margin)
+        label = Label("label", TICKS)
+        coupled = size_for_margin(replace(asked, label=label, weights=(None, *[1] * count)), margin)
+        ratio = max(each.overall_share for each in coupled.features) / margin
+        with_label = round_up(math.ceil(coupled.users * ratio**2), 3)  # margins fall with the root of people
+        found.append(PeopleNeeded(float(survey.epsilon), count, alone.users, with_label, coupled.users))
+    return found
 
 
-def build_questions_table(sizes: Sequence[QuestionsSize]) -> list[list[Cell]]:
-    """Return the head and the rows of the table of the people that yes/no questions need."""
-    heads = (TEXTS.find(f"cells.{name}") for name in ("without-label", "with-label", "by-label"))
-    rows: list[list[Cell]] = [["epsilon", "yes/no questions", *heads]]
-    for each in sizes:
-        people = map(Count, (each.without_label, each.with_label, each.by_label))
-        rows.append([f"{each.epsilon:g}", each.questions, *people])
-    return rows
+def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
+    """Return a small table of the people that yes/no questions need."""
+    rows = [[f"{epsilon:g}", *(f"{each:,}" for each in counts)] for epsilon, *counts in found]
+    lines = [f"people needed for margins of at most {100 * margin:.3g}%", ""]
+    return "\n".join([*lines, *format_table([_HEAD, *rows], ">>>>>"), "", *wrap_text(_LEGEND)])

@@ -26,12 +26,7 @@ from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.sizing.margins import (
-    Margin,
-    build_feature_margins,
-    build_label_margin,
-    list_feature_margins,
-)
+from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin, features_of
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
@@ -148,7 +143,7 @@ def _find_remedies(size: SiloSize) -> SiloRemedies:
     def excess(rows: int = rows, silos: int = silos, epsilon: Decimal = survey.epsilon) -> float:
         changed = replace(survey, epsilon=epsilon)
         margins = _compute_margins(changed, rows, silos, to_prior(size.label_shares))
-        return max(margin.excess for margin in list_feature_margins(margins))
+        return max(margin.excess for margin in features_of(margins))
 
     fewest = ceil(rows / survey.rows)
     fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)

@@ -13,12 +13,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
-from ldp_design.sizing.margins import (
-    Margin,
-    compute_expected_margins,
-    find_users_for_margin,
-    list_feature_margins,
-)
+from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.remedies import Remedies, find_remedies
 from ldp_design.sizing.sample_size import SizeError
@@ -52,7 +47,7 @@ class ExpectedMargins:
     @property
     def features(self) -> list[Margin]:
         """The margins of the features."""
-        return list_feature_margins(self.margins)
+        return features_of(self.margins)
 
     @property
     def label_margin(self) -> Margin | None:
@@ -94,7 +89,7 @@ class Size(ExpectedMargins):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole size as a dict for JSON; unknown values become None."""
-        return {
+        found: dict[str, Any] = {
             "survey": self.survey.id,
             "plan_digest": self.plan.digest,
             "epsilon": float(self.survey.epsilon),
@@ -102,18 +97,16 @@ class Size(ExpectedMargins):
             "pilot": self.pilot.as_dict() if self.pilot else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
-            **(self._label_entries(self.label_margin) if self.label_margin else {}),
             "noise": list(self.noise),
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
-
-    def _label_entries(self, label: Margin) -> dict[str, Any]:
-        """Return the entries for JSON that a survey without a label does not have."""
-        return {
+        if not self.label_margin:
+            return found
+        return found | {
             "label_shares": list(self.label_shares) if self.label_shares else None,
             "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
-            "label_question_probability": label.question_probability,
+            "label_question_probability": self.label_margin.question_probability,
         }
 
 
@@ -246,7 +239,7 @@ def _build_size(
 ) -> Size:
     population = _assume_population(plan, pilot, label_shares)
     margins = compute_expected_margins(ExpectedTotals(plan, population), users)
-    has_noise = any(margin.is_noise for margin in list_feature_margins(margins))
+    has_noise = any(margin.is_noise for margin in features_of(margins))
     return Size(
         survey=survey,
         plan=plan,

@@ -19,10 +19,8 @@ from ldp_design.sizing.facts import (
     describe_size,
     list_margins,
 )
-from ldp_design.sizing.questions import QuestionsSize, build_questions_table
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import ExpectedMargins, Size
-from ldp_design.sizing.values import GivenShare
 
 
 def format_size(size: Size) -> str:
@@ -59,13 +57,6 @@ def format_epsilons(sizes: Sequence[Size]) -> str:
     rows = zip(epsilons, build_comparison(sizes), strict=True)
     lines += _format_comparison([[epsilon, *row] for epsilon, row in rows])
     return "\n".join([*lines, "", *_wrap_section("margins", facts)])
-
-
-def format_questions(sizes: Sequence[QuestionsSize]) -> str:
-    """Return a small table of the people that yes/no questions need."""
-    title = TEXTS.find("cells.questions-title", requested_margin=GivenShare(sizes[0].margin))
-    lines = [_write(title), "", *_format_cells(build_questions_table(sizes), ">>>>>")]
-    return "\n".join([*lines, "", *_wrap([TEXTS.find("comparison.questions")])])
 
 
 def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:

@@ -9,11 +9,11 @@ from click.testing import CliRunner, Result
 from scipy import stats
 
 from encoders.survey import read_survey
-from ldp_design.cli import compare, simulate
+from ldp_design.cli import compare
+from ldp_design.cli.simulate import main as simulate_main
 from ldp_design.cli.survey import main
 from ldp_design.simulation.shares import simulate_shares
-from ldp_design.simulation.simulate import SimulationError, SimulationGrid
-from ldp_design.simulation.simulate import simulate as simulate_accuracy
+from ldp_design.simulation.simulate import SimulationError, SimulationGrid, simulate
 from tests.support.html_page import parse_page
 from tests.support.surveys import survey_toml
 
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(command: str) -> Result:
     name, *arguments = command.split()
-    commands = {"simulate": simulate.main, "compare": compare.main}
+    commands = {"simulate": simulate_main, "compare": compare.main}
     return CliRunner().invoke(commands.get(name, main), arguments if name in commands else [name, *arguments])
 
 
@@ -119,17 +119,13 @@ def test_a_dossier_says_who_sends_nothing_only_if_somebody_must_answer(folder):
         ("size tea.toml --accuracy 0.8", "--accuracy is about a model that predicts a label"),
         ("size tea.toml --label-shares yes=0.1,no=0.9", "the survey has no label: leave this option out"),
         ("size silos.toml --rows 9 --silos 1 --label-shares yes=1", "the survey has no label: leave this"),
-        ("size tea.toml --questions 0", "needs whole numbers from 1 to 100"),
-        ("size tea.toml --questions 5 --users 100", "--questions goes with --margin, --epsilon and --json"),
-        ("size silos.toml --questions 5", "people do not answer this survey"),
+        ("size tea.toml --questions --users 100", "--questions goes with --margin, --epsilon and --json"),
+        ("size silos.toml --questions", "people do not answer this survey"),
         ("dossier tea.toml --label-shares yes=1 -o x.html", "the survey has no label: leave this option out"),
         ("project tea.toml --from rows.csv", "DCA separates the values of a label, and there is none"),
         ("compare tea.toml rows.csv", "the survey has no label, so there is no accuracy to compare"),
-        (
-            "simulate tea.toml rows.csv --rounds 2 --validate",
-            "--rounds, --validate: needs a label to predict",
-        ),
-        ("simulate tea.toml rows.csv --project pca:1", "--project: needs a label to predict"),
+        ("simulate tea.toml rows.csv --rounds 2 --validate", "the survey has no label to predict: leave"),
+        ("simulate tea.toml rows.csv --project pca:1", "leave options about models out"),
         ("simulate labelled.toml rows.csv", "there is no column 'tired' to take the label from"),
         ("init --label tea", "--label needs --from"),
     ],
@@ -166,7 +162,7 @@ def test_a_size_has_the_margins_of_shares_and_no_entry_about_a_label(folder):
 
 
 def test_yes_no_questions_need_people_in_closed_form(folder):
-    found = json.loads(run("size tea.toml --questions 1,5,10 --margin 0.05 --json").stdout)
+    found = json.loads(run("size tea.toml --questions --margin 0.05 --json").stdout)
     assert [each["questions"] for each in found] == [1, 5, 10]
     one = found[0]["without_label"]
     p = 0.7310585786
@@ -174,7 +170,7 @@ def test_yes_no_questions_need_people_in_closed_form(folder):
     for each in found:
         assert each["without_label"] == pytest.approx(one * each["questions"], rel=6e-3)
         assert each["without_label"] < each["with_label"] < each["by_label"]
-    table = run("size tea.toml --questions 1,5,10").stdout
+    table = run("size tea.toml --questions").stdout
     assert f"{one:,}" in table
     assert "people needed for margins of at most 5%" in table
 
@@ -197,8 +193,9 @@ def test_simulated_shares_are_as_precise_as_their_intervals_state():
         "age": [10, 30, 60, 90] * 500,
     }
     repeats = 60
-    found = simulate_shares(survey, rows, SimulationGrid(epsilons=[2]), repeats=repeats, users=4_000)
-    assert [each.feature for each in found] == [
+    variants = SimulationGrid(epsilons=[2]).list_variants(survey, "default")
+    found = list(simulate_shares(survey, rows, variants, repeats, users=4_000))
+    assert [each.feature.name for each in found] == [
         *("tea", "cups: small", "cups: large", "cups: glass", "hours", "naps", "age")
     ]
     # With other seeds, one of these fails with a probability below 1e-6.
@@ -206,16 +203,16 @@ def test_simulated_shares_are_as_precise_as_their_intervals_state():
     for each in found:
         assert each.coverage >= low
         assert each.error == pytest.approx(each.margin / 1.96, rel=0.6)
-    assert found == simulate_shares(survey, rows, SimulationGrid(epsilons=[2]), repeats=repeats, users=4_000)
+    assert found[:7] == list(simulate_shares(survey, rows, variants, repeats, users=4_000))
 
 
-def test_simulations_of_shares_and_of_accuracy_refuse_each_other_s_surveys():
-    rows = [{"tea": "green", "cups": [], "hours": 7, "naps": 1, "age": 30, "tired": "yes"}] * 2
-    with pytest.raises(SimulationError, match="the survey has no label to predict: call simulate_shares"):
-        simulate_accuracy(read_survey(SURVEY), rows)
-    with pytest.raises(SimulationError, match="the survey has a label to predict"):
-        simulate_shares(read_survey(LABELLED), rows)
-    with pytest.raises(SimulationError, match="need a label, and there is none"):
-        simulate_shares(read_survey(SURVEY), rows, SimulationGrid(rounds=[2]))
+def test_what_cannot_be_simulated_is_a_clear_error():
+    survey = read_survey(SURVEY)
+    rows = [{"tea": "green", "cups": [], "hours": None, "naps": 1, "age": 30}] * 2
+    variants = SimulationGrid().list_variants(survey, "default")
+    with pytest.raises(SimulationError, match="the survey has no label to predict"):
+        simulate(survey, rows)
     with pytest.raises(SimulationError, match="hours: is missing in all rows, so it has no mean"):
-        simulate_shares(read_survey(SURVEY), [rows[0] | {"hours": None}])
+        list(simulate_shares(survey, rows, variants))
+    with pytest.raises(SimulationError, match="at least one row"):
+        list(simulate_shares(survey, {name: [] for name in FEATURES}, variants))

@@ -1,4 +1,4 @@
-"""ldp-simulate: simulates a survey on labelled rows, and prints the expected accuracy."""
+"""ldp-simulate: simulates a survey on rows, and prints the expected accuracy, or the errors of shares."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms import check_name
@@ -36,6 +37,7 @@ from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
+from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.variants import (
     AS_AUTHORED,
@@ -44,6 +46,7 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
+from ldp_design.sizing.values import NumberMargin, ShareMargin, count_people
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -56,7 +59,8 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 @argument(
     "rows",
     type=INPUT_FILE,
-    help="Labelled rows, a CSV file with a header. An empty cell is a missing answer.",
+    help="Rows with the label, if the survey has one; a CSV file with a header. An empty cell is a missing "
+    "answer.",
 )
 @option(
     "--epsilon",
@@ -162,12 +166,15 @@ def main(
     multiline: bool,
     **options: Any,
 ) -> None:
-    """Simulate SURVEY on labelled ROWS, and print the accuracy to expect.
+    """Simulate SURVEY on ROWS, and print the accuracy to expect.
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. For comparison, the
     command also prints the accuracy of the same model without privacy, and the accuracy of always predicting
     the most frequent label. With --json, it adds the log loss and the expected calibration error of the
     predicted probabilities.
+
+    If the survey has no label, the command prints the errors of the shares and means instead. All rows are
+    then the population, from which the people of each repeat are drawn with replacement.
 
     $ ldp-simulate survey.toml rows.csv
     $ ldp-simulate survey.toml rows.csv --epsilon 0.5,1,2 --users 2000 --plot accuracy.png
@@ -182,6 +189,9 @@ def main(
             require_plot(plot)
         parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
+        sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
+        if not parsed.label.exists and set(sources) != {ParameterSource.DEFAULT}:
+            raise click.UsageError("the survey has no label to predict: leave options about models out")
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],
@@ -193,10 +203,17 @@ def main(
         )
         length = len(grid) * options["repeats"]
         with show_progress("simulating", length, "trials") as progress:
-            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-        click.echo(
-            json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options["users"])
-        )
+            if parsed.label.exists:
+                result = simulate(parsed, columns, grid, progress=progress.advance, **options)
+                document: Any = result.as_dict()
+                text = _format_table(result, parsed, options["users"])
+            else:
+                variants = grid.list_variants(parsed, "default")
+                counts = {name: options[name] for name in ("repeats", "seed", "users")}
+                shares = list(simulate_shares(parsed, columns, variants, **counts, progress=progress.advance))
+                document = [each.as_dict() for each in shares]
+                text = _format_shares(shares, parsed, options)
+        click.echo(json.dumps(document) if as_json else text)
         if plot:
             plot_simulation(result, plot, title=parsed.id)
         if reports_file:
@@ -214,7 +231,7 @@ def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
         f"wrote {path}: {Counted(count, 'report')}, one for each row. "
-        "To train on them:\n"
+        "To estimate from them:\n"
         f"  {train}\n"
         "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"
         "reports in it look like those of people."
@@ -253,6 +270,25 @@ _ROWS_LEGEND = (
     f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
     "non-private is the accuracy of Naive Bayes without privacy."
 )
+_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "unlabelled", "estimator")
+_SHARES_LEGEND = (
+    "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
+    "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
+    "the mean of all rows; it varies if there are few repeats."
+)
+
+
+def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
+    """Return a table of the errors of shares and means."""
+    cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
+    for row in rows:
+        write = NumberMargin if row.estimate == "mean" else ShareMargin
+        settings = [f"{row.variant.epsilon:g}", row.variant.mechanism, row.variant.numeric]
+        errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
+        cells.append([*settings, row.feature.name, row.estimate, *errors])
+    people = f" of {count_people(options['users'])}" if options["users"] else ""
+    lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
+    return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])
 
 
 def _format_table(result: Simulation, survey: Survey, users: int) -> str:

@@ -387,7 +387,7 @@ class Mutant:
         The layer of the audit that must find a fault.
     frequency, numeric : str
         The mechanisms of the survey.
-    trials, requests : int
+    trials, requests, copies : int
         Numbers at which the audit misses the bug in fewer than one of a million runs.
     """
 
@@ -397,6 +397,7 @@ class Mutant:
     numeric: str = "sign"
     trials: int = 1500
     requests: int = 20
+    copies: int = 2
 
     @property
     def name(self) -> str:
@@ -420,7 +421,7 @@ MUTANTS = (
     Mutant(LabelInDigest, "homogeneity", trials=CERTAIN),
     Mutant(MomentByValue, "homogeneity"),
     Mutant(MiddleInTheClear, "black box"),
-    Mutant(SeededNoise, "freshness"),
+    Mutant(SeededNoise, "freshness", copies=16),
     Mutant(FreshRetriesForSome, "freshness", trials=CERTAIN),
     Mutant(TruthInRequests, "black box", trials=CERTAIN, requests=120),
     Mutant(SeededById, "freshness"),

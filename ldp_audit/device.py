@@ -12,13 +12,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_client import Client, Journal, Response, TransportError
+from ldp_client import Client, Journal, Response, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03
 _TIMEOUT_SECONDS = 60.0
@@ -59,7 +58,7 @@ class PublicClient:
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""
-        return ldp_client.make_report(plan, row, label, token=_draw_token(plan))
+        return make_report(plan, row, label, token=_draw_token(plan))
 
     def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
         """Return the requests that HttpTransport writes for :meth:`ldp_client.Client.report`."""

@@ -17,6 +17,7 @@ _ESTIMATES = {
     "frequencies": "P(value, {label})",
     "conditionals": "P(value | {label})",
     "prior": "P({label})",
+    "shares": "P(value)",
     "means": "the means",
     "variances": "the variances",
     "missing": "P(missing | {label})",

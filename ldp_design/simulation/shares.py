@@ -17,11 +17,11 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.estimation.json_form import to_json_list
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.simulation.rows import read_labelled_table
 from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
 from ldp_design.simulation.variants import SimulationError, Variant
-from ldp_design.sizing.margins import finite_or_none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +44,17 @@ class ShareErrors:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the errors for JSON; infinite numbers become None."""
-        names = {"feature": self.feature.name, "estimate": self.estimate, "coverage": self.coverage}
-        errors = {"error": finite_or_none(self.error), "margin": finite_or_none(self.margin)}
-        settings = {"mechanism": self.variant.mechanism, "numeric": self.variant.numeric}
-        return {"epsilon": float(self.variant.epsilon)} | settings | names | errors
+        error, margin = to_json_list(np.array([self.error, self.margin]))
+        return {
+            "epsilon": float(self.variant.epsilon),
+            "mechanism": self.variant.mechanism,
+            "numeric": self.variant.numeric,
+            "feature": self.feature.name,
+            "estimate": self.estimate,
+            "error": error,
+            "margin": margin,
+            "coverage": self.coverage,
+        }
 
 
 def simulate_shares(

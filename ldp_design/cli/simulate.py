@@ -291,9 +291,8 @@ def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping
     cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
     for row in rows:
         write = NumberMargin if row.estimate == "mean" else ShareMargin
-        settings = [f"{row.variant.epsilon:g}", row.variant.mechanism, row.variant.numeric]
         errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
-        cells.append([*settings, row.feature.name, row.estimate, *errors])
+        cells.append([f"{row.epsilon:g}", row.mechanism, row.numeric, row.feature, row.estimate, *errors])
     people = f" of {count_people(options['users'])}" if options["users"] else ""
     lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
     return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])

@@ -5,6 +5,7 @@ The rows are the population: the people of each repeat are drawn from them with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -17,7 +18,6 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.estimation.json_form import to_json_list
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.simulation.rows import read_labelled_table
 from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
@@ -28,8 +28,12 @@ from ldp_design.simulation.variants import SimulationError, Variant
 class ShareErrors:
     """The errors of a feature's shares, or of a number's mean in its own unit."""
 
-    variant: Variant
-    feature: Feature
+    epsilon: float
+    mechanism: str
+    numeric: str
+    feature: str
+    estimate: str
+    """What is estimated: "mean" or "share"."""
     error: float
     """Root mean square error over the repeats and the values; infinite if a repeat has no estimate."""
     margin: float
@@ -37,24 +41,9 @@ class ShareErrors:
     coverage: float
     """Share of the 95% intervals that contain the share or the mean of all rows."""
 
-    @property
-    def estimate(self) -> str:
-        """What is estimated: "mean" or "share"."""
-        return "mean" if isinstance(self.feature, NumericFeature) else "share"
-
     def as_dict(self) -> dict[str, Any]:
         """Return the errors for JSON; infinite numbers become None."""
-        error, margin = to_json_list(np.array([self.error, self.margin]))
-        return {
-            "epsilon": float(self.variant.epsilon),
-            "mechanism": self.variant.mechanism,
-            "numeric": self.variant.numeric,
-            "feature": self.feature.name,
-            "estimate": self.estimate,
-            "error": error,
-            "margin": margin,
-            "coverage": self.coverage,
-        }
+        return {name: None if each == math.inf else each for name, each in vars(self).items()}
 
 
 def simulate_shares(
@@ -93,8 +82,11 @@ def simulate_shares(
             found = [_find_estimate(trial.features[index]) for trial in trials]
             errors = np.nan_to_num([each.value - truth for each in found], nan=np.inf)
             yield ShareErrors(
-                variant=variant,
-                feature=plan.features[index],
+                epsilon=float(variant.epsilon),
+                mechanism=variant.mechanism,
+                numeric=variant.numeric,
+                feature=plan.features[index].name,
+                estimate="mean" if isinstance(plan.features[index], NumericFeature) else "share",
                 error=float(np.sqrt(np.mean(errors**2))),
                 margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
                 coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),

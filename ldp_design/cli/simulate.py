@@ -189,9 +189,6 @@ def main(
             require_plot(plot)
         parsed = read_survey_file(survey, read_survey)
         columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
-        sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
-        if not parsed.label.exists and set(sources) != {ParameterSource.DEFAULT}:
-            raise click.UsageError("the survey has no label to predict: leave options about models out")
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],
@@ -201,21 +198,14 @@ def main(
             rounds=rounds,
             validate=validate,
         )
-        length = len(grid) * options["repeats"]
-        with show_progress("simulating", length, "trials") as progress:
-            if parsed.label.exists:
+        if not parsed.label.exists:
+            click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
+        else:
+            with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
                 result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-                document: Any = result.as_dict()
-                text = _format_table(result, parsed, options["users"])
-            else:
-                variants = grid.list_variants(parsed, "default")
-                counts = {name: options[name] for name in ("repeats", "seed", "users")}
-                shares = list(simulate_shares(parsed, columns, variants, **counts, progress=progress.advance))
-                document = [each.as_dict() for each in shares]
-                text = _format_shares(shares, parsed, options)
-        click.echo(json.dumps(document) if as_json else text)
-        if plot:
-            plot_simulation(result, plot, title=parsed.id)
+            click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
+            if plot:
+                plot_simulation(result, plot, title=parsed.id)
         if reports_file:
             write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
@@ -278,20 +268,37 @@ _SHARES_LEGEND = (
 )
 
 
+def _simulate_shares(
+    survey: Survey,
+    columns: Mapping[str, Any],
+    grid: SimulationGrid,
+    options: Mapping[str, Any],
+    as_json: bool,
+) -> str:
+    """Return the errors of shares and means, as a table or as JSON."""
+    sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
+    if set(sources) != {ParameterSource.DEFAULT}:
+        raise click.UsageError("the survey has no label to predict: leave options about models out")
+    variants = grid.list_variants(survey, "default")
+    counts = {name: options[name] for name in ("repeats", "seed", "users")}
+    with show_progress("simulating", len(variants) * options["repeats"], "trials") as progress:
+        rows = list(simulate_shares(survey, columns, variants, **counts, progress=progress.advance))
+    return json.dumps([each.as_dict() for each in rows]) if as_json else _format_shares(rows, survey, counts)
+
+
 def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
     """Return a table of the errors of shares and means."""
     cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
     for row in rows:
         write = NumberMargin if row.estimate == "mean" else ShareMargin
-        settings = [f"{row.variant.epsilon:g}", row.variant.mechanism, row.variant.numeric]
         errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
-        cells.append([*settings, row.feature.name, row.estimate, *errors])
+        cells.append([f"{row.epsilon:g}", row.mechanism, row.numeric, row.feature, row.estimate, *errors])
     people = f" of {count_people(options['users'])}" if options["users"] else ""
     lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
     return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])
 
 
-def _format_table(result: Simulation, survey: Survey, users: int) -> str:
+def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]) -> str:
     """Return a table of the rows; columns with the default in every row are left out."""
     first = result.rows[0]
     hidden = set()
@@ -306,7 +313,7 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
-    people = f", {users:,} people" if users else ""
+    people = f", {options['users']:,} people" if options["users"] else ""
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))

@@ -123,29 +123,19 @@ def size(
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
-        margin = margin or DEFAULT_MARGIN
-        found = [row for each in surveys for row in size_questions(each, margin)]
-        as_text = (
-            json.dumps([each._asdict() for each in found]) if as_json else format_questions(found, margin)
-        )
-        click.echo(as_text)
+        _print_questions(surveys, margin or DEFAULT_MARGIN, as_json)
         return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
-    sizes: list[Size] = []
-    for each in surveys:
-        sizes += _compute_sizes(
-            each,
-            users or parsed.users,
-            margin,
-            accuracy,
-            read_pilot(pilot) if pilot else None,
-            seed,
-            shares,
-            is_comparison=len(surveys) > 1,
-        )
+    known = read_pilot(pilot) if pilot else None
+    common = users or parsed.users, margin, accuracy, known, seed, shares, len(surveys) > 1
+    sizes = [size for each in surveys for size in _compute_sizes(each, *common)]
+    _print_sizes(sizes, len(surveys) > 1, as_json)
+
+
+def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
-    elif len(surveys) > 1:
+    elif by_epsilon:
         click.echo(format_epsilons(sizes))
     else:
         click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
@@ -160,6 +150,12 @@ def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -
         return parse_label_shares(text, labels)
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
+
+
+def _print_questions(surveys: Sequence[Survey], margin: float, as_json: bool) -> None:
+    found = [each for survey in surveys for each in size_questions(survey, margin)]
+    rows = [each._asdict() for each in found]
+    click.echo(json.dumps(rows) if as_json else format_questions(found, margin))
 
 
 def _print_silos(

@@ -5,6 +5,7 @@ The rows are the population: the people of each repeat are drawn from them with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -21,15 +22,18 @@ from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.simulation.rows import read_labelled_table
 from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
 from ldp_design.simulation.variants import SimulationError, Variant
-from ldp_design.sizing.margins import finite_or_none
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShareErrors:
     """The errors of a feature's shares, or of a number's mean in its own unit."""
 
-    variant: Variant
-    feature: Feature
+    epsilon: float
+    mechanism: str
+    numeric: str
+    feature: str
+    estimate: str
+    """What is estimated: "mean" or "share"."""
     error: float
     """Root mean square error over the repeats and the values; infinite if a repeat has no estimate."""
     margin: float
@@ -37,17 +41,9 @@ class ShareErrors:
     coverage: float
     """Share of the 95% intervals that contain the share or the mean of all rows."""
 
-    @property
-    def estimate(self) -> str:
-        """What is estimated: "mean" or "share"."""
-        return "mean" if isinstance(self.feature, NumericFeature) else "share"
-
     def as_dict(self) -> dict[str, Any]:
         """Return the errors for JSON; infinite numbers become None."""
-        names = {"feature": self.feature.name, "estimate": self.estimate, "coverage": self.coverage}
-        errors = {"error": finite_or_none(self.error), "margin": finite_or_none(self.margin)}
-        settings = {"mechanism": self.variant.mechanism, "numeric": self.variant.numeric}
-        return {"epsilon": float(self.variant.epsilon)} | settings | names | errors
+        return {name: None if each == math.inf else each for name, each in vars(self).items()}
 
 
 def simulate_shares(
@@ -86,8 +82,11 @@ def simulate_shares(
             found = [_find_estimate(trial.features[index]) for trial in trials]
             errors = np.nan_to_num([each.value - truth for each in found], nan=np.inf)
             yield ShareErrors(
-                variant=variant,
-                feature=plan.features[index],
+                epsilon=float(variant.epsilon),
+                mechanism=variant.mechanism,
+                numeric=variant.numeric,
+                feature=plan.features[index].name,
+                estimate="mean" if isinstance(plan.features[index], NumericFeature) else "share",
                 error=float(np.sqrt(np.mean(errors**2))),
                 margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
                 coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),

@@ -122,8 +122,8 @@ class Margin:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the margins for JSON; infinite margins become None."""
-        entries = {name: finite_or_none(value) for name, value in asdict(self).items()}
-        class_margins = [finite_or_none(each) for each in self.class_margins]
+        entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
+        class_margins = [_finite_or_none(each) for each in self.class_margins]
         derived = {
             "class_margins": class_margins,
             "useful_margin": self.useful_margin,
@@ -135,8 +135,7 @@ class Margin:
         return found
 
 
-def finite_or_none(value: Any) -> Any:
-    """Return a value for JSON, which has no infinite numbers."""
+def _finite_or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

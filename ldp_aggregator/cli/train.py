@@ -146,8 +146,7 @@ def main(
         require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
     check_unlabelled_options(unlabelled_file, public, estimator)
     with print_errors():
-        if onnx_file:
-            _require_onnx()
+        _require_onnx(onnx_file)
         snapshot, validation, second, silos = read_training_data(
             sources,
             plan=load_any_plan_file(plan_file) if plan_file else None,
@@ -158,8 +157,7 @@ def main(
             show=show_progress,
             two_models=unlabelled_file is not None,
         )
-        if not snapshot.plan.label.exists:
-            _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
+        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
         if not allow_empty:
             _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
@@ -175,16 +173,17 @@ def main(
 
 
 def _refuse_classifier_options(plan: Plan | SiloPlan, options: Mapping[str, Path | None]) -> None:
-    """Raise an error if an option of a survey without a label needs a classifier."""
-    for name, path in options.items():
-        if path:
-            raise no_classifier(plan, f"leave {name} out")
+    """Raise an error if the survey has no label, and an option needs a classifier."""
+    used = [name for name, path in options.items() if path]
+    if used and not plan.label.exists:
+        raise no_classifier(plan, f"leave {' and '.join(used)} out")
 
 
-def _require_onnx() -> None:
-    from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
+def _require_onnx(onnx_file: Path | None) -> None:
+    if onnx_file:
+        from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
 
-    require_onnx()
+        require_onnx()
 
 
 def _write_further(

@@ -93,6 +93,6 @@ def estimate_class_correlation(frequencies: TableEstimate | None) -> FloatArray 
     constant, linear, quadratic = covariance.ratio_variance_coefficients(mass, size)
     variance = constant + linear * ratio + quadratic * ratio**2
     shared = covariance.shared * (1 - size * ratio).prod(axis=1)
-    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny).prod(axis=1))
+    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny)).prod(axis=1)
     correlation: FloatArray = np.clip(shared / scale, -1.0, 1.0)
     return correlation

@@ -22,8 +22,11 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import Comparison
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
-from ldp_aggregator.estimation.number_result import NumberStatistics
 from ldp_aggregator.render.csv_file import dump_csv
+
+Result = FeatureResult | NumberResult
+Classes = Sequence[str] | tuple[None]
+"""The classes of the rows, or None alone for all people."""
 
 COUNT = "count"
 SHARE = "P(value)"
@@ -131,71 +134,38 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     """
     results = estimates.features
     pairs = list(join_choices(plan.features, results)) if plan else [(None, each) for each in results]
-    features, classes = [each for _, each in pairs], estimates.classes
-    shares = [
-        row
-        for entry, feature in pairs
-        for row in (*list_share_rows([feature]), *_list_missing(entry, list_share_rows(results)))
-    ]
+    shares = [*_list_entries(pairs, results, (None,))]
     if not estimates.has_label:
         return shares
     # the paper's estimator takes the prior from the label question alone
     n = (estimates.label_n or 0) if estimates.estimator == "paper" else estimates.people
+    classes = estimates.classes
     return [
         *shares,
         *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
-        *(
-            row
-            for entry, feature in pairs
-            for row in (
-                *list_feature_rows([feature], classes),
-                *_list_missing(entry, list_feature_rows(results, classes)),
-            )
-        ),
-        *list_comparison_rows(features, classes),
+        *_list_entries(pairs, results, classes),
+        *_list_comparisons([feature for _, feature in pairs], classes),
     ]
 
 
-def _list_missing(entry: Feature | None, rows: Iterable[EstimateRow]) -> list[EstimateRow]:
-    """Return the rows about missing answers to an entry with several answers, from those of its choices.
+def _list_entries(
+    pairs: Sequence[tuple[Feature | None, Result]], results: Sequence[Result], classes: Classes
+) -> Iterator[EstimateRow]:
+    """Yield the rows of all entries, with the shares of missing answers to entries with several answers.
 
-    An answer is missing for all choices at once: the choice with the most reports estimates it.
+    Such an answer is missing for all choices at once: the choice with the most reports estimates it.
     """
-    if not isinstance(entry, Choices):
-        return []
-    names = {each.name for each in entry.features()}
-    found = [row for row in rows if row.feature in names and row.value == MISSING_TEXT]
-    most = max(found, key=lambda row: row.n).feature if found else None
-    return [
-        replace(
-            row,
-            feature=entry.name,
-            statistic=MISSING_SHARE if row.class_name is None else MISSING,
-            value=None,
-        )
-        for row in found
-        if row.feature == most
-    ]
-
-
-def list_share_rows(features: Iterable[FeatureResult | NumberResult]) -> Iterator[EstimateRow]:
-    """Yield the rows of all people: shares of values, and the statistics of numbers."""
-    for feature in features:
-        if isinstance(feature, NumberResult):
-            yield from _list_number_rows(feature, feature.overall, [None])
-            continue
-        consistent = _make_consistent(feature, feature.shares.reshape(-1, 1))[:, 0]
-        for place, value in enumerate(feature.values):
-            yield EstimateRow.from_estimate(
-                feature.shares,
-                (place,),
-                float(consistent[place]),
-                feature=feature.name,
-                statistic=SHARE,
-                value=value,
-                n=feature.n,
-                mechanism=feature.mechanism,
-            )
+    for entry, feature in pairs:
+        rows = list(list_feature_rows([feature], classes))
+        yield from rows
+        if isinstance(entry, Choices):
+            names = {each.name for each in entry.features()}
+            choices = list_feature_rows([each for each in results if each.name in names], classes)
+            missing = [row for row in choices if row.value == MISSING_TEXT]
+            most = max((row.n for row in missing), default=0)
+            first = [row for row in missing if row.n == most][: len(classes)]
+            statistic = MISSING_SHARE if classes[0] is None else MISSING
+            yield from (replace(row, feature=entry.name, statistic=statistic, value=None) for row in first)
 
 
 def list_prior_rows(
@@ -216,45 +186,46 @@ def list_prior_rows(
         )
 
 
-def list_feature_rows(
-    features: Iterable[FeatureResult | NumberResult], classes: Sequence[str]
-) -> Iterator[EstimateRow]:
-    """Yield the rows of each class: P(value | class), and the statistics of numbers."""
+def list_feature_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
+    """Yield the rows of each class, or with the classes (None,) those of all people."""
     for feature in features:
         if isinstance(feature, NumberResult):
-            yield from _list_number_rows(feature, feature.by_class, classes)
+            yield from _list_number_rows(feature, classes)
         else:
-            yield from _list_conditional_rows(feature, classes)
+            yield from _list_value_rows(feature, classes)
 
 
-def _list_conditional_rows(feature: FeatureResult, classes: Sequence[str]) -> Iterator[EstimateRow]:
-    consistent = _make_consistent(feature, feature.conditionals)
+def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    shares = feature.shares.reshape(-1, 1) if is_of_all else feature.conditionals
+    # the shares of several answers do not add up to one
+    several = feature.kind == Choices.kind
+    consistent = _cut_to_interval(shares) if several else project_columns(shares.value)
     for place, value in enumerate(feature.values):
         for index, name in enumerate(classes):
             yield EstimateRow.from_estimate(
-                feature.conditionals,
+                shares,
                 (place, index),
                 float(consistent[place, index]),
                 feature=feature.name,
-                statistic=CONDITIONAL,
+                statistic=SHARE if is_of_all else CONDITIONAL,
                 value=value,
                 class_name=name,
                 n=feature.n,
                 mechanism=feature.mechanism,
-                distinguishable=bool(feature.distinguishable_entries[place]),
+                distinguishable=None if is_of_all else bool(feature.distinguishable_entries[place]),
             )
 
 
-def _list_number_rows(
-    feature: NumberResult, statistics: NumberStatistics, classes: Sequence[str | None]
-) -> Iterator[EstimateRow]:
-    """Yield the rows of a number's statistics; the only class is None for all people."""
+def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    statistics = feature.overall if is_of_all else feature.by_class
     mean, square = feature.mean_question, feature.square_question
     both = " + ".join(each.mechanism for each in (mean, square) if each.mechanism) or None
     means, deviations, missing = statistics.means, statistics.deviations, statistics.missing
     # a variance below zero is cut to zero, and its root is unknown
     cut = np.where(statistics.variances.value <= 0, 0.0, _cut_to_interval(deviations))
-    n, is_of_all = mean.n + square.n, classes[0] is None
+    n = mean.n + square.n
     parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None]] = [
         (MEAN, "means", means, _cut_to_interval(means), mean.n, mean.mechanism),
         (DEVIATION, "variances", deviations, cut, n, both),
@@ -277,9 +248,7 @@ def _list_number_rows(
             )
 
 
-def list_comparison_rows(
-    features: Iterable[FeatureResult | NumberResult], classes: Sequence[str]
-) -> Iterator[EstimateRow]:
+def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
     """Yield the rows that compare P(value | class) of two classes; none unless there are two."""
     for feature in features:
         if isinstance(feature, NumberResult):
@@ -298,11 +267,6 @@ def list_comparison_rows(
                     n=feature.n,
                     mechanism=feature.mechanism,
                 )
-
-
-def _make_consistent(feature: FeatureResult, shares: IntervalEstimate) -> FloatArray:
-    """Return consistent shares, (values, classes); those of several answers do not add up to one."""
-    return _cut_to_interval(shares) if feature.kind == Choices.kind else project_columns(shares.value)
 
 
 def project_columns(raw: FloatArray) -> FloatArray:

@@ -23,7 +23,8 @@ def describe(results):
     """Return the description of a model with these results."""
     if isinstance(results, CentralModelFile):
         return describe_central(results.plan, results.learner, results.privacy, None, "CuratorClassifier")
-    return describe_model(results, results.plan.label.values, "NaiveBayes")
+    name = "NaiveBayes" if results.estimates.has_label else "Estimates"
+    return describe_model(results, results.plan.label.values, name)
 
 
 def list_lines(*results):

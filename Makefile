@@ -43,7 +43,7 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx chromium javascript
-	$(VENV)/bin/python -m pytest -n 2
+	$(VENV)/bin/python -m pytest -n 3 --durations=20
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow'

@@ -109,7 +109,8 @@ def _little_noise(draw: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _seeded(*arguments: Any, **options: Any) -> Training:
-    return learner.train(*arguments, **{**options, "source": FastStream(1)})
+    # with some other seeds both data sets have the same outcome, and an audit cannot detect the bug
+    return learner.train(*arguments, **{**options, "source": FastStream(4)})
 
 
 def _bare_class(measure: Callable[..., Any]) -> Callable[..., Any]:

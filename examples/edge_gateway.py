@@ -3,9 +3,9 @@
     python examples/edge_gateway.py examples/pumps.toml http://127.0.0.1:8000/v1/surveys/pumps-2026 \\
         --i-agree DIGEST < examples/pumps.jsonl
 
-Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}. A sensor is a respondent: it has its
-own journal, FOLDER/ID.db. The operator agrees for the sensors, to one plan by its digest. Without --i-agree
-the gateway prints the terms to agree to, and reads nothing.
+Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}; a survey without a label needs no
+"label". A sensor is a respondent: it has its own journal, FOLDER/ID.db. The operator agrees for the sensors,
+to one plan by its digest. Without --i-agree the gateway prints the terms to agree to, and reads nothing.
 
 All sensors report from the gateway's address. A collector with a rate limit (--rate) exempts clients with
 the token in LDP_GATEWAY_TOKEN, which gateway and collector share.
@@ -64,8 +64,8 @@ def main() -> None:
 
 
 def terms(plan: Plan) -> str:
-    asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
-    sends = "ONE of them, together with the last"
+    asked = ", ".join([*(entry.name for entry in plan.entries), *plan.row_label.names])
+    sends = "ONE of them" + ", together with the last" * plan.row_label.exists
     if plan.validation:
         sends = "whether it predicts the last correctly from the others"
     return (
@@ -91,7 +91,8 @@ class Gateway:
         for number, line in enumerate(lines, 1):
             try:
                 message = json.loads(line)
-                sensor, reading, label = str(message["sensor"]).lower(), message["reading"], message["label"]
+                sensor, reading = str(message["sensor"]).lower(), message["reading"]
+                label = message["label"] if self.plan.row_label.exists else message.get("label")
                 if not SAFE.fullmatch(sensor):
                     raise ValueError
             except (ValueError, TypeError, KeyError, RecursionError):  # their messages may quote the line

@@ -18,10 +18,11 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
-from textual.widgets import Button, Footer, Header, Input, Label, Select, Static, Switch
+from textual.widgets import Button, Footer, Header, Input, Label, Select, SelectionList, Static, Switch
 from wording import in_words, promise
 
 from encoders.survey import Plan
+from encoders.survey.choices import Choices
 from ldp_client import AsyncClient, LdpError, Receipt, RowError, State, load_plan
 
 AGREED = (State.READY, State.INVALID, State.QUEUED, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)
@@ -41,7 +42,7 @@ def main() -> None:
 
 
 class Question(Vertical):
-    """One question: a list of answers or a field for a number, and an error message."""
+    """One question: a list of answers, boxes to tick or a field for a number, and an error message."""
 
     def __init__(self, entry: Any) -> None:
         super().__init__()
@@ -51,7 +52,9 @@ class Question(Vertical):
     def compose(self) -> ComposeResult:
         yield Label(self.entry.name)
         skip = "no answer" if self.may_skip else "please choose"
-        if hasattr(self.entry, "values"):
+        if isinstance(self.entry, Choices):
+            yield SelectionList(*((choice, choice) for choice in self.entry.values))
+        elif hasattr(self.entry, "values"):
             yield Select([(value, value) for value in self.entry.values], prompt=skip)
         else:
             low, high = self.entry.bounds
@@ -65,7 +68,12 @@ class Question(Vertical):
         problem.update("")
         try:
             chosen = self.query(Select)
-            answer = chosen.first().selection if chosen else self.entry.from_text(self.query_one(Input).value)
+            if isinstance(self.entry, Choices):
+                answer = self.query_one(SelectionList).selected  # no tick means none of the choices
+            elif chosen:
+                answer = chosen.first().selection
+            else:
+                answer = self.entry.from_text(self.query_one(Input).value)
             self.entry.code(answer)
         except RowError:
             problem.update("Please choose an answer." if chosen else "Please type a number like 7.5.")
@@ -112,7 +120,7 @@ class Questionnaire(App[None]):
                 yield Switch()
                 yield Label("I agree to take part")
             with Vertical(id="form", disabled=True):
-                for entry in (*self.plan.entries, self.plan.row_label):
+                for entry in (*self.plan.entries, *[self.plan.row_label] * self.plan.row_label.exists):
                     yield Question(entry)
                 yield Button("Disguise and send", id="send", variant="primary")
         yield Static(id="status")
@@ -143,7 +151,7 @@ class Questionnaire(App[None]):
             wrong[0].query_one("Select, Input").focus()
             return
         self.query_one("#form").disabled = True
-        label = answers.pop(self.plan.row_label.name)
+        label = answers.pop(self.plan.row_label.name, None)
         await self.client.report(answers, label)  # the result arrives as an Outcome
 
     @on(Outcome)

@@ -70,11 +70,9 @@ def compute_truth(rows: Sequence[dict[str, object]], line: dict[str, str]) -> fl
         return sum(numbers) / len(numbers)
     if line["statistic"] != "P(value)" or line["value"] == "(missing)":
         return None
-    entry, _, choice = line["feature"].partition(": ")
-    if choice:
-        ticked = [row[entry] is not None and choice in row[entry] for row in rows]  # type: ignore[operator]
-        return sum(ticked) / len(rows) if line["value"] == "yes" else None
-    return sum(row[entry] == line["value"] for row in rows) / len(rows)
+    answers = [row[line["feature"]] for row in rows]
+    given = [answer if isinstance(answer, list) else [answer] for answer in answers]
+    return sum(line["value"] in each for each in given) / len(rows)
 
 
 if __name__ == "__main__":

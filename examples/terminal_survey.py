@@ -16,6 +16,7 @@ import textwrap
 from wording import in_words, promise
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan
+from encoders.survey.choices import Choices
 from ldp_client import Client, LdpError, Receipt, RowError, State
 
 SKIP = ", or Enter for no answer"
@@ -45,7 +46,7 @@ def take_part(client: Client) -> Receipt:
         if (receipt := client.grant()).state is not State.READY:
             return receipt
         row = {feature.name: ask(feature) for feature in client.plan.entries}
-        label = ask(client.plan.row_label)
+        label = ask(client.plan.row_label) if client.plan.row_label.exists else None
         print("\nThat was all. To show you what is sent, here is one example; your report is drawn again:\n")
         print(client.preview(row, label))
         if agrees("\nDraw, disguise and send?"):
@@ -64,7 +65,7 @@ def withdraw(client: Client) -> Receipt:
 
 
 def show(plan: Plan) -> None:
-    asked = ", ".join(entry.name for entry in (*plan.entries, plan.row_label))
+    asked = ", ".join([*(entry.name for entry in plan.entries), *plan.row_label.names])
     for paragraph in (f'The survey "{plan.id}" asks you for: {asked}.', *promise(plan).split("\n\n")):
         print(textwrap.fill(paragraph, 79) + "\n")
 
@@ -80,15 +81,36 @@ def ask(entry: CategoricalFeature | BinnedFeature | NumericFeature | Label) -> o
     """Ask until the answer fits the survey; None is an answer if the question may be skipped."""
     if isinstance(entry, Label):
         return choose(entry.name, entry.values, may_skip=False)
+    if isinstance(entry, Choices):
+        return tick(entry)
     if isinstance(entry, CategoricalFeature):
         return choose(entry.name, entry.values, may_skip=entry.missing == "category")
     return enter(entry)
 
 
-def choose(name: str, values: tuple[str, ...], may_skip: bool) -> str | None:
+def list_values(name: str, values: tuple[str, ...]) -> dict[str, str]:
+    """Print the values to choose from; return them by the number to type."""
     choices = {str(place): value for place, value in enumerate(values, 1)}
     print(f"\n{name}")
     print("\n".join(f"  [{place}] {value}" for place, value in choices.items()))
+    return choices
+
+
+def tick(entry: Choices) -> list[str] | None:
+    choices = list_values(entry.name, entry.values)
+    skip = SKIP if entry.missing == "category" else ""
+    while True:
+        text = input(f"all that apply, separated by commas, or 0 for none{skip}: ").strip()
+        typed = [part.strip() for part in text.split(",")]
+        if skip and not text:
+            return None
+        if typed == ["0"] or choices.keys() >= set(typed):
+            return [choices[each] for each in typed if each != "0"]
+        print(f"  Please type numbers in brackets, such as 1,2{skip}.")
+
+
+def choose(name: str, values: tuple[str, ...], may_skip: bool) -> str | None:
+    choices = list_values(name, values)
     while True:
         text = input(f"1 to {len(values)}{SKIP if may_skip else ''}: ").strip()
         if text in choices or (may_skip and not text):

@@ -54,6 +54,8 @@ def promise(plan: Plan) -> str:
 
 def _asked(plan: Plan) -> str:
     name = plan.row_label.name
+    if not plan.row_label.exists:
+        return "It draws ONE question at random, disguises your answer to it"
     if plan.validation:
         return f'It predicts "{name}" from the others, checks if that is right, disguises the result'
     return f'It draws ONE question at random, disguises your answer to it, together with "{name}",'

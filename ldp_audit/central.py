@@ -56,7 +56,7 @@ def audit_trainings(
     survey: Survey,
     epsilon: Fraction,
     trials: int,
-    learners: Sequence[str] = AUDITED,
+    learners: Sequence[str] | None = None,
     train_model: Train = train,
     advance: Callable[[], object] = lambda: None,
     compare: Compare = compare_learners,
@@ -70,7 +70,8 @@ def audit_trainings(
     epsilon : Fraction
     trials : int
         Number of trainings on each of the two data sets.
-    learners : sequence of str
+    learners : sequence of str, optional
+        By default all, see :func:`audited_learners`.
     train_model : callable
         The training to audit, with the parameters of :func:`ldp_aggregator.central.learner.train`.
     advance : callable
@@ -86,7 +87,7 @@ def audit_trainings(
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of trainings needs at least {LEAST_TRIALS} trials")
-    neighbours = make_neighbours(survey)
+    neighbours, learners = make_neighbours(survey), learners or audited_learners(survey)
     alpha = ALPHA / len(learners)
     leaks = []
     for learner in learners:
@@ -139,17 +140,22 @@ def _fit_constant(learner: str, *_: object) -> tuple[_ConstantModel, list[Spendi
     return _ConstantModel(int(learner == TREE)), []
 
 
+def audited_learners(survey: Survey) -> tuple[str, ...]:
+    """Return the learners of a survey; without a label, only tables are released."""
+    return AUDITED if survey.label.exists else (NAIVE_BAYES,)
+
+
 def make_neighbours(survey: Survey) -> tuple[CodedRows, CodedRows]:
     """Return two data sets; the second has one more row, which is last and contradicts the others.
 
     All but that row have the first label where the first feature has its first value, and the second label
-    where it has its last.
+    where it has its last. Without a label, all rows are of one class.
     """
     features, k = survey.compile().features, len(survey.label.values)
     low = [0] * len(features)
     high = [features[0].size - 1, *low[1:]]
     codes = np.array([low] * _COPIES + [high] * _COPIES + [low], dtype=np.int64)
-    labels = np.array([0] * _COPIES + [1] * _COPIES + [1], dtype=np.int64)
+    labels = np.array([0] * _COPIES + [1] * _COPIES + [1], dtype=np.int64) * (k > 1)
     return CodedRows(features, k, codes[:-1], labels[:-1]), CodedRows(features, k, codes, labels)
 
 

@@ -160,11 +160,11 @@ def audit_central(
     $ ldp-audit central survey.toml
     $ ldp-audit central survey.toml --epsilon 2 --trials 5000
     """
-    from ldp_audit.central import AUDITED, audit_trainings
+    from ldp_audit.central import audit_trainings, audited_learners
 
     with _exit_on_errors(context, survey):
         parsed = read_survey_file(survey, read_curator_survey)
-        with show_progress("auditing", trials * len(AUDITED), "trials") as progress:
+        with show_progress("auditing", trials * len(audited_learners(parsed)), "trials") as progress:
             leaks = audit_trainings(parsed, epsilon, trials, advance=progress.advance)
     passed = all(leak.passed for leak in leaks)
     if as_json:

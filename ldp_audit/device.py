@@ -12,13 +12,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import ldp_client
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_client import Client, Journal, Response, TransportError
+from ldp_client import Client, Journal, Response, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03
 _TIMEOUT_SECONDS = 60.0
@@ -29,7 +28,7 @@ Row = Mapping[str, object]
 class Reporter(Protocol):
     """Makes the report of one person."""
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the body that one person's device would send; empty if it sends nothing."""
         ...
 
@@ -37,7 +36,7 @@ class Reporter(Protocol):
 class Device(Reporter, Protocol):
     """A client, of this project or of another, as an eavesdropper observes it."""
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return all bodies that a person's device posts while the network fails and the app is restarted."""
         ...
 
@@ -46,7 +45,7 @@ class Device(Reporter, Protocol):
 class RequestDevice(Protocol):
     """A device whose whole HTTP requests can be captured."""
 
-    def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
+    def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
         """Return all requests of a new device on which the person answers the surveys of `plans` in turn."""
         ...
 
@@ -57,11 +56,11 @@ class PublicClient:
     client_class: type[Client] = Client
     """The class of the clients that `send` and `attempts` make."""
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the report that :func:`ldp_client.make_report` makes."""
-        return ldp_client.make_report(plan, row, label, token=_draw_token(plan))
+        return make_report(plan, row, label, token=_draw_token(plan))
 
-    def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
+    def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
         """Return the requests that HttpTransport writes for :meth:`ldp_client.Client.report`."""
         journal = _NewJournal(":memory:")
         with capture_requests() as requests:
@@ -72,7 +71,7 @@ class PublicClient:
                     client.flush(_TIMEOUT_SECONDS)
         return requests
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return the bodies that a client posts while the network fails, and after a restart."""
         network, journal = _Network(), Journal(":memory:")
         token = _draw_token(plan)
@@ -108,7 +107,7 @@ class RequestReporter:
     def __init__(self, device: RequestDevice) -> None:
         self._device = device
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the body of the request that the device sends."""
         return request_body(self._device.send([plan], row, label))
 

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -67,18 +67,15 @@ class FrozenEnvironment:
 def freeze_environment() -> Iterator[FrozenEnvironment]:
     """Return a context that replaces random bytes and clocks of this process for the calling thread."""
     environment = FrozenEnvironment()
-    clocks = {getattr(time, name): environment.stop_clock(getattr(time, name)) for name in _CLOCKS}
+    randomness = {id(os.urandom): environment.urandom}
+    clocks = [getattr(time, name) for name in _CLOCKS]
+    all_sources = randomness | {id(clock): environment.stop_clock(clock) for clock in clocks}
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             reads_clock = name.partition(".")[0] not in sys.stdlib_module_names or name == "time"
-            replacements = {os.urandom: environment.urandom} | (clocks if reads_clock else {})
-            for attribute, value in _find_attributes(module, replacements):
-                stack.enter_context(patch.object(module, attribute, value))
+            replacements = all_sources if reads_clock else randomness
+            attributes = list(getattr(module, "__dict__", {}).items())
+            for attribute, value in attributes:
+                if id(value) in replacements:
+                    stack.enter_context(patch.object(module, attribute, replacements[id(value)]))
         yield environment
-
-
-def _find_attributes(module: object, replacements: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """Return the names in a module that are bound to one of the functions, each with the replacement."""
-    by_id = {id(function): value for function, value in replacements.items()}
-    attributes = list(getattr(module, "__dict__", {}).items())
-    return [(name, by_id[id(value)]) for name, value in attributes if id(value) in by_id]

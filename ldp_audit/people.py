@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from random import SystemRandom
 
-from encoders.survey import CategoricalFeature, Feature, Plan, Question
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Question
+from encoders.survey.choices import ChoiceFeature, Choices
 from encoders.survey.plan_checks import MAX_WEIGHT
 
 POSITIONS = ("first", "last", "middle", "beyond", "missing")
@@ -24,7 +25,8 @@ class Person:
     name: str
     """The property in which this person differs from others, as text."""
     row: dict[str, object]
-    label: str
+    label: str | None
+    """None in a survey without a label."""
 
 
 def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
@@ -40,13 +42,23 @@ def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
     rows = {position: _make_row(plan, asked, position) for position in POSITIONS}
     earlier = list(rows.values())
     positions = [name for index, name in enumerate(POSITIONS) if rows[name] not in earlier[:index]]
-    values = plan.row_label.values
+    values = list_labels(plan.row_label)
     labels = dict.fromkeys((values[0], values[-1], values[len(values) // 2]))
     people = [
-        Person(f"{position}, {label}" if asked else label, dict(rows[position]), label)
+        Person(join_names(position if asked else "", label), dict(rows[position]), label)
         for position, label in product(positions, labels)
     ]
     return [*people, *_add_other_codes(plan, rows, people)] if plan.validation else people
+
+
+def list_labels(label: Label) -> tuple[str | None, ...]:
+    """Return the values of a label; only None if there is no label."""
+    return label.values if label.exists else (None,)
+
+
+def join_names(*names: str | None) -> str:
+    """Return the names that are not empty, separated by commas."""
+    return ", ".join(name for name in names if name)
 
 
 def _add_other_codes(
@@ -66,16 +78,19 @@ def draw_people(plan: Plan, count: int) -> list[Person]:
     draw = SystemRandom()
     rows = [{entry.name: _draw_value(entry, draw) for entry in plan.entries} for _ in range(count)]
     return [
-        Person(f"random person {number}", row, draw.choice(plan.row_label.values))
+        Person(f"random person {number}", row, draw.choice(list_labels(plan.row_label)))
         for number, row in enumerate(rows, 1)
     ]
 
 
 def _draw_value(feature: Feature, draw: SystemRandom) -> object:
-    """Draw one of a feature's values, or a number within its range."""
+    """Draw one of a feature's values, a number within its range, or any of its choices."""
+    if isinstance(feature, Choices | BinnedFeature | NumericFeature) and draw.random() < _MISSING_SHARE:
+        return value_at(feature, "missing")
+    if isinstance(feature, Choices):
+        return [each for each in feature.values if draw.random() < 0.5]
     if not isinstance(feature, CategoricalFeature):
-        low, high = feature.bounds
-        return value_at(feature, "missing") if draw.random() < _MISSING_SHARE else draw.uniform(low, high)
+        return draw.uniform(*feature.bounds)
     return draw.choice([*feature.values, *([None] if feature.missing == "category" else [])])
 
 
@@ -99,7 +114,7 @@ def _feature_values(plan: Plan, feature: Feature, position: str) -> Iterator[tup
     components = projection.components if projection else ()
     component = next((each for each in components if each.name == feature.name), None)
     if component is None or projection is None:
-        yield feature.name, value_at(feature, position)
+        yield feature.row_name, value_at(feature, position)
         return
     opposite = {"first": "last", "last": "first"}
     for entry, weight in zip(projection.inputs, component.weights, strict=True):
@@ -110,9 +125,17 @@ def _feature_values(plan: Plan, feature: Feature, position: str) -> Iterator[tup
 
 
 def value_at(feature: Feature, position: str) -> object:
-    """Return the value of a feature at one of `POSITIONS`; its first value if it has none there."""
+    """Return the value of a feature at one of `POSITIONS`; its first value if it has none there.
+
+    Of several answers, none is ticked first, all are last, and half of them in the middle.
+    """
     if position == "missing" and feature.missing == "category":
         return None
+    if isinstance(feature, ChoiceFeature):
+        feature = feature.entry
+    if isinstance(feature, Choices):
+        ticked = {"last": len(feature.values), "middle": len(feature.values) // 2}
+        return list(feature.values[: ticked.get(position, 0)])
     if isinstance(feature, CategoricalFeature):
         return feature.values[{"last": -1, "middle": len(feature.values) // 2}.get(position, 0)]
     low, high = feature.bounds

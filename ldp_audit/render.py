@@ -79,7 +79,12 @@ def _list_tables(result: AuditResult) -> list[ExplainedTable]:
     epsilon = result.plan.epsilon
     return [
         _explain("exact", ("question", "mechanism"), (_exact_row(each, epsilon) for each in result.exact)),
-        _explain("black-box", ("question",), (_black_box_row(each, epsilon) for each in result.black_box)),
+        _explain(
+            "black-box",
+            ("question",),
+            (_black_box_row(each, epsilon) for each in result.black_box),
+            label=result.plan.row_label.exists,
+        ),
         ExplainedTable(
             explanation=TEXTS.find("checks.table"),
             table=PlainTable(
@@ -92,9 +97,11 @@ def _list_tables(result: AuditResult) -> list[ExplainedTable]:
     ]
 
 
-def _explain(file: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> ExplainedTable:
+def _explain(
+    file: str, head: Sequence[str], rows: Iterable[Sequence[str]], **values: object
+) -> ExplainedTable:
     """Return a table, whose explanation, caption and columns are in a text file in this order."""
-    explanation, caption, *columns = TEXTS.section(file, {})
+    explanation, caption, *columns = TEXTS.section(file, values)
     table = PlainTable(
         caption=str(caption), head=(*head, *(each.title for each in columns), "result"), rows=list(rows)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.errors import LdpError
+from encoders.survey.choices import SEPARATOR
 from encoders.survey.silo_plan import SiloPlan
-from ldp_audit.people import value_at
+from ldp_audit.people import join_names, list_labels, value_at
 
 _POSITIONS_OF_ROWS = ("first", "last")
 _OTHER_POSITIONS = ("last", "beyond", "missing")
@@ -20,12 +21,12 @@ _OTHER_POSITIONS = ("last", "beyond", "missing")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two files of rows; the second also has the rows of one person, and no other row has their label."""
+    """Two files of rows; the second also has the rows of one person. No other row has their label, if any."""
 
     name: str
     """The label and the values of the person."""
     label: int
-    """The code of the person's label."""
+    """The code of the person's label; 0 in a survey without one."""
     files: tuple[Path, Path]
     """Without and with the rows of the person."""
     counts: tuple[IntArray, IntArray]
@@ -34,8 +35,8 @@ class Neighbours:
     """The column that names the persons, if the survey needs one."""
 
 
-Row = tuple[list[object], str]
-"""The values of a row's features, and its label."""
+Row = tuple[dict[str, object], str | None]
+"""The entries of a row, and its label, None if there is none."""
 
 
 def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
@@ -46,7 +47,7 @@ def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
     LdpError
         If the survey allows too few rows.
     """
-    labels = plan.label.values
+    labels = list_labels(plan.label)
     chosen = [(label, "first", _row(plan, "first")) for label in labels]
     known = [_codes(plan, chosen[-1][2])]
     for position in _OTHER_POSITIONS:
@@ -55,7 +56,7 @@ def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
             known.append(_codes(plan, row))
             chosen.append((labels[-1], position, row))
     return [
-        _write_pair(plan, folder / str(index), f"{label}, {position} values", (values, label))
+        _write_pair(plan, folder / str(index), join_names(label, f"{position} values"), (values, label))
         for index, (label, position, values) in enumerate(chosen)
     ]
 
@@ -63,8 +64,8 @@ def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
 def _write_pair(plan: SiloPlan, path: Path, name: str, person_row: Row) -> Neighbours:
     others = [
         (_row(plan, position), label)
-        for label in plan.label.values
-        if label != person_row[1]
+        for label in list_labels(plan.label)
+        if label is None or label != person_row[1]
         for position in _POSITIONS_OF_ROWS
     ]
     more = [*others, *[person_row] * plan.rows_per_person]
@@ -81,12 +82,12 @@ def _write_pair(plan: SiloPlan, path: Path, name: str, person_row: Row) -> Neigh
     return Neighbours(name, label, files, counts, column)
 
 
-def _row(plan: SiloPlan, position: str) -> list[object]:
-    return [value_at(feature, position) for feature in plan.features]
+def _row(plan: SiloPlan, position: str) -> dict[str, object]:
+    return {entry.name: value_at(entry, position) for entry in plan.entries}
 
 
-def _codes(plan: SiloPlan, row: Sequence[object]) -> list[int]:
-    return [feature.code(value) for feature, value in zip(plan.features, row, strict=True)]
+def _codes(plan: SiloPlan, row: Mapping[str, object]) -> list[int]:
+    return [feature.code(row[feature.row_name]) for feature in plan.features]
 
 
 def _count(plan: SiloPlan, rows: Sequence[Row]) -> IntArray:
@@ -98,18 +99,25 @@ def _count(plan: SiloPlan, rows: Sequence[Row]) -> IntArray:
 
 
 def _unused_name(plan: SiloPlan) -> str:
-    names = {plan.label.name, *(feature.name for feature in plan.features)}
+    names = {*plan.label.names, *(entry.name for entry in plan.entries)}
     return next(
         name for name in ("person", *(f"person {index}" for index in range(len(names)))) if name not in names
     )
+
+
+def _write_cell(value: object) -> object:
+    """Return a cell of a CSV file; several answers end with a separator, which also stands for none."""
+    if isinstance(value, list):
+        return "".join(f"{each}{SEPARATOR}" for each in value) or SEPARATOR
+    return "" if value is None else value
 
 
 def _write_rows(plan: SiloPlan, file: Path, column: str | None, rows: Sequence[Row], others: int) -> None:
     """Write rows; each of the first `others` rows has a person of its own, and the last rows have one."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
-        names = [plan.label.name, *(feature.name for feature in plan.features)]
+        names = [*plan.label.names, *(entry.name for entry in plan.entries)]
         writer.writerow([*names, column] if column else names)
         for index, (values, label) in enumerate(rows):
-            cells = [label, *("" if value is None else value for value in values)]
+            cells = [*plan.label.meaning(plan.label.code(label)).values(), *map(_write_cell, values.values())]
             writer.writerow([*cells, f"p{min(index, others)}"] if column else cells)

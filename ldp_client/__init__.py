@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from encoders import __version__
-    from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
+    from encoders.survey import BinnedFeature, CategoricalFeature, Choices, NumericFeature, Plan
     from ldp_client.aio import AsyncClient, AsyncTransport
     from ldp_client.client import Client
     from ldp_client.errors import (
@@ -60,6 +60,7 @@ __all__ = [
     "BinnedFeature",
     "BudgetError",
     "CategoricalFeature",
+    "Choices",
     "Client",
     "ClientError",
     "ClosedError",
@@ -92,7 +93,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "encoders.survey": ("BinnedFeature", "CategoricalFeature", "NumericFeature", "Plan"),
+    "encoders.survey": ("BinnedFeature", "CategoricalFeature", "Choices", "NumericFeature", "Plan"),
     "aio": ("AsyncClient", "AsyncTransport"),
     "client": ("Client",),
     "errors": tuple(name for name in __all__ if name.endswith("Error")),

@@ -49,7 +49,7 @@ class State(StrEnum):
     ALREADY_REPORTED = "already_reported"
     """This device answered the survey before; nothing was drawn or spent."""
     INVALID = "invalid"
-    """The row, label or token does not fit the survey; nothing was drawn or spent."""
+    """The answers or the token do not fit the survey; nothing was drawn or spent."""
     UNAVAILABLE = "unavailable"
     """The plan or journal cannot be read, or the client is closed; nothing was drawn or spent: try again."""
 
@@ -75,7 +75,7 @@ _STATE_MEANINGS = {
     State.EXPIRED: "the survey is closed",
     State.WITHDRAWN: "the report is deleted",
     State.ALREADY_REPORTED: "this device has answered before",
-    State.INVALID: "row, label or token do not fit the survey; nothing was drawn",
+    State.INVALID: "the answers or the token do not fit the survey; nothing was drawn",
     State.UNAVAILABLE: "nothing was drawn",
 }
 

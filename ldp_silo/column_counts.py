@@ -1,5 +1,7 @@
 """Counts one column of a silo's rows: how many rows of each label have each cell index of the feature.
 
+Without a label, all rows count as one label.
+
 A cell index is the code of the feature; of a number without bins it is the step of a grid, see
 :mod:`encoders.mechanisms.soft_cells`. Each distinct text of a column is coded once, by the function that
 codes one value on a person's device. A column with many distinct numbers is sorted instead, and counted

@@ -89,8 +89,8 @@ class _RowCounter:
 
     def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None) -> None:
         self._plan, self._file = plan, file
-        self._label_place = file.find_column(plan.label.name)
-        self._places = [file.find_column(feature.name) for feature in plan.features]
+        self._label_places = [file.find_column(name) for name in plan.label.names]
+        self._places = [file.find_column(feature.row_name) for feature in plan.features]
         self._person_name = person or ""
         self._person_place = file.find_column(person) if person is not None else None
         self._label_codes: dict[str, int] = {}
@@ -110,28 +110,33 @@ class _RowCounter:
             )
         if self._person_place is not None:
             self._add_persons(chunk, self._person_place)
+        if not self._label_places:
+            self._add_cells(chunk, 0, chunk.rows)
+            return
+        (index,) = self._label_places
         rows_by_text: dict[str, list[list[str]]] = {}
         for row in chunk.rows:
-            rows_by_text.setdefault(row[self._label_place], []).append(row)
+            rows_by_text.setdefault(row[index], []).append(row)
         for text, rows in rows_by_text.items():
             if text not in self._label_codes:
-                self._label_codes[text] = self._code_label(chunk, text)
-            self._add_cells(chunk, self._label_codes[text], list(zip(*rows, strict=True)))
+                self._label_codes[text] = self._code_label(chunk, index, text)
+            self._add_cells(chunk, self._label_codes[text], rows)
 
-    def _add_cells(self, chunk: Chunk, label: int, cells: Sequence[Sequence[str]]) -> None:
+    def _add_cells(self, chunk: Chunk, label: int, rows: Sequence[Sequence[str]]) -> None:
+        cells = list(zip(*rows, strict=True))
         for feature, column, index in zip(self._plan.features, self.columns, self._places, strict=True):
             try:
                 column.add(label, cells[index])
             except UnfitTextError as unfit:
                 row = chunk.find_row(index, unfit.text)
-                raise RowError(feature.name, f"row {row}: {unfit.error.why}") from None
+                raise RowError(feature.row_name, f"row {row}: {unfit.error.why}") from None
 
-    def _code_label(self, chunk: Chunk, text: str) -> int:
+    def _code_label(self, chunk: Chunk, index: int, text: str) -> int:
         label = self._plan.label
         try:
             return label.code(read_boolean(text, label.values))
         except RowError as error:
-            row = chunk.find_row(self._label_place, text)
+            row = chunk.find_row(index, text)
             raise RowError(label.name, f"row {row}: {error.why}") from None
 
     def _add_persons(self, chunk: Chunk, index: int) -> None:

@@ -63,14 +63,16 @@ class SiloPreview:
     def _table(self) -> list[str]:
         mechanism = self.plan.mechanism
         noisy = mechanism.contribution(unpack(self.example, self.plan.max_report_bytes).payload)
-        lines = [["feature", "value", self.plan.label.name, "exact", "sent, for example"]]
+        head = ["feature", "value", *self.plan.label.names]
+        lines = [[*head, "exact", "sent, for example"]]
         for feature, table in zip(self.plan.features, mechanism.tables, strict=True):
             for index, value in enumerate(_value_names(feature)):
-                for label, text in enumerate(self.plan.label.values):
+                for label in range(table.labels):
                     cell = table.start + index * table.labels + label
                     exact = _show_count(self.counted.counts[cell], table)
-                    lines.append([feature.name, value, text, exact, _show_count(noisy[cell], table)])
-        shown = format_table(lines[: MAX_LINES + 1], "<<<>>")
+                    names = [feature.name, value, *self.plan.label.meaning(label).values()]
+                    lines.append([*names, exact, _show_count(noisy[cell], table)])
+        shown = format_table(lines[: MAX_LINES + 1], "<" * len(head) + ">>")
         hidden = len(lines) - MAX_LINES - 1
         return [*shown, f"... and {hidden:,} more counts"] if hidden > 0 else shown
 
@@ -79,9 +81,10 @@ def describe_plan(plan: SiloPlan) -> list[str]:
     """Return a description of the message that a silo sends for a survey, and of the epsilon it spends."""
     error = math.sqrt(plan.mechanism.noise_variance)
     rows = "one row" if plan.rows_per_person == 1 else f"at most {plan.rows_per_person} rows"
-    names = ", ".join(feature.name for feature in plan.features)
+    names = ", ".join(entry.name for entry in plan.entries)
+    by_label = "".join(f"{name}, together with " for name in plan.label.names)
     return wrap_text(
-        f"Survey {plan.id} counts rows by {plan.label.name}, together with each of: {names}. A silo sends "
+        f"Survey {plan.id} counts rows by {by_label}each of: {names}. A silo sends "
         f"one message of {plan.message_bytes:,} bytes, with {plan.mechanism.cells:,} noisy counts of "
         f"at most {Counted(plan.rows, 'row')}. Each person may have {rows} in all epochs, and spends epsilon "
         f"{plan.epsilon} once. The noise of a count has a standard error of at most {error:.3g} "

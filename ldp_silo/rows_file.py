@@ -95,7 +95,8 @@ class RowsFile:
                 check_widths(rows, width, first)
             if not lines:
                 return
-            yield Chunk(first, rows)
+            if rows:
+                yield Chunk(first, rows)
             first += len(rows)
 
     def _split_lines(self, lines: list[str]) -> list[list[str]]:

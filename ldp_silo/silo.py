@@ -198,7 +198,8 @@ class Silo:
         Parameters
         ----------
         rows : path
-            A CSV file with a header: a column for the label and for each feature. Others are not read.
+            A CSV file with a header: a column for the label, if any, and for each feature. A cell with
+            several answers is "a; b". Other columns are not read.
         epoch : str
             The name of these rows in the ledger: 1 to 64 ASCII letters, digits, ".", "-" and "_". Rows that
             come later are reported in an epoch of their own.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 # The libraries read these variables when numpy is imported.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+# Temporary folders are in memory if it has room for them. On a disk each commit of a store, a journal or a
+# ledger waits, and no test cuts the power.
+with suppress(OSError):
+    _memory = os.statvfs("/dev/shm")
+    if _memory.f_bavail * _memory.f_frsize > 1 << 30 and not _memory.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 pytest_plugins = ["ldp_client.testing"]
 

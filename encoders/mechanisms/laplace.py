@@ -254,7 +254,10 @@ def _slot_laws(weights: tuple[int, ...], grid: int) -> dict[int, list[int]]:
 
 @lru_cache(maxsize=16)
 def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
-    """Return the worst likelihood ratio of two values of one number, in the same slot or in two slots."""
+    """Return the worst likelihood ratio of two values of one number, in the same slot or in two slots.
+
+    If the number has only one slot, in a survey without a label, the ratio is an upper bound.
+    """
     laws = _slot_laws(weights, grid)
     held = [laws[x] for x in range(low * grid, grid + 1)]
     most, least = (

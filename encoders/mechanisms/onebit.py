@@ -164,7 +164,8 @@ class SignVector(_Coin):
 
     The fair coins hide the class and spend no epsilon, as in the L-infinity mechanism of Duchi, Jordan and
     Wainwright (2018) on a vector with one entry that is not zero. The variance of a slot is
-    ((e^eps + 1)/(e^eps - 1))^2 for any number of classes: that of onebit divided by the number of slots.
+    ((e^eps + 1)/(e^eps - 1))^2 for any number of classes: that of onebit divided by the number of slots. For
+    squares with one slot, in a survey without a label, the stated ratio is an upper bound.
 
     The payload is one bit per slot: slot i is bit i % 8 of byte i // 8; unused bits are 0. Randomness:
     the fair coins in as many bytes as the payload, then a 64-bit draw for the biased coin.

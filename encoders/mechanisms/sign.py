@@ -165,6 +165,7 @@ class Sign(NumericMechanism):
         own = np.arange(len(cells))
         between[own, own] = self.oracle.variance(cells)
         found: FloatArray = np.einsum("ai,ijk,bj->abk", self._mixing_matrix(), between, self._mixing_matrix())
+        found[2, 2] = np.maximum(found[2, 2], 0)  # with DE and one class, P(class) has no noise but rounding
         return found
 
     @cached_property

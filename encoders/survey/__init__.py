@@ -1,5 +1,6 @@
 """Surveys: the TOML file that an author writes, and the immutable plan that is compiled from it."""
 
+from encoders.survey.choices import Choices
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan import Plan
@@ -11,6 +12,7 @@ from encoders.survey.toml_reader import read_survey
 __all__ = [
     "BinnedFeature",
     "CategoricalFeature",
+    "Choices",
     "Feature",
     "Label",
     "NumericFeature",

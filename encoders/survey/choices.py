@@ -6,7 +6,7 @@ survey asks about each choice as a separate feature with the values "no" and "ye
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,19 +39,25 @@ class Choices(CategoricalFeature):
         Raises
         ------
         RowError
-            If the value is not a list, or contains something that is not a choice. The error does not
-            contain the value.
+            If the value is not a list, tuple, set or array, or contains something that is not a choice. The
+            error does not contain the value.
         """
-        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            if is_missing(value):
-                encode_missing(self.name, self.missing, 1)
-                return None
+        if is_missing(value):
+            encode_missing(self.name, self.missing, 1)
+            return None
+        # an iterator could be read once only, and the keys of a mapping do not say what is ticked
+        if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
             raise RowError(self.name, f"must be a list of the ticked choices, not a {type(value).__name__}")
         texts = [category_text(each) for each in value]
         if None in texts or not set(texts) <= set(self.values):
             known = ", ".join(f'"{each}"' for each in self.values[:12])
             raise RowError(self.name, f"contains something else than the survey's choices: {known}")
         return frozenset(text for text in texts if text is not None)
+
+    def codes(self, value: object) -> tuple[int, ...]:
+        """Return the code of each choice: 0 for no, 1 for yes, 2 if the answer is missing."""
+        ticked = self.ticked(value)
+        return tuple(2 if ticked is None else int(choice in ticked) for choice in self.values)
 
     def code(self, value: object) -> int:
         """Check a list of ticked choices; the features of the choices code it."""
@@ -103,6 +109,11 @@ def split_choices(entries: Iterable[Feature]) -> tuple[Feature, ...]:
     return tuple(
         feature for each in entries for feature in (each.features() if isinstance(each, Choices) else (each,))
     )
+
+
+def entry_codes(entry: Feature, value: object) -> tuple[int, ...]:
+    """Return the codes of the features of an entry of the row; raises RowError, without the value."""
+    return entry.codes(value) if isinstance(entry, Choices) else (entry.code(value),)
 
 
 def feature_entries(features: Sequence[Feature]) -> list[dict[str, Any]]:

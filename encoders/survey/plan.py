@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.choices import feature_entries
+from encoders.survey.choices import entry_codes, feature_entries, row_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
@@ -107,7 +108,8 @@ class Plan(CompiledPlan[Question]):
             For an absent feature, an unknown category or a wrong type. The error never contains the value.
         """
         full = self._projected(row)
-        return tuple(feature.code(row_entry(full, feature.row_name)) for feature in self.row_schema.features)
+        coded = (entry_codes(entry, row_entry(full, entry.name)) for entry in self._coded_entries)
+        return tuple(chain.from_iterable(coded))
 
     def _projected(self, row: Mapping[str, object]) -> Mapping[str, object]:
         if not isinstance(row, Mapping):
@@ -148,6 +150,11 @@ class Plan(CompiledPlan[Question]):
     def question_probability(self, question: Question) -> float:
         """Return the probability that a person is asked this question."""
         return question.weight / sum(each.weight for each in self.questions)
+
+    @cached_property
+    def _coded_entries(self) -> tuple[Feature, ...]:
+        """The entries that are coded, each of which is read once: components, and the row's other entries."""
+        return row_entries(self.row_schema.features)
 
     @cached_property
     def _limits(self) -> Sequence[int]:

@@ -87,6 +87,8 @@ def check_validation(
 ) -> None:
     """Raise SurveyError unless a model is valid and the plan asks about all of its outcomes."""
     check_row_schema(validation.label, validation.features, validation.projection)
+    if not validation.label.exists:
+        raise SurveyError("needs a label that the model predicts", "validation.label")
     validation.check()
     if label != validation.question_label or tuple(features) != validation.question_features:
         raise SurveyError("the label and the features of a validation must be its outcomes", "validation")

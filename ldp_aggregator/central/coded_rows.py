@@ -29,17 +29,17 @@ class CodedRows:
     features: tuple[Feature, ...]
     """The public features of the survey."""
     k: int
-    """The public number of classes, at least 2."""
+    """The public number of classes; 1 in a survey without a label."""
     codes: IntArray
     """Codes of the values, see :func:`~ldp_aggregator.rows.encode_table.encode_table`. Shape (m, F)."""
     labels: IntArray
     """Codes of the labels. Shape (m,)."""
 
     def __post_init__(self) -> None:
-        if self.k < 2:
-            raise CentralError("a classifier needs a survey with at least two labels")
+        if self.k < 1:
+            raise CentralError("rows need at least one class")
         if not self.features:
-            raise CentralError("a classifier needs at least one feature")
+            raise CentralError("rows need at least one feature")
         if self.codes.shape != (len(self.labels), len(self.features)) or self.labels.ndim != 1:
             raise CentralError("the codes need one row per label and one column per feature")
         if not (

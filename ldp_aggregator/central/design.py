@@ -102,6 +102,15 @@ class Design:
         return np.concatenate([*parts, np.full((len(parts[0]), 1), self.constant)], axis=1)
 
 
+def count_coordinates(feature: Feature, degree: int) -> int:
+    """Return the number of coordinates of a feature, with curves of numbers up to a degree."""
+    size = grid_size(feature)
+    if isinstance(feature, CategoricalFeature):
+        return size if size > 2 else size - 1
+    present = size - (feature.missing == "category")
+    return 0 if size == 1 else max(min(degree, present - 1), 1) + size - present
+
+
 def _coordinates(feature: Feature, degree: int) -> FloatArray:
     """Return the coordinates of each code before scaling, (codes, coordinates)."""
     size = grid_size(feature)

@@ -77,7 +77,8 @@ def train(
         With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need
         no delta but that of the tail of a linear model's noise, see :attr:`Training.delta`.
     users : int, optional
-        The public number of expected rows. Without it, 2% of epsilon are spent on a noisy number.
+        The public number of expected rows. Without it, 2% of epsilon are spent on a noisy number, unless
+        there is only one class.
     learner : str
         "nb", "linear", "tree", or "auto", see :func:`choose_learner`.
     source : RandomSource, optional
@@ -93,8 +94,9 @@ def train(
     if users is not None and users < 1:
         raise CentralError("users, the expected number of rows, must be at least 1")
     source = source or SystemEntropy()
+    learner = require_learner(learner, rows.k)
     epsilon, spendings = promise.row_epsilon, []
-    expected_rows = users
+    expected_rows = users or (1 if rows.k == 1 else None)  # one class: all features are used
     if expected_rows is None:
         spendings.append(Spending("number of rows", COUNT_SHARE * epsilon))
         expected_rows = max(len(rows) + draw_laplace(1 / spendings[0].epsilon, source), 1)
@@ -106,10 +108,28 @@ def train(
     model: CentralModel
     if learner == NAIVE_BAYES:
         model, spent = fit_naive_bayes(rows, expected_rows, epsilon, source, promise.row_delta)
+        if rows.k == 1 and not users:
+            expected_rows = max(round(model.classes.rows), 1)
     else:
         model, spent = _fit(learner, rows, expected_rows, epsilon, source)
     scaled = tuple(promise.for_group(each) for each in (*spendings, *spent))
     return Training(learner, model, promise, scaled, expected_rows)
+
+
+def require_learner(learner: str, k: int) -> str:
+    """Return the learner for k classes: with one class, auto is Naive Bayes, whose tables are the estimates.
+
+    Raises
+    ------
+    CentralError
+        If there is one class, and the learner makes only predictions.
+    """
+    if k == 1 and learner in (LINEAR, TREE):
+        raise CentralError(
+            f"the survey has no label, so the learner {learner} cannot predict one: use --learner nb, which "
+            "releases the tables of all features"
+        )
+    return NAIVE_BAYES if k == 1 and learner == AUTO else learner
 
 
 def _fit(

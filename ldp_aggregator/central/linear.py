@@ -20,7 +20,7 @@ from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.central.ball_noise import add_cover_noise, bound_tail_delta, draw_ball_noise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
-from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.design import Design, count_coordinates
 from ldp_aggregator.central.losses import SHARPNESS, Loss, choose_loss
 from ldp_aggregator.central.promise import Spending
 from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
@@ -106,7 +106,7 @@ def fit_linear(
 
 def count_weights(features: Sequence[Feature], k: int, degree: int) -> int:
     """Return the number of weights of a linear model."""
-    return Design.from_features(features, degree).columns * (k - 1)
+    return (1 + sum(count_coordinates(feature, degree) for feature in features)) * (k - 1)
 
 
 def choose_degree(features: Sequence[Feature], k: int, expected_rows: int, epsilon: Fraction) -> int:

@@ -56,12 +56,14 @@ def fit_naive_bayes(
     ----------
     rows : CodedRows
     expected_rows : int
-        A public number; with the epsilon it determines how many features are used.
+        A public number; with the epsilon it determines how many features are used. Without a label, all are.
     epsilon, delta : Fraction
         For one row that is added or removed. With delta 0 the noise is discrete Laplace.
     source : RandomSource
     """
-    count = feature_count(len(rows.features), expected_rows, epsilon)
+    count = len(rows.features)
+    if rows.k > 1:  # a feature is selected by how well it predicts the label
+        count = feature_count(count, expected_rows, epsilon)
     spendings, selected = [], list(range(len(rows.features)))
     if count < len(selected):
         spendings.append(Spending("selection of features", SELECTION_SHARE * epsilon))

@@ -19,6 +19,8 @@ from ldp_aggregator.central.coded_rows import CentralError
 
 _MAX_NUMERATOR = 1 << 50
 """A scale with a larger numerator is drawn number by number: its bounds could exceed 64 bits."""
+_FEW_DRAWS = 64
+"""So few numbers are drawn faster one by one than in lanes."""
 _STEPS_OF_RHO = 1 << 20
 _MAX_SECURITY_ORDER = 1e7
 _DELTA_TOO_SMALL = (
@@ -31,9 +33,10 @@ def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> Int
     """Return `count` independent draws of discrete Laplace noise, shape (count,).
 
     P[z] is proportional to e^(-|z| / scale). It is the sampler of
-    :func:`encoders.exact_samplers.draw_laplace`, run in lanes; a lane that rejects its draw starts again.
+    :func:`encoders.exact_samplers.draw_laplace`. Many draws run in lanes; a lane that rejects its draw starts
+    again.
     """
-    if scale.numerator > _MAX_NUMERATOR or scale.denominator > _MAX_NUMERATOR:
+    if count <= _FEW_DRAWS or max(scale.numerator, scale.denominator) > _MAX_NUMERATOR:
         return np.array([draw_laplace(scale, source) for _ in range(count)], dtype=np.int64)
     noise = np.zeros(count, dtype=np.int64)
     lanes = np.arange(count)

@@ -15,7 +15,7 @@ from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.central.learner import AUTO, LEARNERS, NAIVE_BAYES
+from ldp_aggregator.central.learner import AUTO, LEARNERS, NAIVE_BAYES, require_learner
 from ldp_aggregator.central.ledger import Ledger
 from ldp_aggregator.central.ledger_file import (
     LOCK_SUFFIX,
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 @main.command()
-@argument("survey", type=INPUT_FILE, help="The survey, a TOML file with the features and the label.")
+@argument("survey", type=INPUT_FILE, help="The survey, a TOML file with the features and, if any, the label.")
 @argument("rows", type=INPUT_FILE, help="The rows that the curator holds, a CSV file with a header.")
 @option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @option(
@@ -74,7 +74,8 @@ def main() -> None:
     "--learner",
     type=click.Choice(LEARNERS),
     default=AUTO,
-    help="The kind of model; auto chooses one by the survey, epsilon and the number of rows.",
+    help="The kind of model; auto chooses one by the survey, epsilon and the number of rows. A survey "
+    "without a label has tables only (nb).",
 )
 @option("--person", metavar="COLUMN", help="The column that identifies people, to check --rows-per-person.")
 @option("--rows-per-person", type=click.IntRange(1), default=1, help="The most rows that one person has.")
@@ -149,12 +150,13 @@ def train(
     $ ldp-central train survey.toml visits.csv --epsilon 1 --person patient --rows-per-person 4 -o model.json
     """
     _check_outputs({"--output": output, "--csv": csv_file}, survey, rows)
-    if csv_file and learner != NAIVE_BAYES:
-        raise click.UsageError("--csv: only Naive Bayes has a table of estimates; add --learner nb")
     with print_errors():
         ledger_path, full_name = find_ledger(rows, name)
         promise = Promise(epsilon, delta, adjacency, rows_per_person)
         parsed = read_survey_file(survey, read_curator_survey)
+        learner = require_learner(learner, len(parsed.label.values))
+    if csv_file and learner != NAIVE_BAYES:
+        raise click.UsageError("--csv: only Naive Bayes has a table of estimates; add --learner nb")
     with _print_private_errors():
         data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
         training = CuratorTraining(data, promise, learner)

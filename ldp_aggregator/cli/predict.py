@@ -13,7 +13,9 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, multiline_option, option, version_option
+from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -37,6 +39,8 @@ def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
     require_no_input(output, [model, rows])
     with print_errors():
         classifier = load_model(model)
+        if isinstance(classifier, SurveyEstimates):
+            raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
         for notice in classifier.notices:
             click.echo(f"warning: {notice}", err=True)
         columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)

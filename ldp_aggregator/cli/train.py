@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,10 @@ import click
 
 from encoders.errors import Reason
 from encoders.progress import show_progress
+from encoders.survey import Plan
 from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
@@ -26,6 +29,7 @@ from ldp_aggregator.cli.help import (
 from ldp_aggregator.cli.training_summary import format_rejection_counts, format_summary
 from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
+from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, read_audit, state_privacy
@@ -111,7 +115,7 @@ def main(
     surveys: tuple[str, ...],
     scheduler: str | None,
 ) -> None:
-    """Train a Naive Bayes model on the reports of one survey.
+    """Train a Naive Bayes model on the reports of one survey; without a label, write its estimates alone.
 
     The reports of several sources are added up if the sources have one plan, or are rounds of one survey. A
     validation round (ldp-survey validate) selects the features that the model keeps. Each report
@@ -142,8 +146,7 @@ def main(
         require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
     check_unlabelled_options(unlabelled_file, public, estimator)
     with print_errors():
-        if onnx_file:
-            _require_onnx()
+        _require_onnx(onnx_file)
         snapshot, validation, second, silos = read_training_data(
             sources,
             plan=load_any_plan_file(plan_file) if plan_file else None,
@@ -154,6 +157,7 @@ def main(
             show=show_progress,
             two_models=unlabelled_file is not None,
         )
+        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
         if not allow_empty:
             _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
@@ -162,26 +166,36 @@ def main(
         estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)
-            _write_further(onnx_file, csv_file, output, estimates)
+            _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
         finally:  # the summary is printed even if a file cannot be written
             click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 
-def _require_onnx() -> None:
-    from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
+def _refuse_classifier_options(plan: Plan | SiloPlan, options: Mapping[str, Path | None]) -> None:
+    """Raise an error if the survey has no label, and an option needs a classifier."""
+    used = [name for name, path in options.items() if path]
+    if used and not plan.label.exists:
+        raise no_classifier(plan, f"leave {' and '.join(used)} out")
 
-    require_onnx()
+
+def _require_onnx(onnx_file: Path | None) -> None:
+    if onnx_file:
+        from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
+
+        require_onnx()
 
 
-def _write_further(onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates) -> None:
+def _write_further(
+    onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates, plan: AnyPlan
+) -> None:
     """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
         from ldp_aggregator.models.export.onnx import save_onnx
 
         save_onnx(onnx_file, load_model(model))
     if csv_file:
-        write_atomically(csv_file, dump_table(build_table(estimates)).encode())
+        write_atomically(csv_file, dump_table(build_table(estimates, plan)).encode())
 
 
 def _collect_results(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE
@@ -10,11 +10,10 @@ from ldp_aggregator.findings.values import RoundShare
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Note, Section
 from ldp_aggregator.render.terminal import write_document
+from ldp_aggregator.results.feature_sections import build_classes, build_features, build_shares
 from ldp_aggregator.results.sections import (
-    build_classes,
     build_data,
     build_fabricated,
-    build_features,
     build_model,
     build_privacy,
     build_validation,
@@ -23,22 +22,19 @@ from ldp_aggregator.results.sections import (
     list_mechanisms,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import DEVIATION, build_table
+from ldp_aggregator.results.table import DEVIATION, EstimateRow, build_table
 
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 
 def format_summary(results: SurveyResults) -> str:
     """Return the summary of a training."""
-    table, label = build_table(results.estimates), results.plan.label.name
-    legend = [TEXTS.find("tables.terminal", unknown_share=RoundShare(UNKNOWN_SHARE))]
-    if any(row.statistic == DEVIATION for row in table):
-        legend.append(TEXTS.find("tables.terminal-deviation"))
-    relevance = Note(TEXTS.find("tables.terminal-relevance", label=label))
+    table = build_table(results.estimates, results.plan)
+    unknown = {"unknown_share": RoundShare(UNKNOWN_SHARE)}
     sections = [
-        _append(build_data(results), relevance, *list_mechanisms(results)),
-        _append(build_classes(results, table), Note(TEXTS.find("tables.terminal-prior"))),
-        _append(build_features(results, table), *map(Note, legend)),
+        _append(build_shares(results, table), Note(TEXTS.find("tables.terminal-shares", **unknown))),
+        _append(build_data(results), *_explain_features(results)),
+        *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
         build_validation(results),
         build_fabricated(results),
         build_privacy(results),
@@ -46,6 +42,24 @@ def format_summary(results: SurveyResults) -> str:
         build_warnings(results),
     ]
     return write_document(drop_empty(sections), _ALL_ROWS)
+
+
+def _explain_features(results: SurveyResults) -> list[Note]:
+    label = results.plan.label
+    relevance = [Note(TEXTS.find("tables.terminal-relevance", label=label.name))] if label.exists else []
+    return [*relevance, *list_mechanisms(results)]
+
+
+def _build_class_sections(
+    results: SurveyResults, table: Sequence[EstimateRow], unknown: Mapping[str, object]
+) -> list[Section]:
+    legend = [TEXTS.find("tables.terminal", **unknown)]
+    if any(row.statistic == DEVIATION for row in table):
+        legend.append(TEXTS.find("tables.terminal-deviation"))
+    return [
+        _append(build_classes(results, table), Note(TEXTS.find("tables.terminal-prior"))),
+        _append(build_features(results, table), *map(Note, legend)),
+    ]
 
 
 def _append(section: Section, *notes: Note) -> Section:

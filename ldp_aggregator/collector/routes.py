@@ -166,7 +166,7 @@ def estimates_table(survey: str) -> Response:
     require_operator(service())
     from ldp_aggregator.results.table import build_table, dump_table  # late, as above
 
-    text = dump_table(build_table(_estimate_now(survey).estimates))
+    text = dump_table(build_table(_estimate_now(survey).estimates, _plan(survey)))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"

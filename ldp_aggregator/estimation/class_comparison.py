@@ -2,7 +2,8 @@
 
 The intervals are those of MOVER (Zou and Donner 2008; Donner and Zou 2012): they combine the two conditional
 shares' own intervals and the correlation of their estimates. The ratios are differences of logarithms and of
-logits, and unknown where an interval touches 0 or, for odds, 1.
+logits, and unknown where an interval touches 0 or, for odds, 1. Where only a simultaneous interval does, only
+the simultaneous interval of the ratio is unknown.
 """
 
 from __future__ import annotations
@@ -63,19 +64,19 @@ def compare_two_classes(conditionals: IntervalEstimate, correlation: FloatArray)
 def _compare(
     shares: IntervalEstimate, correlation: FloatArray, to_scale: Transform, from_scale: Transform
 ) -> Comparison:
-    ends = [(shares.low, shares.high), (shares.simultaneous_low, shares.simultaneous_high)]
     value = np.clip(shares.value, shares.low, shares.high)
     first, second = to_scale(value).T
-    found = [from_scale(first - second)]
-    for low, high in ends:
+    center = first - second
+    found = []
+    for low, high in ((shares.low, shares.high), (shares.simultaneous_low, shares.simultaneous_high)):
         below, above = (to_scale(value) - to_scale(low)).T, (to_scale(high) - to_scale(value)).T
         down, up = (
             np.sqrt(np.maximum(one**2 - 2 * correlation * one * other + other**2, 0.0))
             for one, other in ((below[0], above[1]), (above[0], below[1]))
         )
-        found += [from_scale(first - second - down), from_scale(first - second + up)]
-    stacked = np.stack(found)
-    return Comparison(*np.where(np.isfinite(stacked).all(axis=0), stacked, np.nan))
+        ends = np.stack([from_scale(center), from_scale(center - down), from_scale(center + up)])
+        found.append(np.where(np.isfinite(ends).all(axis=0), ends, np.nan))
+    return Comparison(*found[0], *found[1][1:])
 
 
 def estimate_class_correlation(frequencies: TableEstimate | None) -> FloatArray | None:
@@ -92,6 +93,6 @@ def estimate_class_correlation(frequencies: TableEstimate | None) -> FloatArray 
     constant, linear, quadratic = covariance.ratio_variance_coefficients(mass, size)
     variance = constant + linear * ratio + quadratic * ratio**2
     shared = covariance.shared * (1 - size * ratio).prod(axis=1)
-    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny).prod(axis=1))
+    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny)).prod(axis=1)
     correlation: FloatArray = np.clip(shared / scale, -1.0, 1.0)
     return correlation

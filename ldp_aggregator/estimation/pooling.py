@@ -116,7 +116,7 @@ def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEst
 
 def _pool_priors(surveys: Sequence[RawEstimates]) -> PooledPrior:
     known = [each for each in surveys if each.prior.known]
-    if len(known) < 2:
+    if len(known) < 2 or surveys[0].k == 1:
         return (known or surveys)[0].prior
     weights = np.array([1 / (each.prior.estimate.stderr**2).mean() for each in known])
     weights /= weights.sum()
@@ -178,9 +178,11 @@ def _find_difference(first: Plan | SiloPlan, silos: SiloPlan) -> str | None:
         return f"{first.id} validates a model"
     if first.projection:
         return f"{first.id} has a projection, and its components have no counts"
+    if first.label.exists != silos.label.exists:
+        return f"only {first.id if first.label.exists else silos.id} has a label"
     if first.label != silos.label:
         return f"the label differs: {_describe_difference(first.label, silos.label)}"
-    of_first, of_silos = ({each.name: each for each in plan.features} for plan in (first, silos))
+    of_first, of_silos = ({each.name: each for each in plan.entries} for plan in (first, silos))
     for name in dict.fromkeys([*of_first, *of_silos]):
         if name not in of_first or name not in of_silos:
             return f"only {first.id if name in of_first else silos.id} has the feature {name}"
@@ -221,7 +223,7 @@ Differences = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _list_differences(others: RawEstimates, silos: RawEstimates) -> Iterator[tuple[int | None, Differences]]:
-    if others.prior.known and silos.prior.known:
+    if others.k > 1 and others.prior.known and silos.prior.known:
         yield None, _compare_priors(others, silos)
     pairs = zip(others.feature_estimates, silos.feature_estimates, strict=True)
     for index, pair in enumerate(pairs):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.bayes.posterior import Interaction
+from ldp_aggregator.estimation.bayes.posterior import estimate_value_shares
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.json_form import read_number, reading, require
@@ -100,7 +100,7 @@ def estimate_table_relevance(frequencies: TableEstimate | None, prior: FloatArra
     if frequencies.n == 0 or size < 2:
         return UNKNOWN
     # f is centred in both directions, then squared over P(x) P(c): along x by P'UP with P = 1 - 11'/A
-    weights = 1 / Interaction.from_frequencies(frequencies, prior).shares
+    weights = 1 / estimate_value_shares([frequencies], k)[0]
     shared = (weights.mean() / 2 - weights) / size
     across = (np.eye(k) - prior[:, None]).T / np.sqrt(prior)
     variance = frequencies.covariance.independent_variance.reshape(-1, k)

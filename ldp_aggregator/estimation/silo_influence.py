@@ -50,11 +50,12 @@ class SiloInfluence:
     def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
         """Return the influence on estimates from silos alone; on pooled estimates it is smaller."""
         rows, shares = silos.plan.rows, np.clip(classes.counts / classes.rows, 0.0, 1.0)
+        several = float(silos.k > 1)  # the share of a single class is known
         tables = [_move_conditionals(silos, index) for index in range(len(silos.tables))]
         return cls(
-            prior=np.maximum(shares, 1 - shares) * rows / (classes.rows + rows),
+            prior=several * np.maximum(shares, 1 - shares) * rows / (classes.rows + rows),
             conditionals=np.max([_invent_rows(each, rows) for each in silos.tables], axis=0),
-            prior_with_noise=_move_prior(silos, classes),
+            prior_with_noise=several * _move_prior(silos, classes),
             conditionals_with_noise=np.max(tables, axis=0),
         )
 

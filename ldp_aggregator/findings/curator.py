@@ -34,6 +34,7 @@ def find_citation(survey: str, digest: str, privacy: CentralPrivacy) -> list[Fin
         "citation",
         {
             "curator": True,
+            "classes": True,
             "survey": survey,
             "digest": digest,
             "epsilon": format_amount(privacy.epsilon),

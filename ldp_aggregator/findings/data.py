@@ -52,16 +52,15 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Finding]:
     """Return findings on the errors of estimates from silos, and on the influence of one lying silo."""
-    values: dict[str, object] = {"influence": silos.influence, "pooled": silos.pooled}
+    values: dict[str, object] = {"influence": silos.influence, "pooled": silos.pooled, "label": label}
     if silos.influence:
         moves = silos.influence
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)
         extreme = max(*moves.prior_with_noise.tolist(), *moves.conditionals_with_noise.tolist())
         values |= {
-            "label": label,
             "rows_limit": Counted(silos.rows_limit, "row"),
             "prior": format_share(moves.prior.max()),
-            "conditionals": ", ".join(f"{name} {format_share(move)}" for name, move in pairs),
+            "conditionals": ", ".join(f"{name} {format_share(move)}".strip() for name, move in pairs),
             "with_noise": format_share(extreme),
         }
     return TEXTS.section("silos", values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,17 +18,27 @@ from ldp_aggregator.findings.values import FirstNames, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 
 
-def find_classes_and_features(estimates: Estimates) -> list[Finding]:
-    """Return the most frequent class, and the features in which the classes are distinguishable."""
+def find_classes_and_features(
+    estimates: Estimates, features: Sequence[FeatureResult | NumberResult]
+) -> list[Finding]:
+    """Return the most frequent class, and the features in which the classes are distinguishable.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        With a label.
+    features : sequence of FeatureResult and NumberResult
+        Its features; several answers to one question are one feature.
+    """
     majority, prior = find_majority(estimates), estimates.raw_prior
-    names = [each.name for each in estimates.features if each.distinguishable]
+    names = [each.name for each in features if each.distinguishable]
     values: dict[str, object] = {
         "people": is_of_people(estimates),
         "known": False,
         "label": estimates.label,
         "differ": names,
         "count": len(names),
-        "features": Counted(len(estimates.features), "feature"),
+        "features": Counted(len(features), "feature"),
         "names": FirstNames(names),
     }
     if majority:
@@ -88,8 +98,10 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
     else:
         mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
         empty = []
+    tables = feature.smoothed.mean if isinstance(feature, NumberResult) else feature.smoothed
+    classes = tables.shape[-1] > 1
     if not mechanisms:
-        return TEXTS.find("warnings.not-asked", feature=feature.name)
+        return TEXTS.find("warnings.not-asked", feature=feature.name, classes=classes)
     one, counted = name_counted(mechanisms[0])
     if not n and len(empty) != 1:
         return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
@@ -103,6 +115,7 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
         "warnings.noise",
         feature=feature.name,
         number=is_number,
+        classes=classes,
         scales=COUNT_TABLE not in mechanisms[0] and math.isfinite(needed),
         n=Counted(n, one, counted),
         noise=f"{feature.noise:.2g}",

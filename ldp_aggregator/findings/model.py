@@ -49,20 +49,30 @@ def find_model(
     )
 
 
-def find_limits(*, people: bool, silos: bool, fitted: bool = False, curator: bool = False) -> list[Finding]:
-    """Return the limits of a model.
+def find_limits(
+    *, people: bool, silos: bool, classes: bool = True, fitted: bool = False, curator: bool = False
+) -> list[Finding]:
+    """Return the limits of a model, or of results without one.
 
     Parameters
     ----------
     people, silos, curator : bool
         Whose data it was trained on.
+    classes : bool
+        Whether the survey has a label, and therefore a model.
     fitted : bool
         Whether it was fitted to unlabelled rows, without assuming independence.
     """
-    return TEXTS.section("limits", {"people": people, "silos": silos, "fitted": fitted, "curator": curator})
+    values = {"people": people, "silos": silos, "classes": classes, "fitted": fitted, "curator": curator}
+    return TEXTS.section("limits", values)
 
 
 def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
     """Return the findings that say how to cite the results and the method."""
-    values = {"curator": False, "survey": estimates.survey, "digest": estimates.plan_digest}
+    values = {
+        "curator": False,
+        "classes": estimates.has_label,
+        "survey": estimates.survey,
+        "digest": estimates.plan_digest,
+    }
     return TEXTS.section("citation", count_sent(estimates) | values | {"epsilon": epsilon})

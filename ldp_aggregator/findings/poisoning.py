@@ -17,6 +17,7 @@ _ESTIMATES = {
     "frequencies": "P(value, {label})",
     "conditionals": "P(value | {label})",
     "prior": "P({label})",
+    "shares": "P(value)",
     "means": "the means",
     "variances": "the variances",
     "missing": "P(missing | {label})",
@@ -39,10 +40,17 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Finding]:
         values |= {
             "fabricated": RoundShare(FABRICATED_SHARE),
             "question": check.question,
-            "estimate": f"{_ESTIMATES.get(name, name).format(label=label)}{separator}{feature}",
+            "estimate": f"{_name_estimate(name, label)}{separator}{feature}",
             "stderrs": f"{influence.largest:#.3g}".rstrip("."),
         }
     return TEXTS.section("poisoning", values)
+
+
+def _name_estimate(name: str, label: str) -> str:
+    estimate = _ESTIMATES.get(name, name)
+    if label:
+        return estimate.format(label=label)
+    return estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
 
 
 def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from ldp_aggregator.central.losses import SHARPNESS
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
-from ldp_aggregator.models.model_document import ModelError
+from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.table_input import Columns
@@ -84,6 +84,8 @@ class CentralClassifier(SurveyClassifier):
         raise ModelError("ldp-central train makes this model; a fit would not be recorded in a ledger")
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        if not self.plan_.label.exists:
+            raise no_classifier(self.plan_, "to_frame() returns its estimates")
         codes = encode_table(self.plan_, self._to_columns(rows))
         if isinstance(self.model_, LogProbabilities):
             return self.model_.compute_scores(codes)

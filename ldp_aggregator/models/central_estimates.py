@@ -14,22 +14,24 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes, ratio_intervals
+from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.model_document import ModelError
-from ldp_aggregator.results.table import COUNT, EstimateRow, list_feature_rows, list_prior_rows
+from ldp_aggregator.results.table import CLASS_PRIOR, COUNT, EstimateRow, build_table
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 
 
 def build_central_table(content: CentralModelFile) -> list[EstimateRow]:
-    """Return the table of estimates of Naive Bayes: the counts of the classes, then as :func:`build_table`.
+    """Return the table of estimates of Naive Bayes: the counts of classes, if any, then :func:`build_table`.
 
     Raises
     ------
@@ -44,13 +46,27 @@ def build_central_table(content: CentralModelFile) -> list[EstimateRow]:
     if content.privacy.delta:
         model = replace(model, counts=tuple(replace(each, terms=math.inf) for each in model.counts))
     classes = ClassCounts.from_tables(model.counts)
-    label, shares = content.plan.label, classes.shares
-    marks = detect_non_uniform_classes(shares)
-    return [
-        *_build_count_rows(content, classes),
-        *list_prior_rows(label.name, label.values, shares, round(classes.rows), marks),
-        *list_feature_rows(_estimate_features(content, model, classes), label.values),
-    ]
+    counts = _build_count_rows(content, classes) if content.plan.label.exists else []
+    rows = build_table(_estimate(content, model, classes), content.plan)
+    return [*counts, *(row for row in rows if row.mechanism or row.statistic == CLASS_PRIOR)]
+
+
+def _estimate(content: CentralModelFile, model: Conditionals, classes: ClassCounts) -> Estimates:
+    """Return the estimates of all features; those that were not measured are unknown."""
+    plan = content.plan
+    return Estimates(
+        survey=plan.id,
+        plan_digest=plan.digest,
+        estimator="default",
+        label=plan.label.name,
+        classes=plan.label.values,
+        label_n=None,
+        reports=round(classes.rows),
+        raw_prior=classes.pooled_prior.estimate,
+        prior=classes.prior,
+        features=tuple(_estimate_features(content, model, classes)),
+        poisoning=None,
+    )
 
 
 def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterator[EstimateRow]:
@@ -85,19 +101,27 @@ def _estimate_features(
     content: CentralModelFile, model: Conditionals, classes: ClassCounts
 ) -> Iterator[FeatureResult | NumberResult]:
     mechanism = GAUSSIAN if content.privacy.delta else LAPLACE
-    for index, table in zip(model.selected, model.counts, strict=True):
-        yield _estimate_feature(content.plan.features[index], table, model.tables[index], classes, mechanism)
+    counts = dict(zip(model.selected, model.counts, strict=True))
+    for index, feature in enumerate(content.plan.features):
+        yield _estimate_feature(feature, counts.get(index), model.tables[index], classes, mechanism)
 
 
 def _estimate_feature(
-    feature: Feature, table: NoisyTable, smoothed: Any, classes: ClassCounts, mechanism: str
+    feature: Feature, table: NoisyTable | None, smoothed: Any, classes: ClassCounts, mechanism: str
 ) -> FeatureResult | NumberResult:
     if isinstance(feature, NumericFeature):
         assert isinstance(smoothed, Gaussian)
+        prior, can_be_missing = classes.pooled_prior, feature.missing == "category"
+        moments = SoftMoments.from_table(table, classes) if table else None
         # one table measures means and squares
-        questions = QuestionSummary(mechanism, round(classes.rows)), NOT_ASKED
-        moments = SoftMoments.from_table(table, classes)
-        return NumberResult.from_estimates(feature, questions, moments, smoothed, classes.prior)
-    frequencies = CellFrequencies.from_table(table, classes)
+        measured = QuestionSummary(mechanism, round(classes.rows)) if table else NOT_ASKED
+        return NumberResult.from_estimates(
+            feature,
+            (measured, NOT_ASKED),
+            moments or ClassMoments(None, None, prior, can_be_missing),
+            smoothed,
+            classes.prior,
+        )
+    frequencies = CellFrequencies.from_table(table, classes) if table else None
     result = FeatureResult.from_estimates(feature, frequencies, smoothed, classes.prior)
-    return replace(result, mechanism=mechanism)
+    return replace(result, mechanism=mechanism if table else None)

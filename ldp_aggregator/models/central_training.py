@@ -82,10 +82,11 @@ def read_curator_rows(
     data = read_table_file(path)
     texts = parse_text_columns(data, path, multiline=multiline)
     columns = parse_typed_columns(texts, survey.entries)
-    label = plan.label.name
-    if label not in columns:
-        raise RowError(label, "the table has no such column, and it is the label: add it")
-    if not len(columns[label]):
+    for label in plan.label.names:
+        if label not in columns:
+            raise RowError(label, "the table has no such column, and it is the label: add it")
+    count = len(next(iter(columns.values())))
+    if not count:
         raise CentralError(f"{path}: there are no rows, so nothing is trained")
     if person is not None:
         person = to_nfc(person)
@@ -93,7 +94,8 @@ def read_curator_rows(
             raise CentralError(f"{path}: there is no column {person!r}: check --person")
         _require_rows_per_person(texts[person], rows_per_person, person)
     codes = encode_table(plan, columns)
-    labels = encode_any_labels(plan.label, columns[label])
+    given = columns[plan.label.name] if plan.label.exists else [None] * count
+    labels = encode_any_labels(plan.label, given)
     rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
     return CuratorRows(plan, survey.users, rows, (hashlib.sha256(data).hexdigest(), digest_rows(texts)))
 

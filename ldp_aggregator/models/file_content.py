@@ -23,15 +23,15 @@ def read_conditional(
         return read_probabilities(entry, (feature.size, k), feature.name)
     with reading(feature.name):
         gaussian = Gaussian.from_dict(entry, k, least_variance)
-        check_missing(gaussian, feature)
+        check_missing(gaussian.missing, feature)
     return gaussian
 
 
-def check_missing(gaussian: Gaussian, feature: NumericFeature) -> None:
+def check_missing(missing: object, feature: NumericFeature) -> None:
     """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
     can_be_missing = feature.missing != "error"
-    require(can_be_missing or gaussian.missing is None, "has shares of missing values, but cannot be missing")
-    require(not can_be_missing or gaussian.missing is not None, "lacks the shares of missing values")
+    require(can_be_missing or missing is None, "has shares of missing values, but cannot be missing")
+    require(not can_be_missing or missing is not None, "lacks the shares of missing values")
 
 
 def dump_classifier(prior: FloatArray, conditionals: Sequence[ClassConditional]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
+from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.snapshot_plans import read_plan_entry
@@ -37,6 +37,11 @@ class ModelKind(StrEnum):
 
 class ModelError(LdpError):
     """A model or model file that cannot be used; the message states what is wrong and what to do."""
+
+
+def no_classifier(survey: Plan | SiloPlan | Survey, instead: str) -> ModelError:
+    """Return the error of a survey without a label, which has no classifier."""
+    return ModelError(f"{survey.id}: this survey has no label, so there is no classifier: {instead}")
 
 
 def dump_content(content: dict[str, Any]) -> bytes:

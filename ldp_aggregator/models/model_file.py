@@ -42,6 +42,7 @@ from ldp_aggregator.snapshot_plans import dump_plan_entry
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.survey_classifier import SurveyClassifier
+    from ldp_aggregator.models.survey_estimates import SurveyEstimates
     from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 __all__ = [
@@ -185,12 +186,13 @@ class Model:
         return self.plan
 
 
-def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
+def load_model(path: str | os.PathLike[str]) -> SurveyClassifier | SurveyEstimates:
     """Read a model file of ldp-train or ldp-central into a fitted classifier.
 
     Returns
     -------
-    NaiveBayes or CentralClassifier
+    NaiveBayes, CentralClassifier or SurveyEstimates
+        A survey without a label has only estimates.
 
     Raises
     ------
@@ -208,12 +210,15 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier:
     # these load scikit-learn
     from ldp_aggregator.models.central_classifier import CentralClassifier
     from ldp_aggregator.models.naive_bayes import NaiveBayes
+    from ldp_aggregator.models.survey_estimates import SurveyEstimates
 
     name = str(path)
     content = parse_content(read_file(path), name)
     if content["kind"] == ModelKind.CENTRAL:
         return CentralClassifier.from_file(read_central_content(content, name))
     model = _read_model(content, name)
+    if not model.estimates.has_label:
+        return SurveyEstimates(model.results)
     return NaiveBayes.from_probabilities(
         model.plan, *model.classifier, model.estimates, model.privacy, model.unlabelled
     )
@@ -266,6 +271,7 @@ def _read_content(content: dict[str, Any]) -> Model:
     smoothed = tuple(each.smoothed for each in estimates.features)
     classifier: tuple[FloatArray, tuple[ClassConditional, ...]] = (estimates.prior, smoothed)
     if content["kind"] == ModelKind.UNLABELLED:
+        require(estimates.has_label, "kind: needs a survey with a label")
         is_fitted = unlabelled is not None and unlabelled.is_fitted
         require(is_fitted, "kind: needs a classifier that was fitted to unlabelled rows")
         classifier = read_classifier(content["classifier"], plan.features, len(plan.label.values))
@@ -283,7 +289,10 @@ def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
         with reading(feature.name):
             require((result.name, result.kind) == (feature.name, feature.kind), "is not that of the plan")
             if isinstance(result, NumberResult) and isinstance(feature, NumericFeature):
-                check_missing(result.smoothed, feature)
+                check_missing(result.overall.missing, feature)
+                check_missing(result.by_class.missing, feature)
+                if estimates.has_label:
+                    check_missing(result.smoothed.missing, feature)
                 require(result.width == feature.width, "width: is not that of the plan")
             elif isinstance(result, FeatureResult) and not isinstance(feature, NumericFeature):
                 require(list(result.values) == list(feature.texts), "values: are not those of the plan")

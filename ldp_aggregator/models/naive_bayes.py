@@ -25,6 +25,7 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.models.class_labels import to_typed_labels
 from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import choose_plan
+from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.scoring import LogProbabilities, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.table_input import Columns, name_rows_by_index, take_rows
@@ -188,6 +189,8 @@ class NaiveBayes(SurveyClassifier):
         ------
         RowError
             If a row or label does not fit the given survey.
+        ModelError
+            If the given survey has no label.
         ValueError
             If there are fewer than two classes, or X and y do not match.
         TypeError
@@ -262,7 +265,7 @@ class NaiveBayes(SurveyClassifier):
             If pandas is not installed.
         """
         check_is_fitted(self)
-        return build_frame(build_table(self.estimates_))
+        return build_frame(build_table(self.estimates_, self.plan_))
 
     @property
     def results_(self) -> SurveyResults:
@@ -307,3 +310,5 @@ def _check_survey(survey: object) -> None:
             "returns the Survey in the text of a survey file"
         )
     refuse_validation(survey)
+    if not survey.label.exists:
+        raise no_classifier(survey, "ldp-simulate estimates its shares from the same rows")

@@ -37,6 +37,8 @@ class RowReader(BaseEstimator):
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
         refuse_single_row(X)
+        if y is None:
+            raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
         known = [entry.name for entry in self.survey.entries] if self.survey else None
         self._reads_by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
         if self._reads_by_name:

@@ -16,6 +16,7 @@ from ldp_aggregator.estimation.unlabelled_summary import (
     UnlabelledSummary,
 )
 from ldp_aggregator.models.classifier_choice import Choice, choose_classifier
+from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unlabelled_rows
 from ldp_aggregator.snapshot import Snapshot
 
@@ -77,6 +78,8 @@ def fit_unlabelled(
 
     Raises
     ------
+    ModelError
+        If the survey has no label.
     UnlabelledRowsError
         If the rows are too few, have no column of the survey, or contradict the reports too much; if two
         validation rounds did not validate one classifier each.
@@ -87,6 +90,8 @@ def fit_unlabelled(
     EstimationError
         If the second round validated a model of another survey.
     """
+    if not estimates.has_label:
+        raise no_classifier(snapshot.plan, "unlabelled rows cannot improve one")
     if estimates.estimator != "default":
         raise UnlabelledRowsError("a fit to unlabelled rows needs estimates with estimator='default'")
     read = read_unlabelled_rows(snapshot.plan, rows)

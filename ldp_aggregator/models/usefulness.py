@@ -21,7 +21,7 @@ Classifier = tuple[FloatArray, Sequence[ClassConditional]]
 
 
 def find_useless(estimates: Estimates, classifier: Classifier | None = None) -> Useless | None:
-    """Return the reason why only the most frequent class can be predicted; None if others can.
+    """Return the reason why only the most frequent class can be predicted; None if others can, or no class.
 
     This is so in two cases: no feature that the model uses distinguishes the classes, or the model predicts
     the most frequent class for nearly everyone. The second is counted for synthetic people, drawn from the
@@ -33,7 +33,7 @@ def find_useless(estimates: Estimates, classifier: Classifier | None = None) -> 
     classifier : prior and conditionals, optional
         The classifier that was fitted to unlabelled rows; by default the model is Naive Bayes.
     """
-    if not estimates.reports or not np.isfinite(estimates.raw_prior.stderr).all():
+    if not estimates.has_label or not estimates.reports or not np.isfinite(estimates.raw_prior.stderr).all():
         return None
     is_majority = _predict_synthetic_people(estimates, classifier) == estimates.prior.argmax()
     distinguish = any(estimates.features[index].distinguishable for index in estimates.used_features)

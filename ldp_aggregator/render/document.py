@@ -55,9 +55,9 @@ class Pointer:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateCells:
-    """One estimate: a class, its picture and the texts of its numbers."""
+    """One estimate: a class, a value or a statistic, its picture and the texts of its numbers."""
 
-    class_name: str
+    name: str
     chart: Markup
     estimate: str
     interval: str
@@ -66,11 +66,13 @@ class EstimateCells:
     """The estimate with its margin, for a table with a column for each class."""
     is_known: bool
     marked: bool
+    ticks: tuple[str, str, str] | None = None
+    """The texts of the row's axis; None if all rows have the axis of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateGroup:
-    """The estimates of all classes for one value."""
+    """The estimates of all classes for one value, or those of all people."""
 
     value: str
     """Empty if the table has one group."""
@@ -85,9 +87,11 @@ class EstimateTable:
     caption: str
     name: str
     """The feature that the caption is about; empty for the label."""
-    ticks: tuple[str, str, str]
-    """The texts of the axis: left, middle, right."""
+    ticks: tuple[str, str, str] | None
+    """The texts of the axis: left, middle, right; None if each row has another axis."""
     groups: tuple[EstimateGroup, ...]
+    head: str = "Class"
+    """What the names of the rows are."""
     row_mark: str = ""
     """What a mark on a row means; empty if groups are marked."""
     kind: ClassVar[str] = "estimates"

@@ -8,7 +8,16 @@ from html import escape
 
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Names
-from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Pointer, Section, Terms
+from ldp_aggregator.render.document import (
+    Bullets,
+    EstimateTable,
+    Note,
+    Notice,
+    Part,
+    Pointer,
+    Section,
+    Terms,
+)
 from ldp_aggregator.render.text_table import PlainTable
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~])")
@@ -35,7 +44,10 @@ def write_document(title: str, sections: Sequence[Section]) -> str:
         heading = section.heading
         lines += [f"## {write_finding(heading) if isinstance(heading, Finding) else heading}", ""]
         for part in section.parts:
-            lines += [*_write_part(part), ""]
+            if isinstance(part, Section):
+                lines += [f"### {escape_markdown(str(part.heading))}", ""]
+            for each in part.parts if isinstance(part, Section) else [part]:
+                lines += [*_write_part(each), ""]
     return "\n".join(lines)
 
 
@@ -52,16 +64,21 @@ def _write_part(part: Part | Section) -> Iterator[str]:
         yield from (f"- {write_finding(each)}" for each in part.findings)
     elif isinstance(part, Terms):
         yield from (f"- **{each.title}**: {write_finding(each)}" for each in part.findings)
+    elif isinstance(part, EstimateTable):  # of all people: one group
+        rows = [(each.name, each.estimate, each.interval, each.simultaneous) for each in part.groups[0].rows]
+        head = (part.head, "Estimate", "95% interval", "Simultaneous")
+        yield from _write_table(PlainTable(caption=part.caption, head=head, rows=rows, numeric={1, 2, 3}))
     elif isinstance(part, PlainTable):
-        yield _write_row(part.head)
-        yield (
-            "|"
-            + "|".join("---:" if index in part.numeric else "---" for index in range(len(part.head)))
-            + "|"
-        )
-        yield from map(_write_row, part.rows)
+        yield from _write_table(part)
     else:
         raise TypeError(f"{part.kind} has no form in Markdown")
+
+
+def _write_table(table: PlainTable) -> Iterator[str]:
+    yield _write_row(table.head)
+    sides = ("---:" if index in table.numeric else "---" for index in range(len(table.head)))
+    yield f"|{'|'.join(sides)}|"
+    yield from map(_write_row, table.rows)
 
 
 def _write_row(cells: Sequence[str]) -> str:

@@ -23,6 +23,16 @@ def format_axis_percent(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
+def format_points(difference: float) -> str:
+    """Return a difference of shares in percentage points, with its sign; no negative zero."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
+
+
+def format_ratio(ratio: float) -> str:
+    """Return a ratio with three digits, or a large one without decimals."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:#.3g}"
+
+
 def choose_number_format(uncertainty: float | None) -> Format:
     """Return the function that formats numbers with the digits that their uncertainty justifies.
 

@@ -55,7 +55,10 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
     for section in sections[:MAX_FEATURES]:
         for table in section.parts:
             if isinstance(table, EstimateTable):
-                yield from ("", *_write_estimates(table, how_to_see_all))
+                yield from ("", *_write_part(table, how_to_see_all))
+            elif isinstance(table, PlainTable):
+                lines = _write_part(table, how_to_see_all)
+                yield from ("", f"  {section.heading}: {table.caption}", *(f"  {line}" for line in lines))
     if len(sections) > MAX_FEATURES:
         more = Counted(len(sections) - MAX_FEATURES, "more feature")
         yield from ("", f"  ... and {more}: {how_to_see_all}")
@@ -77,28 +80,37 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
         yield from (f"  {line}" for line in _fit([part.head, *part.rows], sides))
     elif isinstance(part, EstimateTable):
-        yield from _write_estimates(part, how_to_see_all) if part.name else _write_shares(part)
+        write = _write_estimates if part.name and part.head == "Class" else _write_rows
+        yield from write(part, how_to_see_all)
 
 
-def _write_shares(table: EstimateTable) -> Iterator[str]:
-    """Yield the lines of a table without values: a row for each class."""
+def _write_rows(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
+    """Yield the lines of a table with a row for each estimate."""
     rows = [["", "", "", "95% interval", "simultaneous"]]
-    for cells in table.groups[0].rows:
+    for cells in table.groups[0].rows[:MAX_VALUES]:
         mark = _MARK if cells.marked else ""
-        rows.append([cells.class_name, mark, cells.estimate, cells.interval, cells.simultaneous])
-    yield from (f"  {line}" for line in format_table(rows, "<<>>>"))
+        rows.append([cells.name, mark, cells.estimate, cells.interval, cells.simultaneous])
+    yield from [f"  {_make_title(table)}"] if table.name else []
+    yield from (f"  {'  ' if table.name else ''}{line}" for line in _fit(rows, "<<>>>"))
+    if len(table.groups[0].rows) > MAX_VALUES:
+        more = Counted(len(table.groups[0].rows) - MAX_VALUES, "more value")
+        yield f"    ... and {more}: {how_to_see_all}"
+
+
+def _make_title(table: EstimateTable) -> str:
+    return f"{table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
 
 
 def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
     """Yield the lines of a table with a column for each class."""
-    classes = [cells.class_name for cells in table.groups[0].rows]
+    classes = [cells.name for cells in table.groups[0].rows]
     rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:
         cells = [each.short for each in group.rows[:MAX_CLASSES]]
         rows.append([group.value, _MARK if group.marked else "", *cells])
     sides = "<<" + ">" * (len(rows[0]) - 2)
     lines = _fit(rows, sides, _MAX_CLASS_NAME)
-    yield f"  {table.name}: {table.caption[:1].lower()}{table.caption[1:]}"
+    yield f"  {_make_title(table)}"
     yield from (f"    {line}" for line in lines)
     cut = [
         str(Counted(count - most, *kinds))

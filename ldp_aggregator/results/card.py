@@ -13,6 +13,7 @@ from encoders.survey.plan_checks import SILO
 from encoders.text_table import format_table
 from ldp_aggregator.render.document import Section
 from ldp_aggregator.render.markdown import write_document
+from ldp_aggregator.results.feature_sections import build_shares, list_share_facts
 from ldp_aggregator.results.sections import (
     build_accuracy,
     build_citation,
@@ -26,6 +27,7 @@ from ldp_aggregator.results.sections import (
     point_to_warnings,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import build_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,8 @@ class ModelDescription:
     line: Mapping[str, str]
     facts: Mapping[str, str]
     """The facts of one line, and of a few lines, by name."""
-    survey: str
+    title: str
+    """The title of the card."""
     build_sections: Callable[[], Sequence[Section]]
     """Returns the sections of the card."""
 
@@ -56,7 +59,7 @@ class ModelDescription:
 
     def format_card(self) -> str:
         """Return the model card in Markdown."""
-        return write_document(f"Model card: {self.survey}", self.build_sections())
+        return write_document(self.title, self.build_sections())
 
 
 def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) -> ModelDescription:
@@ -71,23 +74,25 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
         The name of the model's class.
     """
     plan, estimates, unlabelled = results.plan, results.estimates, results.unlabelled
-    facts = list_facts(results)
-    facts["validation"] = _describe_validation(results)
+    has_label = estimates.has_label
+    facts = list_facts(results) | ({"validation": _describe_validation(results)} if has_label else {})
     if unlabelled:
         facts["classifier"] = unlabelled.classifier
         covered = "declared public" if unlabelled.declared_public else "NOT covered by epsilon"
         facts["unlabelled rows"] = f"about {unlabelled.rows:,}, {covered}"
     if results.useless:
         facts["useless"] = "predicts nothing but the most frequent class; see the card"
+    facts |= list_share_facts(results)
+    used = len(results.used_features)
     line = {
         "survey": repr(plan.id),
         "digest": repr(plan.digest[:8]),
         "epsilon": decimal_text(plan.epsilon),
         "reports": str(estimates.reports),
         **({"trust": repr(SILO)} if estimates.silos else {}),
-        "classes": str([each.item() if hasattr(each, "item") else each for each in classes]),
-        "features": f"{len(results.used_features)}/{len(plan.features)}",
-        "validated": str(estimates.validation is not None),
+        **({"classes": str([_to_python(each) for each in classes])} if has_label else {}),
+        "features": f"{used}/{len(plan.features)}" if has_label else str(len(results.joined_features)),
+        **({"validated": str(estimates.validation is not None)} if has_label else {}),
         **({"classifier": repr(str(unlabelled.classifier))} if unlabelled else {}),
     }
     is_fitted = unlabelled is not None and unlabelled.is_fitted
@@ -95,17 +100,28 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
         name=f"{'Logistic regression' if is_fitted else name} of {plan.id}",
         line=line,
         facts=facts,
-        survey=plan.id,
-        build_sections=lambda: [
-            replace(model := build_model(results), parts=[*point_to_warnings(results), *model.parts]),
-            build_data(results),
-            build_privacy(results),
-            build_accuracy(results),
-            *drop_empty([build_warnings(results)]),
-            build_limits(results),
-            build_citation(results),
-        ],
+        title=f"Model card: {plan.id}" if has_label else f"Results of {plan.id}",
+        build_sections=lambda: _build_sections(results),
     )
+
+
+def _to_python(label: Any) -> object:
+    return label.item() if hasattr(label, "item") else label
+
+
+def _build_sections(results: SurveyResults) -> list[Section]:
+    shares = build_shares(results, build_table(results.estimates, results.plan))
+    sections = [
+        replace(shares, parts=[*point_to_warnings(results), *shares.parts]),
+        build_model(results),
+        build_data(results),
+        build_privacy(results),
+        build_accuracy(results),
+        build_warnings(results),
+        build_limits(results),
+        build_citation(results),
+    ]
+    return drop_empty(sections)
 
 
 def _describe_validation(results: SurveyResults) -> str:

@@ -16,7 +16,7 @@ from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Bullets, Section
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.card import ModelDescription
-from ldp_aggregator.results.sections import make_section
+from ldp_aggregator.results.headings import make_section
 
 LEARNER_NAMES = {
     "nb": "Naive Bayes from noisy tables",
@@ -53,12 +53,16 @@ def describe_central(
         name=f"{name} of {plan.id}",
         line=line,
         facts=facts,
-        survey=plan.id,
+        title=f"Model card: {plan.id}",
         build_sections=lambda: [
             make_section("model", [build_facts_table(facts)]),
             build_promise(privacy),
-            make_section("accuracy", [TEXTS.find("curator-model.not-validated")]),
-            build_central_limits(),
+            *(
+                [make_section("accuracy", [TEXTS.find("curator-model.not-validated")])]
+                if plan.label.exists
+                else []
+            ),
+            build_central_limits(plan),
             build_central_citation(plan, privacy),
         ],
     )
@@ -74,13 +78,13 @@ def list_central_facts(
     source = "survey" if privacy.are_rows_public else "noisy count"
     return {
         "plan digest": plan.digest,
-        "learner": LEARNER_NAMES[learner],
+        "learner": LEARNER_NAMES[learner] if plan.label.exists else "none: noisy tables only",
         "trust": f"{CENTRAL}: a curator had the rows",
         "epsilon": format_amount(privacy.epsilon),
         "delta": format_amount(privacy.delta),
         "adjacency": f"{privacy.adjacency}, at most {rows} per person",
         "rows": f"about {privacy.expected_rows:,}, from the {source}",
-        "classes": f"{plan.label.name}: {Names(plan.label.values)}",
+        **({"classes": f"{plan.label.name}: {Names(plan.label.values)}"} if plan.label.exists else {}),
         "features": f"{len(used)} of {len(names)}: {Names(used)}",
     }
 
@@ -101,9 +105,10 @@ def build_promise(privacy: CentralPrivacy) -> Section:
     return make_section("privacy", [*find_promise(privacy), steps], people=False)
 
 
-def build_central_limits() -> Section:
+def build_central_limits(plan: Plan) -> Section:
     """Return the section that lists uses to avoid."""
-    return make_section("limits", [Bullets(find_limits(people=False, silos=False, curator=True))])
+    limits = find_limits(people=False, silos=False, curator=True, classes=plan.label.exists)
+    return make_section("limits", [Bullets(limits)], classes=plan.label.exists)
 
 
 def build_central_citation(plan: Plan, privacy: CentralPrivacy) -> Section:

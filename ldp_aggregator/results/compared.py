@@ -11,7 +11,7 @@ from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.results.estimate_tables import show_values
-from ldp_aggregator.results.sections import make_section
+from ldp_aggregator.results.headings import make_section
 from ldp_aggregator.results.survey_results import SurveyResults
 
 
@@ -65,11 +65,15 @@ def _list_surveys(first: SurveyResults, second: SurveyResults) -> PlainTable:
 
 
 def _list_differences(differing: tuple[Difference, ...], plan: AnyPlan) -> PlainTable:
+    head = ("Feature", "Quantity", "Class", "First", "Second", "Difference", "Simultaneous 95% interval")
+    shown = [index for index, name in enumerate(head) if name != "Class" or plan.label.exists]
+    texts = [head, *(_format_difference(each, plan) for each in differing)]
+    rows = [[row[index] for index in shown] for row in texts]
     return PlainTable(
         caption="Estimates that differ significantly",
-        head=("Feature", "Quantity", "Class", "First", "Second", "Difference", "Simultaneous 95% interval"),
-        rows=[_format_difference(each, plan) for each in differing],
-        numeric={3, 4, 5, 6},
+        head=rows[0],
+        rows=rows[1:],
+        numeric=range(len(shown) - 4, len(shown)),
     )
 
 
@@ -77,7 +81,7 @@ def _format_difference(each: Difference, plan: AnyPlan) -> tuple[str, ...]:
     quantity = each.quantity
     [value] = show_values(plan, quantity.feature, [quantity.value])
     [class_name] = show_values(plan, plan.label.name, [quantity.class_name])
-    name = f"P({value} | class)" if value else quantity.statistic
+    name = quantity.statistic.replace("value", value)
     if _is_share(each):
         texts = [format_percent(number) for number in (each.first, each.second)]
         change = [f"{100 * number:+.1f}" for number in (each.difference, each.low, each.high)]
@@ -86,7 +90,7 @@ def _format_difference(each: Difference, plan: AnyPlan) -> tuple[str, ...]:
         write = choose_number_format(each.stderr)
         texts = [write(number) for number in (each.first, each.second)]
         change = [write(each.difference), f"{write(each.low)} to {write(each.high)}"]
-    return (quantity.feature, name, class_name, *texts, *change)
+    return (quantity.feature, name, class_name or "all people", *texts, *change)
 
 
 def _is_share(each: Difference) -> bool:

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from encoders.errors import LdpError
-from encoders.survey import Feature, NumericFeature
+from encoders.survey import Feature, Label, NumericFeature
+from encoders.survey.choices import row_entries
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
 from ldp_aggregator.results.raw_cells import Cell, EstimateName, list_cells
 from ldp_aggregator.results.survey_results import SurveyResults
@@ -155,8 +156,8 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
     """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
-    if one.name != other.name:
-        return f"the labels differ: {one.name} and {other.name}"
+    if quantity.class_name and (why := _compare_labels(one, other)):
+        return why
     if quantity.statistic == CLASS_PRIOR:
         return None if set(one.values) == set(other.values) else "the surveys have different classes"
     features = [_find_feature(each, quantity.feature) for each in (first, second)]
@@ -164,7 +165,7 @@ def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyR
     for name, label, feature in parts:
         if feature is None:
             return f"the {name} survey has no feature {quantity.feature}"
-        if quantity.class_name not in label.values:
+        if quantity.class_name and quantity.class_name not in label.values:
             return f"the {name} survey has no class {quantity.class_name}"
     are_numbers = [isinstance(each, NumericFeature) for each in features]
     if any(are_numbers) and not all(are_numbers):
@@ -179,6 +180,12 @@ def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyR
     return None
 
 
+def _compare_labels(one: Label, other: Label) -> str | None:
+    if one.exists != other.exists:
+        return f"only the {'first' if one.exists else 'second'} survey has a label"
+    return None if one.name == other.name else f"the labels differ: {one.name} and {other.name}"
+
+
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
     """Return the reason why a pair has too little information; None if it has enough."""
     for name, cell in (("first", first), ("second", second)):
@@ -190,7 +197,7 @@ def _find_missing_information(first: Cell, second: Cell) -> str | None:
 
 
 def _find_feature(results: SurveyResults, name: str) -> Feature | None:
-    return next((each for each in results.plan.features if each.name == name), None)
+    return next((each for each in row_entries(results.plan.features) if each.name == name), None)
 
 
 def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
@@ -209,5 +216,6 @@ def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]
         for class_name, names in by_class.items():
             classes[tuple(filter(None, names))].append(class_name)
         for listed_values, group in classes.items():
-            listed = f"value {', '.join(listed_values)}; " if listed_values else ""
-            yield NotCompared(f"{feature}, {statistic}: {listed}class {', '.join(group)}", reason)
+            parts = (("value", listed_values), ("class", [each for each in group if each]))
+            listed = "; ".join(f"{kind} {', '.join(names)}" for kind, names in parts if names)
+            yield NotCompared(f"{feature}, {statistic}{': ' if listed else ''}{listed}", reason)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from encoders.extras import needs_extra
-from ldp_aggregator.results.table import COLUMNS, EstimateRow, list_records
+from ldp_aggregator.results.table import EstimateRow, list_columns, list_records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,6 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
     """
     with needs_extra("pandas", "to_frame"):
         import pandas as pd
-    frame = pd.DataFrame(list_records(rows), columns=list(COLUMNS))
+    frame = pd.DataFrame(list_records(rows), columns=list(list_columns(rows)))
     types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
-    return frame.astype(types)
+    return frame.astype({name: each for name, each in types.items() if name in frame})

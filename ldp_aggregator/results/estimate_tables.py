@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from encoders.survey import NumericFeature
+from encoders.survey import Feature, NumericFeature
+from encoders.survey.choices import Choices, row_entries
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
 from ldp_aggregator.findings.rules import is_known
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
@@ -27,14 +29,19 @@ from ldp_aggregator.render.numbers import (
     format_interval,
     format_percent,
     format_plain,
+    format_points,
+    format_ratio,
 )
+from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.table import (
     CLASS_PRIOR,
+    COMPARISONS,
     CONDITIONAL,
     COUNT,
     DEVIATION,
     MEAN,
     MISSING,
+    MISSING_SHARE,
     EstimateRow,
 )
 
@@ -44,6 +51,7 @@ _TITLES = {
     DEVIATION: "Standard deviation",
     MISSING: "Share of missing answers",
 }
+_STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "missing answers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,23 +68,82 @@ class _RowScale:
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
     """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
-    classes = find_texts(plan, plan.label.name)
-    return _build_table(prior, "Share of each class", "", _choose_share_scale(prior), classes, {})
+    return _build_table(
+        prior, "Share of each class", "", _choose_share_scale(prior), find_class_texts(plan), {}
+    )
 
 
-def build_feature_tables(rows: Sequence[EstimateRow], plan: AnyPlan) -> Mapping[str, list[EstimateTable]]:
-    """Return the tables of each feature with estimates, by its name; values have the texts of the survey."""
-    features, classes = {each.name: each for each in plan.features}, find_texts(plan, plan.label.name)
+def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
+    """Return the table of all people for each entry of the survey with estimates, by its name."""
+    entries, tables = {each.name: each for each in row_entries(plan.features)}, {}
+    of_all = (row for row in rows if row.class_name is None and row.mechanism)
+    for name, group in groupby(of_all, key=lambda row: row.feature):
+        part, entry, texts = list(group), entries[name], find_texts(plan, name)
+        is_number = isinstance(entry, NumericFeature)
+        cells, ticks = [], None
+        for row in part:
+            scale = _choose_scale([row] if is_number else part, entry)
+            ticks = scale.axis.labels(scale.write_axis)
+            value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
+            cells.append(
+                replace(
+                    _build_row(row, 0, scale, texts.get(value, value)), ticks=ticks if is_number else None
+                )
+            )
+        captions = {Choices: "Share of people who ticked each choice", NumericFeature: "All people"}
+        tables[name] = EstimateTable(
+            caption=captions.get(type(entry), "Share of each value"),
+            name=name,
+            ticks=None if is_number else ticks,
+            groups=(EstimateGroup(value="", marked=False, rows=tuple(cells)),),
+            head="Statistic" if is_number else "Value",
+        )
+    return tables
+
+
+def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, list[EstimateTable]]:
+    """Return the tables by class of each entry with estimates; values have the texts of the survey."""
+    entries, classes = {each.name: each for each in row_entries(plan.features)}, find_class_texts(plan)
     tables: dict[str, list[EstimateTable]] = {}
-    estimated = [row for row in rows if row.statistic not in (CLASS_PRIOR, COUNT) and row.mechanism]
-    for (name, statistic), group in groupby(estimated, key=lambda row: (row.feature, row.statistic)):
-        part, feature = list(group), features[name]
-        scale = _choose_share_scale(part)
-        if isinstance(feature, NumericFeature) and statistic != MISSING:
-            scale = _choose_number_scale(part, feature)
+    hidden = {CLASS_PRIOR, COUNT, *COMPARISONS}
+    by_class = (
+        row for row in rows if row.class_name is not None and row.mechanism and row.statistic not in hidden
+    )
+    for (name, statistic), group in groupby(by_class, key=lambda row: (row.feature, row.statistic)):
+        part = list(group)
+        scale = _choose_scale(part, entries[name])
         table = _build_table(part, _TITLES[statistic], name, scale, classes, find_texts(plan, name))
         tables.setdefault(name, []).append(table)
     return tables
+
+
+def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
+    """Return the table of each entry that compares two classes; empty unless the survey has two."""
+    texts: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        if row.statistic in COMPARISONS:
+            values = texts.setdefault(row.feature, {})
+            values.setdefault(row.value or "", []).append(_format_comparison(row))
+    names = " compared with ".join(show_values(plan, plan.label.name, plan.label.values))
+    return {
+        name: PlainTable(
+            caption=f"{names}, with 95% intervals",
+            head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
+            rows=[(*show_values(plan, name, [value]), *cells) for value, cells in values.items()],
+            numeric={1, 2, 3},
+        )
+        for name, values in texts.items()
+    }
+
+
+def _format_comparison(row: EstimateRow) -> str:
+    is_difference = row.statistic == COMPARISONS[0]
+    if row.estimate is None or row.low is None or row.high is None:
+        return UNKNOWN
+    if is_difference and not is_known(row.low, row.high, (-1.0, 1.0)):
+        return UNKNOWN
+    write = format_points if is_difference else format_ratio
+    return f"{write(row.estimate)} ({write(row.low)} to {write(row.high)})"
 
 
 def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
@@ -94,10 +161,21 @@ def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
     }
 
 
+def find_class_texts(plan: AnyPlan) -> Mapping[str, str]:
+    """Return the display texts of the classes; see :func:`find_texts`."""
+    return find_texts(plan, plan.label.name)
+
+
 def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
     """Return what is shown for values of the label or of a feature."""
     texts = find_texts(plan, name)
     return [texts.get(value, value) for value in values]
+
+
+def _choose_scale(rows: Sequence[EstimateRow], feature: Feature) -> _RowScale:
+    if isinstance(feature, NumericFeature) and rows[0].statistic not in (MISSING, MISSING_SHARE):
+        return _choose_number_scale(rows, feature)
+    return _choose_share_scale(rows)
 
 
 def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
@@ -147,7 +225,7 @@ def _build_table(
     for value, group in groupby(rows, key=lambda row: row.value):
         part = list(group)
         cells = tuple(
-            _build_row(row, index, scale, classes.get(row.class_name, row.class_name))
+            _build_row(row, index, scale, classes.get(row.class_name or "", row.class_name or ""))
             for index, row in enumerate(part)
         )
         marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
@@ -162,7 +240,7 @@ def _build_table(
     )
 
 
-def _build_row(row: EstimateRow, colour: int, scale: _RowScale, class_name: str) -> EstimateCells:
+def _build_row(row: EstimateRow, colour: int, scale: _RowScale, name: str) -> EstimateCells:
     known, mark, single, simultaneous = _is_known(row, scale.bounds), None, None, None
     if known:
         assert row.estimate is not None
@@ -179,7 +257,7 @@ def _build_row(row: EstimateRow, colour: int, scale: _RowScale, class_name: str)
             from_zero=scale.from_zero,
         )
     return EstimateCells(
-        class_name=class_name,
+        name=name,
         chart=draw_mark(scale.axis, mark),
         estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
         interval=format_interval(single, scale.write),

@@ -8,15 +8,19 @@ from typing import NamedTuple
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, simultaneous_z
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING
+from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 
 VARIANCE = "variance"
 
 
 class EstimateName(NamedTuple):
-    """The name of an estimated quantity: `value` is empty except for P(value | class)."""
+    """The name of an estimated quantity.
+
+    `value` is empty except for shares of values, and `class_name` is empty for all people.
+    """
 
     feature: str
     statistic: str
@@ -54,27 +58,36 @@ class Cell(NamedTuple):
 
 
 def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
-    """Return the raw estimates of a survey by quantity."""
-    estimates = results.estimates
-    classes = estimates.classes
-    prior, z = (estimates.label, CLASS_PRIOR), simultaneous_z(len(classes))
-    cells = dict(_cells(estimates.raw_prior, prior, [""], classes, PROBABILITY, z))
-    for feature, result in zip(results.plan.features, estimates.features, strict=True):
+    """Return the raw estimates of a survey by quantity: of all people, and of each class."""
+    estimates, cells = results.estimates, dict(_list_features(results, [""]))
+    if estimates.has_label:
+        prior, classes = (estimates.label, CLASS_PRIOR), estimates.classes
+        z = simultaneous_z(len(classes))
+        cells |= _cells(estimates.raw_prior, prior, [""], classes, PROBABILITY, z)
+        cells |= _list_features(results, classes)
+    return cells
+
+
+def _list_features(results: SurveyResults, classes: Sequence[str]) -> Iterator[tuple[EstimateName, Cell]]:
+    """Yield the cells of all features; the only class is empty for all people."""
+    is_of_all = not classes[0]
+    for feature, result in join_choices(results.plan.features, results.estimates.features):
         if isinstance(result, NumberResult):
             assert isinstance(feature, NumericFeature)
+            statistics = result.overall if is_of_all else result.by_class
             parts = [
-                (MEAN, result.by_class.means, feature.bounds),
-                (VARIANCE, result.by_class.variances, (0.0, feature.width**2)),
+                (MEAN, statistics.means, feature.bounds),
+                (VARIANCE, statistics.variances, (0.0, feature.width**2)),
             ]
-            parts += [(MISSING, result.by_class.missing, PROBABILITY)] if result.by_class.missing else []
+            if statistics.missing:
+                parts.append((MISSING_SHARE if is_of_all else MISSING, statistics.missing, PROBABILITY))
             z = simultaneous_z(len(parts) * len(classes))
             for statistic, estimate, bounds in parts:
-                cells |= _cells(estimate, (feature.name, statistic), [""], classes, bounds, z)
+                yield from _cells(estimate, (feature.name, statistic), [""], classes, bounds, z)
         else:
-            values, z = result.values, simultaneous_z(len(result.values) * len(classes))
-            name = (feature.name, CONDITIONAL)
-            cells |= _cells(result.conditionals, name, values, classes, PROBABILITY, z)
-    return cells
+            shares = result.shares if is_of_all else result.conditionals
+            name, z = (feature.name, SHARE if is_of_all else CONDITIONAL), simultaneous_z(shares.value.size)
+            yield from _cells(shares, name, result.values, classes, PROBABILITY, z)
 
 
 def _cells(

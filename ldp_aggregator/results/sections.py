@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey import Feature, NumericFeature
 from encoders.survey.decimals import decimal_text
-from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_checks import SILO
-from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
-from ldp_aggregator.estimation.relevance import Relevance
-from ldp_aggregator.estimation.tables.noisy_tables import name_counted
+from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
 from ldp_aggregator.findings.data import find_data, find_silos
 from ldp_aggregator.findings.features import find_classes_and_features, find_warnings
@@ -22,34 +18,19 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.model import find_citation, find_limits, find_model
 from ldp_aggregator.findings.poisoning import find_poisoning, find_untested
 from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
-from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known, is_relevance_known
+from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
 from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
-from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare, Share
+from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.privacy_statement import ReportsPrivacy
-from ldp_aggregator.render.document import (
-    Bullets,
-    Note,
-    Notice,
-    Part,
-    Pointer,
-    RelevanceRow,
-    RelevanceTable,
-    Section,
-    Terms,
-)
-from ldp_aggregator.render.interval import Axis, Mark, draw_mark
-from ldp_aggregator.render.numbers import UNKNOWN, format_plain
+from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Pointer, Section, Terms
+from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table
+from ldp_aggregator.results.feature_sections import find_shares, list_features
+from ldp_aggregator.results.headings import make_section
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import EstimateRow
-
-
-def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
-    """Return a section with the heading of this name; `values` fill the heading."""
-    return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
+from ldp_aggregator.results.table import build_table
 
 
 def find_lead(results: SurveyResults) -> list[Finding]:
@@ -59,7 +40,12 @@ def find_lead(results: SurveyResults) -> list[Finding]:
     if not estimates.reports:
         return lead
     lead += [each for each in _find_privacy(results) if each.id in ("privacy.short", "privacy.unlabelled")]
-    return lead if results.is_validation else [*lead, *find_classes_and_features(estimates)]
+    if results.is_validation:
+        return lead
+    lead += find_shares(results, build_table(estimates, results.plan))
+    if not estimates.has_label:
+        return lead
+    return [*lead, *find_classes_and_features(estimates, [each for _, each in results.joined_features])]
 
 
 def find_notices(results: SurveyResults) -> list[Finding]:
@@ -90,7 +76,10 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
         }
     if results.privacy.rejected:
         facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
-    if not results.is_validation:
+    if not estimates.has_label:
+        names = FirstNames(entry.name for entry, _ in results.joined_features)
+        facts["features"] = f"{len(names)}: {names}"
+    elif not results.is_validation:
         facts["classes"] = f"{plan.label.name}: {Names(plan.label.values)}"
         facts["features"] = f"{len(used)} of {len(plan.features)}: {FirstNames(used)}"
         majority = [str(each) for each in _find_model(results) if each.id == "model.majority"]
@@ -98,8 +87,10 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
     return facts
 
 
-def build_model(results: SurveyResults) -> Section:
-    """Return the section that describes the model."""
+def build_model(results: SurveyResults) -> Section | None:
+    """Return the section that describes the model; None without a label."""
+    if not results.estimates.has_label:
+        return None
     findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
     facts = PlainTable(
         caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
@@ -109,78 +100,19 @@ def build_model(results: SurveyResults) -> Section:
 
 def build_data(results: SurveyResults) -> Section:
     """Return the section about the data: the reports, and a table of the features."""
-    parts: list[Part] = [*_find_data(results), *_find_silos(results), _list_features(results)]
+    parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
 
 
-def build_accuracy(results: SurveyResults) -> Section:
-    """Return the section about the accuracy of the model."""
+def build_accuracy(results: SurveyResults) -> Section | None:
+    """Return the section about the accuracy of the model; None without a label."""
+    if not results.estimates.has_label:
+        return None
     ids = ("model.not-validated", "model.majority", "model.useless")
     worth = [each for each in _find_model(results) if each.id in ids]
     validation = results.estimates.validation
     parts = _list_validation(validation, results.privacy.validation) if validation else []
     return make_section("accuracy", [*parts, *worth])
-
-
-def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
-    """Return the shares of the classes."""
-    note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
-    return make_section(
-        "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
-    )
-
-
-def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
-    """Return the estimates of each feature, with the question that was asked."""
-    plan, tables = results.plan, build_feature_tables(table, results.plan)
-    texts = display_texts(plan).features if plan.texts else {}
-    parts = []
-    for index, (feature, result) in enumerate(zip(plan.features, results.estimates.features, strict=True)):
-        question = texts[feature.name].title if feature.name in texts else feature.name
-        asked = [] if question == feature.name else [TEXTS.find("tables.question", question=question)]
-        section = Section(
-            id=f"feature-{index + 1}",
-            heading=feature.name,
-            marked=result.distinguishable,
-            parts=[*asked, Note(_describe_feature(feature, result)), *tables.get(feature.name, [])],
-        )
-        parts.append(section)
-    silos, label = results.estimates.silos, plan.label.name
-    return make_section("features", [Note(TEXTS.find("tables.features", silos=silos, label=label)), *parts])
-
-
-def build_relevance(results: SurveyResults) -> Section:
-    """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
-    rows: list[tuple[float, RelevanceRow]] = []
-    for index, feature in enumerate(results.estimates.features):
-        known = is_relevance_known(feature.relevance)
-        value, low, high = _cut_relevance(feature.relevance)
-        value = value if known else -1.0
-        mark = Mark(value=value, single=(low, high)) if known else None
-        row = RelevanceRow(
-            anchor=f"feature-{index + 1}",
-            name=feature.name,
-            marked=feature.distinguishable,
-            chart=draw_mark(Axis(0.0, 1.0), mark),
-            text=format_relevance(feature.relevance),
-        )
-        rows.append((value, row))
-    ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
-    label = results.plan.label.name
-    table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
-    return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
-
-
-def format_relevance(relevance: Relevance) -> str:
-    """Return a relevance with its 95% interval; "unknown" if the interval shows nothing."""
-    value, low, high = _cut_relevance(relevance)
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if is_relevance_known(relevance) else UNKNOWN
-
-
-def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
-    """Return the relevance, cut to its interval, and the ends of the interval."""
-    value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
-    return min(max(value, low), high), low, high
 
 
 def build_validation(results: SurveyResults) -> Section | None:
@@ -241,7 +173,12 @@ def point_to_warnings(results: SurveyResults) -> list[Pointer]:
 def build_method(results: SurveyResults) -> Section:
     """Return the section about the method: the questions, their mechanisms and exact epsilons."""
     estimates, privacy = results.estimates, results.privacy
-    values = {"people": results.has_people, "silos": estimates.silos, "estimator": estimates.estimator}
+    values = {
+        "people": results.has_people,
+        "silos": estimates.silos,
+        "classes": estimates.has_label,
+        "estimator": estimates.estimator,
+    }
     findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
     titles = ("Questions", "Validation round", "Validation round of the classifier that is not kept")
     rounds = (privacy.people, privacy.validation, privacy.compared_validation)
@@ -261,6 +198,7 @@ def build_reading(results: SurveyResults) -> Section:
         "people": results.has_people,
         "silos": results.estimates.silos,
         "curator": False,
+        "classes": results.estimates.has_label,
         "unknown_share": RoundShare(UNKNOWN_SHARE),
     }
     return make_section("reading", [Terms(TEXTS.section("reading", values))])
@@ -271,9 +209,10 @@ def build_limits(results: SurveyResults) -> Section:
     limits = find_limits(
         people=results.has_people,
         silos=results.estimates.silos is not None,
+        classes=results.estimates.has_label,
         fitted=results.unlabelled is not None and results.unlabelled.is_fitted,
     )
-    return make_section("limits", [Bullets(limits)])
+    return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
 
 
 def build_citation(results: SurveyResults) -> Section:
@@ -293,7 +232,8 @@ def _find_privacy(results: SurveyResults) -> list[Finding]:
 
 
 def _find_model(results: SurveyResults) -> list[Finding]:
-    return find_model(results.estimates, results.useless, results.unlabelled)
+    estimates = results.estimates
+    return find_model(estimates, results.useless, results.unlabelled) if estimates.has_label else []
 
 
 def _find_silos(results: SurveyResults) -> list[Finding]:
@@ -303,49 +243,6 @@ def _find_silos(results: SurveyResults) -> list[Finding]:
 
 def _find_unlabelled(results: SurveyResults) -> list[Finding]:
     return find_unlabelled(results.unlabelled) if results.unlabelled else []
-
-
-def _list_features(results: SurveyResults) -> PlainTable:
-    """Return the table of features: what was counted, by which mechanism, and what each explains."""
-    used = results.estimates.used_features
-    rows = []
-    for index, feature in enumerate(results.estimates.features):
-        mechanism, counted = _count(feature)
-        together = feature.asked_with if isinstance(feature, FeatureResult) else ()
-        counted += f", with {Names(together)}" if together else ""
-        explains = format_relevance(feature.relevance) if mechanism else ""
-        rows.append(
-            (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
-        )
-    return PlainTable(
-        caption="Features",
-        head=("Feature", "Counted", "Mechanism", "Explains", "Used"),
-        rows=rows,
-    )
-
-
-def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
-    """Return the mechanisms of a feature, and how many reports or rows they count."""
-    questions = (
-        [feature.mean_question, feature.square_question] if isinstance(feature, NumberResult) else [feature]
-    )
-    asked = [each for each in questions if each.mechanism]
-    mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
-    counts = " + ".join(str(Count(each.n)) for each in asked)
-    one, many = name_counted(asked[0].mechanism if asked else None)
-    return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""
-
-
-def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
-    mechanism, counted = _count(result)
-    values: dict[str, object] = {"asked": mechanism, "mechanism": mechanism, "counted": counted}
-    if isinstance(feature, NumericFeature):
-        low, high = map(format_plain, feature.bounds)
-        return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
-    assert isinstance(result, FeatureResult)
-    together = Names(result.asked_with)
-    values |= {"number": False, "together": together, "size": Counted(len(result.values), "value")}
-    return TEXTS.find("tables.feature", **values)
 
 
 def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from encoders.survey import Plan
+from encoders.survey import Feature, Plan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.model import Useless
 from ldp_aggregator.privacy_statement import PrivacyStatement
@@ -36,6 +37,11 @@ class SurveyResults:
     def has_people(self) -> bool:
         """Whether people reported, not silos alone."""
         return not isinstance(self.plan, SiloPlan)
+
+    @property
+    def joined_features(self) -> list[tuple[Feature, FeatureResult | NumberResult]]:
+        """The entries of the survey with their results; several answers to one question are one feature."""
+        return list(join_choices(self.plan.features, self.estimates.features))
 
     @property
     def used_features(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Turns estimates into a table: one row per class and estimated quantity.
+"""Turns estimates into a table: one row per estimated quantity, of all people or of one class.
 
 The same table is written as CSV, returned as a DataFrame and shown on pages and in the terminal;
 docs/analysing.md describes its columns.
@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
+from encoders.survey import Feature
+from encoders.survey.choices import Choices
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
+from ldp_aggregator.estimation.class_comparison import Comparison
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.render.csv_file import dump_csv
 
+Result = FeatureResult | NumberResult
+Classes = Sequence[str] | tuple[None]
+"""The classes of the rows, or None alone for all people."""
+
 COUNT = "count"
-CLASS_PRIOR = "P(class)"
-CONDITIONAL = "P(value | class)"
+SHARE = "P(value)"
 MEAN = "mean"
 DEVIATION = "standard deviation"
+MISSING_SHARE = "P(missing)"
+CLASS_PRIOR = "P(class)"
+CONDITIONAL = "P(value | class)"
 MISSING = "P(missing | class)"
-
-Statistic = Literal[
-    "count", "P(class)", "P(value | class)", "mean", "standard deviation", "P(missing | class)"
-]
+COMPARISONS = ("risk difference", "risk ratio", "odds ratio")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +45,16 @@ class EstimateRow:
 
     feature: str
     """The feature's name; the label's name for count and P(class)."""
-    statistic: Statistic
+    statistic: str
     """The estimated quantity; only a curator's model has count, the number of rows of a class."""
     value: str | None = None
-    """The feature's value, for P(value | class)."""
-    class_name: str
-    """The value of the label."""
+    """The feature's value, for P(value), P(value | class) and comparisons."""
+    class_name: str | None = None
+    """The value of the label; for a comparison the two classes, as in "yes vs no". None for all people."""
     estimate: float | None
     """The consistent estimate: probabilities are distributions, moments are in their possible range."""
     stderr: float | None
-    """The standard error of `raw`."""
+    """The standard error of `raw`; comparisons have neither."""
     low: float | None
     high: float | None
     """The 95% interval."""
@@ -60,53 +69,103 @@ class EstimateRow:
     """The mechanisms of the questions, joined by " + "; None for count and P(class), which all questions
     estimate."""
     distinguishable: bool | None = None
-    """Whether the classes are distinguishable in this quantity; for P(class), from 1/k."""
+    """Whether the classes are distinguishable in this quantity; for P(class), from 1/k. None for all people
+    and for comparisons."""
 
     @classmethod
     def from_estimate(
         cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
     ) -> EstimateRow:
         """Return the row of one cell of an estimate; `names` are the other columns."""
-
-        def cell(array: FloatArray) -> float | None:
-            number = float(array[index]) + 0.0  # no negative zero
-            return number if math.isfinite(number) else None
-
         return cls(
             estimate=None if math.isnan(consistent) else consistent,
-            stderr=cell(estimate.stderr),
-            low=cell(estimate.low),
-            high=cell(estimate.high),
-            simultaneous_low=cell(estimate.simultaneous_low),
-            simultaneous_high=cell(estimate.simultaneous_high),
-            raw=cell(estimate.value),
+            stderr=_read_cell(estimate.stderr, index),
+            **_read_ends(estimate, index),
+            raw=_read_cell(estimate.value, index),
             **names,
         )
+
+
+def _read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
+    number = float(array[index]) + 0.0  # no negative zero
+    return number if math.isfinite(number) else None
+
+
+def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
+    names = ("low", "high", "simultaneous_low", "simultaneous_high")
+    return {name: _read_cell(getattr(estimate, name), index) for name in names}
 
 
 COLUMNS = tuple("class" if each.name == "class_name" else each.name for each in fields(EstimateRow))
 """The names of the columns, in order."""
 
 
-def list_records(rows: Iterable[EstimateRow]) -> list[dict[str, object]]:
+def list_columns(rows: Iterable[EstimateRow]) -> tuple[str, ...]:
+    """Return the names of the columns of these rows: without classes there are no columns about them."""
+    if any(row.class_name is not None for row in rows):
+        return COLUMNS
+    return tuple(name for name in COLUMNS if name not in ("class", "distinguishable"))
+
+
+def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
     """Return the cells of each row by the name of the column."""
-    return [dict(zip(COLUMNS, asdict(row).values(), strict=True)) for row in rows]
+    columns = list_columns(rows)
+    records = (dict(zip(COLUMNS, asdict(row).values(), strict=True)) for row in rows)
+    return [{name: record[name] for name in columns} for record in records]
 
 
-def dump_table(rows: Iterable[EstimateRow]) -> str:
+def dump_table(rows: Sequence[EstimateRow]) -> str:
     """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
-    return dump_csv(COLUMNS, list_records(rows))
+    return dump_csv(list_columns(rows), list_records(rows))
 
 
-def build_table(estimates: Estimates) -> list[EstimateRow]:
-    """Return the rows of all estimates of a survey: the label's first, then each feature's in order."""
+def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
+    """Return the rows of all estimates of a survey.
+
+    The estimates of all people come first. If there is a label, P(class), the estimates of each class, and
+    for two classes their comparisons follow.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    plan : Plan or SiloPlan, optional
+        The plan of the survey. With it, the choices of an entry with several answers are values of one
+        feature; without it, each choice is a feature.
+    """
+    results = estimates.features
+    pairs = list(join_choices(plan.features, results)) if plan else [(None, each) for each in results]
+    shares = [*_list_entries(pairs, results, (None,))]
+    if not estimates.has_label:
+        return shares
     # the paper's estimator takes the prior from the label question alone
     n = (estimates.label_n or 0) if estimates.estimator == "paper" else estimates.people
-    marks = estimates.non_uniform
+    classes = estimates.classes
     return [
-        *list_prior_rows(estimates.label, estimates.classes, estimates.raw_prior, n, marks),
-        *list_feature_rows(estimates.features, estimates.classes),
+        *shares,
+        *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
+        *_list_entries(pairs, results, classes),
+        *_list_comparisons([feature for _, feature in pairs], classes),
     ]
+
+
+def _list_entries(
+    pairs: Sequence[tuple[Feature | None, Result]], results: Sequence[Result], classes: Classes
+) -> Iterator[EstimateRow]:
+    """Yield the rows of all entries, with the shares of missing answers to entries with several answers.
+
+    Such an answer is missing for all choices at once: the choice with the most reports estimates it.
+    """
+    for entry, feature in pairs:
+        rows = list(list_feature_rows([feature], classes))
+        yield from rows
+        if isinstance(entry, Choices):
+            names = {each.name for each in entry.features()}
+            choices = list_feature_rows([each for each in results if each.name in names], classes)
+            missing = [row for row in choices if row.value == MISSING_TEXT]
+            most = max((row.n for row in missing), default=0)
+            first = [row for row in missing if row.n == most][: len(classes)]
+            statistic = MISSING_SHARE if classes[0] is None else MISSING
+            yield from (replace(row, feature=entry.name, statistic=statistic, value=None) for row in first)
 
 
 def list_prior_rows(
@@ -127,78 +186,87 @@ def list_prior_rows(
         )
 
 
-def list_feature_rows(
-    features: Iterable[FeatureResult | NumberResult], classes: Sequence[str]
-) -> Iterator[EstimateRow]:
-    """Yield the rows of all features."""
+def list_feature_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
+    """Yield the rows of each class, or with the classes (None,) those of all people."""
     for feature in features:
         if isinstance(feature, NumberResult):
             yield from _list_number_rows(feature, classes)
         else:
-            yield from _list_conditional_rows(feature, classes)
+            yield from _list_value_rows(feature, classes)
 
 
-def _list_conditional_rows(feature: FeatureResult, classes: Sequence[str]) -> Iterator[EstimateRow]:
-    consistent = project_columns(feature.conditionals.value)
+def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    shares = feature.shares.reshape(-1, 1) if is_of_all else feature.conditionals
+    # the shares of several answers do not add up to one
+    several = feature.kind == Choices.kind
+    consistent = _cut_to_interval(shares) if several else project_columns(shares.value)
     for place, value in enumerate(feature.values):
         for index, name in enumerate(classes):
             yield EstimateRow.from_estimate(
-                feature.conditionals,
+                shares,
                 (place, index),
                 float(consistent[place, index]),
                 feature=feature.name,
-                statistic=CONDITIONAL,
+                statistic=SHARE if is_of_all else CONDITIONAL,
                 value=value,
                 class_name=name,
                 n=feature.n,
                 mechanism=feature.mechanism,
-                distinguishable=bool(feature.distinguishable_entries[place]),
+                distinguishable=None if is_of_all else bool(feature.distinguishable_entries[place]),
             )
 
 
-def _list_number_rows(feature: NumberResult, classes: Sequence[str]) -> Iterator[EstimateRow]:
+def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    statistics = feature.overall if is_of_all else feature.by_class
     mean, square = feature.mean_question, feature.square_question
     both = " + ".join(each.mechanism for each in (mean, square) if each.mechanism) or None
+    means, deviations, missing = statistics.means, statistics.deviations, statistics.missing
     # a variance below zero is cut to zero, and its root is unknown
-    deviations = np.where(
-        feature.by_class.variances.value <= 0, 0.0, _cut_to_interval(feature.by_class.deviations)
-    )
+    cut = np.where(statistics.variances.value <= 0, 0.0, _cut_to_interval(deviations))
     n = mean.n + square.n
     parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None]] = [
-        (
-            MEAN,
-            "means",
-            feature.by_class.means,
-            _cut_to_interval(feature.by_class.means),
-            mean.n,
-            mean.mechanism,
-        ),
-        (DEVIATION, "variances", feature.by_class.deviations, deviations, n, both),
+        (MEAN, "means", means, _cut_to_interval(means), mean.n, mean.mechanism),
+        (DEVIATION, "variances", deviations, cut, n, both),
     ]
-    if feature.by_class.missing:
-        parts.append(
-            (
-                MISSING,
-                "missing",
-                feature.by_class.missing,
-                _cut_to_interval(feature.by_class.missing),
-                n,
-                both,
-            )
-        )
+    if missing:
+        name = MISSING_SHARE if is_of_all else MISSING
+        parts.append((name, "missing", missing, _cut_to_interval(missing), n, both))
     for statistic, mark, estimate, consistent, reports, mechanism in parts:
-        for index, name in enumerate(classes):
+        for index, class_name in enumerate(classes):
             yield EstimateRow.from_estimate(
                 estimate,
                 (index,),
                 float(consistent[index]),
                 feature=feature.name,
                 statistic=statistic,
-                class_name=name,
+                class_name=class_name,
                 n=reports,
                 mechanism=mechanism,
-                distinguishable=feature.distinguishable_entries.get(mark),
+                distinguishable=None if is_of_all else feature.distinguishable_entries.get(mark),
             )
+
+
+def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
+    """Yield the rows that compare P(value | class) of two classes; none unless there are two."""
+    for feature in features:
+        if isinstance(feature, NumberResult):
+            continue
+        for statistic, comparison in feature.comparisons.items():
+            for place, value in enumerate(feature.values):
+                yield EstimateRow(
+                    feature=feature.name,
+                    statistic=statistic,
+                    value=value,
+                    class_name=" vs ".join(classes),
+                    estimate=_read_cell(comparison.value, (place,)),
+                    stderr=None,
+                    **_read_ends(comparison, (place,)),
+                    raw=None,
+                    n=feature.n,
+                    mechanism=feature.mechanism,
+                )
 
 
 def project_columns(raw: FloatArray) -> FloatArray:

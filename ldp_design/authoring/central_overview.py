@@ -7,13 +7,14 @@ from typing import Any
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from encoders.survey.choices import SEPARATOR, Choices
 from encoders.text_table import format_table
 from ldp_design.authoring.overview import SurveyWarning
 
 
 def format_central_overview(survey: Survey) -> str:
     """Return the columns that the rows need, what else a curator states, and warnings."""
-    rows = [(f"{survey.label.name} (label)", ", ".join(survey.label.values), "refused")]
+    rows = [(f"{name} (label)", ", ".join(survey.label.values), "refused") for name in survey.label.names]
     for entry in survey.entries:
         missing = "one more value" if entry.missing == "category" else "refused"
         rows.append((entry.name, _describe_values(entry), missing))
@@ -22,7 +23,9 @@ def format_central_overview(survey: Survey) -> str:
     sentences = ["The rows are a CSV file with these columns; other columns are ignored."]
     if survey.users:
         sentences.append(f"{survey.users:,} in [survey] users is taken for a public number of rows.")
-    sentences.append("This file is public too, so write it from what is public, not from the rows. To train:")
+    purpose = "train" if survey.label.exists else "estimate"
+    sentences.append("This file is public too, so write it from what is public, not from the rows.")
+    sentences.append(f"To {purpose}:")
     lines += wrap_text(" ".join(sentences))
     lines += ["  ldp-central train SURVEY.toml ROWS.csv --epsilon 1 -o model.json", ""]
     return "\n".join([*lines, *(f"warning: {each.message}" for each in find_central_warnings(survey))])
@@ -33,7 +36,7 @@ def describe_central_survey(survey: Survey) -> dict[str, Any]:
     return {
         "id": survey.id,
         "kind": survey.kind,
-        "label": survey.label.name,
+        **({"label": survey.label.name} if survey.label.exists else {}),
         "features": [each.name for each in survey.features],
         "users": survey.users,
     }
@@ -52,6 +55,8 @@ def find_central_warnings(survey: Survey) -> Iterator[SurveyWarning]:
 
 
 def _describe_values(entry: Feature) -> str:
+    if isinstance(entry, Choices):
+        return f"any of {', '.join(entry.values)}, separated by {SEPARATOR!r}"
     if isinstance(entry, CategoricalFeature):
         return ", ".join(entry.values)
     if isinstance(entry, BinnedFeature):

@@ -15,7 +15,7 @@ from encoders.survey.questions import MEAN
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
 from ldp_design.authoring.central_overview import describe_central_survey, find_central_warnings
-from ldp_design.authoring.overview import SurveyWarning, find_warnings, report_bytes
+from ldp_design.authoring.overview import SurveyWarning, describe_shape, find_warnings, report_bytes
 from ldp_design.authoring.silo_overview import describe_silo_plan, find_silo_warnings
 from ldp_design.authoring.survey_texts import find_missing_texts
 
@@ -51,7 +51,7 @@ def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
         "digest": plan.digest,
         "epsilon": float(plan.epsilon),
         "by_invitation": plan.by_invitation,
-        "label": plan.row_label.name,
+        **({"label": plan.row_label.name} if plan.row_label.exists else {}),
         "features": [each.name for each in plan.features],
         "questions": [_describe_question(plan, each) for each in plan.questions],
         "texts": _describe_texts(plan),
@@ -89,7 +89,7 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
         "name": question.name,
         "features": [each.name for each in question.asked_features],
         "moment": moment,
-        "shape": list(question.shape),
+        "shape": list(describe_shape(question)),
         "mechanism": question.mechanism.name,
         "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),
         "probability": plan.question_probability(question),

@@ -1,14 +1,16 @@
-"""Infers a feature from a column of a sample: categories, or numbers in bins."""
+"""Infers a feature from a column of a sample: categories, several answers, or numbers in bins."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.nfc import to_nfc
+from encoders.survey.choices import SEPARATOR
 from encoders.survey.decimals import parse_decimal
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
@@ -83,6 +85,11 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
         return InferredFeature(left_out="empty in every row")
     if len(texts) == 1 and "" not in cells:
         return InferredFeature(left_out="the same in every row")
+    if choices := _find_choices(texts):
+        comment = f'# guess: several answers, separated by "{SEPARATOR}"; all choices of the sample; confirm'
+        note = f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.'
+        missing = _format_missing(cells, sum(not cell.strip() for cell in cells))
+        return InferredFeature((comment, note, format_values(choices, name="choices"), *missing))
     if not all(map(is_text, texts)) or MISSING_TEXT in texts:
         return InferredFeature(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
     if len(texts) > MAX_VALUES:
@@ -92,6 +99,20 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
     hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
     comment = "# guess: all values of the sample; confirm, and add those that it lacks"
     return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))
+
+
+def _find_choices(texts: Sequence[str]) -> list[str]:
+    """Return the choices if the different texts of a column are lists of them, otherwise nothing.
+
+    They are lists if several texts have a choice in common, or if the separator alone is a text.
+    """
+    lists = [{part.strip() for part in text.split(SEPARATOR)} - {""} for text in texts]
+    counts = Counter(part for each in lists for part in each)
+    has_lists = SEPARATOR in map(str.strip, texts) or (
+        any(len(each) > 1 for each in lists) and max(counts.values()) > 1
+    )
+    is_usable = 2 <= len(counts) <= MAX_VALUES and all(map(is_text, counts)) and MISSING_TEXT not in counts
+    return sorted(counts) if has_lists and is_usable else []
 
 
 def find_values(cells: Sequence[str]) -> list[str]:

@@ -34,11 +34,13 @@ epsilon = 1.0
 """
 
 _FEATURES_NOTE = """\
-# Each feature is coupled with the label in a question, and each person answers one question.
+# {coupled}
 # Without missing = "category" a missing answer is refused, and this person sends no report. An answer that
 # is not in a list is refused too: applications pass "other" for it if the list has that value.
 """
 
+_COUPLED = "Each feature is coupled with the label in a question, and each person answers one question."
+_ALONE = "Each person answers one question, about one feature."
 
 _TEXTS = """\
 # What a review board, and the person, read about the survey. Plain text; it is public.
@@ -52,9 +54,7 @@ _TEXTS = """\
 # What people read when they are asked, in each language. Without texts, applications display the names.
 # [texts.en]
 # title = "..."
-# [texts.en.label]
-# title = "..."
-# [texts.en.features.{feature}]
+{label}# [texts.en.features.{feature}]
 # title = "..."
 """
 
@@ -63,15 +63,15 @@ class DraftError(LdpError):
     """A sample from which no survey can be drafted."""
 
 
-def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) -> str:
+def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source: str) -> str:
     """Draft a survey from a public sample.
 
     Parameters
     ----------
     columns : mapping from column name to cells
         A public sample, with cells as texts of a CSV file.
-    label : str
-        The column to predict.
+    label : str or None
+        The column to predict, or by whose values people are compared; None for a survey without a label.
     source : str
         The sample's file name without suffix; becomes the survey's id.
 
@@ -85,21 +85,26 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str, source: str) 
     DraftError
         If there are no rows, no label column that fits, or no column that can be a feature.
     """
-    label = to_nfc(label)
-    if label not in columns:
+    label = None if label is None else to_nfc(label)
+    if label is not None and label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
     inferred = {name: _infer_column(name, cells) for name, cells in columns.items() if name != label}
     features = {name: each.entries for name, each in inferred.items() if each.entries}
     left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
-    header = _HEADER.format(source=quote(source), rows=len(columns[label]), id=make_survey_id(source))
-    parts = [header, _format_label(label, columns[label]), _FEATURES_NOTE]
+    rows = len(next(iter(columns.values())))
+    if not rows:
+        raise DraftError("the sample needs at least one row")
+    header = _HEADER.format(source=quote(source), rows=rows, id=make_survey_id(source))
+    labels = [] if label is None else [_format_label(label, columns[label])]
+    parts = [header, *labels, _FEATURES_NOTE.format(coupled=_COUPLED if labels else _ALONE)]
     if not features:
         raise DraftError("\n".join(["no column can be a feature:", *_format_reasons(left_out)]))
     parts += [
         "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
     ]
-    parts.append(_TEXTS.format(feature=format_key(next(iter(features)))))
+    texts_of_label = '# [texts.en.label]\n# title = "..."\n' if labels else ""
+    parts.append(_TEXTS.format(feature=format_key(next(iter(features))), label=texts_of_label))
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
     return "\n".join(parts)
@@ -120,8 +125,8 @@ def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
 
 def _format_label(name: str, cells: Sequence[str]) -> str:
     texts = find_values(cells)
-    if not name or not cells:
-        raise DraftError("name the label's column" if cells else "the sample needs at least one row")
+    if not name:
+        raise DraftError("name the label's column")
     if not all(map(is_text, [name, *texts])):
         raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
     if not 2 <= len(texts) <= MAX_VALUES:

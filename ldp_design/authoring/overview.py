@@ -150,7 +150,12 @@ def _question_row(plan: Plan, question: Question) -> list[str]:
 
 
 def _describe_domain(question: Question) -> str:
-    *sizes, classes = question.shape
+    factors = [str(size) for size in describe_shape(question)]
     if question.moment:
-        return f"{'number' if question.moment == MEAN else 'square'} x {classes}"
-    return " x ".join(map(str, question.shape)) + f" = {question.domain}" if sizes else str(classes)
+        return " x ".join(["number" if question.moment == MEAN else "square", *factors[1:]])
+    return " x ".join(factors) + (f" = {question.domain}" if len(factors) > 1 else "")
+
+
+def describe_shape(question: Question) -> tuple[int, ...]:
+    """Return the shape of a question's counters, without the one class of a survey that has no label."""
+    return question.shape if question.label.exists else question.shape[:-1]

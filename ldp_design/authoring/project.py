@@ -83,6 +83,8 @@ def write_projection(
         column, never a value.
     """
     text, survey = read_unprojected(text, method, components)
+    if method == "dca" and not survey.label.exists:
+        raise ProjectionError("DCA separates the values of a label, and there is none: use --method pca")
     inputs = tuple(projection_inputs(survey))
     rows, labels, total = _read_public_rows(inputs, survey.label if method == "dca" else None, columns)
     fitted = fit(method, inputs, rows, labels, components, ridge)

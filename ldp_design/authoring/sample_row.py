@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
+from encoders.explain.text import wrap_text
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
 from encoders.survey.boolean_values import read_boolean
+from encoders.survey.choices import SEPARATOR, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
@@ -22,11 +24,11 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Return a row and a label, drawn uniformly from the survey's values."""
     row = {feature.name: _draw_value(feature, rng) for feature in plan.entries}
     label = plan.row_label
-    return row | {label.name: label.values[_random_below(len(label.values), rng)]}
+    return row | {name: label.values[_random_below(len(label.values), rng)] for name in label.names}
 
 
 def find_questions(plan: Plan, name: str) -> list[Question]:
-    """Return the question of this name, or all questions that ask for the feature of this name.
+    """Return the question of this name, or all questions that ask for the feature or entry of this name.
 
     Raises
     ------
@@ -34,7 +36,9 @@ def find_questions(plan: Plan, name: str) -> list[Question]:
         If there is no such question or feature.
     """
     found = [each for each in plan.questions if each.name == name] or [
-        each for each in plan.questions if name in [feature.name for feature in each.asked_features]
+        each
+        for each in plan.questions
+        if any(name in (feature.name, feature.row_name) for feature in each.asked_features)
     ]
     if found:
         return found
@@ -70,8 +74,16 @@ def read_csv_row(path: Path, number: int, plan: Plan, multiline: bool) -> dict[s
 
 def format_row(row: dict[str, object]) -> str:
     """Return a row as text, one value per line."""
-    lines = (f"  {name} = {MISSING_TEXT if value is None else value}" for name, value in row.items())
-    return "\n".join(lines)
+    return "\n".join(f"  {name} = {format_value(value)}" for name, value in row.items())
+
+
+def format_value(value: object) -> str:
+    """Return a value of a row as text."""
+    if isinstance(value, list):
+        return f"{SEPARATOR} ".join(map(str, value)) or "(none of the choices)"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return MISSING_TEXT if value is None else str(value)
 
 
 def compare_mechanisms(plan: Plan, question: Question) -> str:
@@ -84,12 +96,12 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
         mark = "<- this one" if candidate.name == question.mechanism.name else ""
         rows.append([f"  {candidate.name}", f"{stderr:.3g}", mark])
     asked = "mean" if question.moment == MEAN else "mean square"
-    lines = [
-        f"Why {question.mechanism.name}: the standard error of a class's {asked} in closed form, for numbers",
-        'uniform in [-1, 1] and equally frequent classes. numeric = "auto" chooses the first mechanism:',
-        *format_table(rows, "<><"),
-    ]
-    return "\n".join(lines)
+    of_whom, classes = ("a class's", " and equally frequent classes") if plan.label.exists else ("the", "")
+    sentences = (
+        f"Why {question.mechanism.name}: the standard error of {of_whom} {asked} in closed form, for numbers "
+        f'uniform in [-1, 1]{classes}. numeric = "auto" chooses the first mechanism:'
+    )
+    return "\n".join([*wrap_text(sentences), *format_table(rows, "<><")])
 
 
 def _require_entry(row: Mapping[str, object], feature: Feature) -> None:
@@ -100,6 +112,10 @@ def _require_entry(row: Mapping[str, object], feature: Feature) -> None:
 def _draw_value(feature: Feature, rng: RandomSource) -> object:
     if isinstance(feature, NumericFeature):
         return float(f"{feature.original(_random_below(2001, rng) / 1000 - 1):.4g}")
+    if isinstance(feature, Choices):
+        if feature.missing == "category" and not _random_below(len(feature.values) + 1, rng):
+            return None
+        return [choice for choice in feature.values if _random_below(2, rng)]
     code = _random_below(feature.size, rng)
     if isinstance(feature, CategoricalFeature):
         return feature.values[code] if code < len(feature.values) else None

@@ -21,11 +21,13 @@ def format_silo_overview(plan: SiloPlan) -> str:
     mechanism = plan.mechanism
     epsilon = decimal_text(plan.epsilon)
     tables = Counted(len(plan.features), "table")
-    head = ["feature", "values x labels", "cells", "standard error of a count"]
+    k = len(plan.label.values)
+    by_label, labels = (" x labels", f" x {k}") if plan.label.exists else ("", "")
+    head = ["feature", f"values{by_label}", "cells", "standard error of a count"]
     rows = [
         [
             each["feature"],
-            f"{each['values']} {'soft cells' if each['soft'] else 'values'} x {len(plan.label.values)}",
+            f"{each['values']} {'soft cells' if each['soft'] else 'values'}{labels}",
             f"{each['cells']:,}",
             f"{each['standard_error']:,.1f} rows",
         ]
@@ -56,7 +58,7 @@ def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
         "digest": plan.digest,
         "epsilon": float(plan.epsilon),
         "by_invitation": plan.by_invitation,
-        "label": plan.label.name,
+        **({"label": plan.label.name} if plan.label.exists else {}),
         "features": [each.name for each in plan.features],
         "kind": SILO,
         "rows": plan.rows,

@@ -53,7 +53,7 @@ def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]
         yield "title"
     features = table.get("features", {})
     entries: Iterable[tuple[str, Label | CategoricalFeature | BinnedFeature | NumericFeature, Any]] = [
-        ("label", plan.row_label, table.get("label", {})),
+        *(("label", plan.row_label, table.get("label", {})) for _ in plan.row_label.names),
         *((f"features.{each.name}", each, features.get(each.name, {})) for each in plan.entries),
     ]
     for path, entry, texts in entries:

@@ -54,14 +54,14 @@ def format_key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else quote(name)
 
 
-def format_values(texts: Sequence[str], last: Sequence[str] = ()) -> str:
-    """Return ``values = [...]``, sorted, then `last`.
+def format_values(texts: Sequence[str], last: Sequence[str] = (), name: str = "values") -> str:
+    """Return ``values = [...]``, or another name, sorted, then `last`.
 
     Values are bare if all of them are numbers, or if they are true and false.
     """
     ordered = [*sorted(texts, key=_natural_order), *last]
     is_bare = all(map(is_whole_number, ordered)) or set(ordered) == {"true", "false"}
-    return format_array("values", ordered if is_bare else [quote(text) for text in ordered])
+    return format_array(name, ordered if is_bare else [quote(text) for text in ordered])
 
 
 def _natural_order(text: str) -> tuple[float, str]:

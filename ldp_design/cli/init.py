@@ -19,24 +19,30 @@ _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 @click.command(cls=Command)
 @option("-o", "--output", type=OutputFile(), show_default="standard output", help="The new file to write.")
 @option("--from", "sample", type=INPUT_FILE, help="Draft the survey from this PUBLIC sample, a CSV file.")
-@option("--label", metavar="COLUMN", help="The column of the sample to predict.")
+@option(
+    "--label",
+    metavar="COLUMN",
+    show_default="a survey without a label",
+    help="The column of the sample to predict, or by whose values people are compared.",
+)
 @multiline_option
 def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
     """Write a new survey file: an example, or a draft from a sample.
 
     The example has comments. A draft contains the values of every column of text, and the range of every
-    column of numbers. A survey file is public, so never make a draft from private rows.
+    column of numbers. Cells that list several values, separated by semicolons, become a feature with several
+    answers. Without a label, a survey estimates shares and averages only. A survey file is public, so never
+    make a draft from private rows.
 
     $ ldp-survey init -o survey.toml
+    $ ldp-survey init --from sample.csv -o survey.toml
     $ ldp-survey init --from sample.csv --label ill -o survey.toml
     """
-    if (sample is None) != (label is None):
-        raise click.UsageError(
-            "--from and --label must be given together: a sample, and its column to predict"
-        )
+    if label is not None and sample is None:
+        raise click.UsageError("--label needs --from: the sample that has this column")
     if output and output.exists():  # it may contain an author's edits
         raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
-    if sample is None or label is None:
+    if sample is None:
         text = _EXAMPLE.read_text("utf-8")
     else:
         text = draft_survey(read_text_columns(sample, multiline=multiline), label, sample.stem)

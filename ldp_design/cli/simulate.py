@@ -1,4 +1,4 @@
-"""ldp-simulate: simulates a survey on labelled rows, and prints the expected accuracy."""
+"""ldp-simulate: simulates a survey on rows, and prints the expected accuracy, or the errors of shares."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms import check_name
@@ -36,6 +37,7 @@ from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
+from ldp_design.simulation.shares import ShareErrors, simulate_shares
 from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.variants import (
     AS_AUTHORED,
@@ -44,6 +46,7 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
+from ldp_design.sizing.values import NumberMargin, ShareMargin, count_people
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -56,7 +59,8 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 @argument(
     "rows",
     type=INPUT_FILE,
-    help="Labelled rows, a CSV file with a header. An empty cell is a missing answer.",
+    help="Rows with the label, if the survey has one; a CSV file with a header. An empty cell is a missing "
+    "answer.",
 )
 @option(
     "--epsilon",
@@ -162,12 +166,15 @@ def main(
     multiline: bool,
     **options: Any,
 ) -> None:
-    """Simulate SURVEY on labelled ROWS, and print the accuracy to expect.
+    """Simulate SURVEY on ROWS, and print the accuracy to expect.
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. For comparison, the
     command also prints the accuracy of the same model without privacy, and the accuracy of always predicting
     the most frequent label. With --json, it adds the log loss and the expected calibration error of the
     predicted probabilities.
+
+    If the survey has no label, the command prints the errors of the shares and means instead. All rows are
+    then the population, from which the people of each repeat are drawn with replacement.
 
     $ ldp-simulate survey.toml rows.csv
     $ ldp-simulate survey.toml rows.csv --epsilon 0.5,1,2 --users 2000 --plot accuracy.png
@@ -191,14 +198,14 @@ def main(
             rounds=rounds,
             validate=validate,
         )
-        length = len(grid) * options["repeats"]
-        with show_progress("simulating", length, "trials") as progress:
-            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-        click.echo(
-            json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options["users"])
-        )
-        if plot:
-            plot_simulation(result, plot, title=parsed.id)
+        if not parsed.label.exists:
+            click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
+        else:
+            with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
+                result = simulate(parsed, columns, grid, progress=progress.advance, **options)
+            click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
+            if plot:
+                plot_simulation(result, plot, title=parsed.id)
         if reports_file:
             write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
             click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
@@ -214,7 +221,7 @@ def _describe_reports(count: int, path: Path, survey: Path) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
         f"wrote {path}: {Counted(count, 'report')}, one for each row. "
-        "To train on them:\n"
+        "To estimate from them:\n"
         f"  {train}\n"
         "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"
         "reports in it look like those of people."
@@ -253,9 +260,45 @@ _ROWS_LEGEND = (
     f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
     "non-private is the accuracy of Naive Bayes without privacy."
 )
+_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "unlabelled", "estimator")
+_SHARES_LEGEND = (
+    "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
+    "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
+    "the mean of all rows; it varies if there are few repeats."
+)
 
 
-def _format_table(result: Simulation, survey: Survey, users: int) -> str:
+def _simulate_shares(
+    survey: Survey,
+    columns: Mapping[str, Any],
+    grid: SimulationGrid,
+    options: Mapping[str, Any],
+    as_json: bool,
+) -> str:
+    """Return the errors of shares and means, as a table or as JSON."""
+    sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
+    if set(sources) != {ParameterSource.DEFAULT}:
+        raise click.UsageError("the survey has no label to predict: leave options about models out")
+    variants = grid.list_variants(survey, "default")
+    counts = {name: options[name] for name in ("repeats", "seed", "users")}
+    with show_progress("simulating", len(variants) * options["repeats"], "trials") as progress:
+        rows = list(simulate_shares(survey, columns, variants, **counts, progress=progress.advance))
+    return json.dumps([each.as_dict() for each in rows]) if as_json else _format_shares(rows, survey, counts)
+
+
+def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
+    """Return a table of the errors of shares and means."""
+    cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
+    for row in rows:
+        write = NumberMargin if row.estimate == "mean" else ShareMargin
+        errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
+        cells.append([f"{row.epsilon:g}", row.mechanism, row.numeric, row.feature, row.estimate, *errors])
+    people = f" of {count_people(options['users'])}" if options["users"] else ""
+    lines = [f"{survey.id}: errors over {Counted(options['repeats'], 'repeat')}{people}", ""]
+    return "\n".join([*lines, *format_table(cells, "><<<<>>>"), "", *wrap_text(_SHARES_LEGEND)])
+
+
+def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]) -> str:
     """Return a table of the rows; columns with the default in every row are left out."""
     first = result.rows[0]
     hidden = set()
@@ -270,7 +313,7 @@ def _format_table(result: Simulation, survey: Survey, users: int) -> str:
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
-    people = f", {users:,} people" if users else ""
+    people = f", {options['users']:,} people" if options["users"] else ""
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))

@@ -22,6 +22,7 @@ from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
 from ldp_design.sizing.pilot import Pilot, read_pilot
+from ldp_design.sizing.questions import DEFAULT_MARGIN, format_questions, size_questions
 from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
 from ldp_design.sizing.size import (
     FEATURE_STRENGTHS,
@@ -48,6 +49,11 @@ from ldp_design.sizing.values import count_people
     "--accuracy",
     type=Share(),
     help="Compute how many people are needed for a model of this accuracy, for example 0.8. Needs --pilot.",
+)
+@option(
+    "--questions",
+    is_flag=True,
+    help="Compute how many people 1, 5 and 10 yes/no questions need, with and without a label.",
 )
 @option("--pilot", type=INPUT_FILE, help="The model, from ldp-train, or a snapshot of an earlier survey.")
 @option(
@@ -76,6 +82,7 @@ def size(
     silos: int | None,
     margin: float | None,
     accuracy: float | None,
+    questions: bool,
     epsilons: list[Decimal],
     shares_text: str | None,
     pilot: Path | None,
@@ -84,7 +91,8 @@ def size(
 ) -> None:
     """Print the expected precision of the estimates of SURVEY.
 
-    Margins are computed in closed form from public numbers, the accuracy of a model from simulated surveys. A
+    Margins are computed in closed form from public numbers. If the survey has a label, margins for the people
+    of one label are added, and the accuracy of a model, which is computed from simulated surveys. A
     margin is half of a 95% interval. A feature is noise if its margin is more than 60% of the typical
     estimate or, if it is a share, more than 25%; changes that prevent this are printed.
 
@@ -97,12 +105,15 @@ def size(
     $ ldp-survey size survey.toml --users 2000
     $ ldp-survey size survey.toml --margin 0.05 --epsilon 1,2
     $ ldp-survey size survey.toml --accuracy 0.8 --pilot model.json
+    $ ldp-survey size survey.toml --questions --margin 0.05
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
+    if questions and (users or accuracy or pilot or shares_text):
+        raise click.UsageError("--questions goes with --margin, --epsilon and --json only")
     written = read_survey_file(survey, read_any_survey)
     if isinstance(written, SiloSurvey):
-        if users or accuracy or pilot:
+        if users or accuracy or pilot or questions:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
         _print_silos(written, rows, silos, margin, epsilons, shares_text, as_json)
         return
@@ -111,22 +122,20 @@ def size(
     parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
+    if questions:
+        _print_questions(surveys, margin or DEFAULT_MARGIN, as_json)
+        return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
-    sizes: list[Size] = []
-    for each in surveys:
-        sizes += _compute_sizes(
-            each,
-            users or parsed.users,
-            margin,
-            accuracy,
-            read_pilot(pilot) if pilot else None,
-            seed,
-            shares,
-            repeats=DEFAULT_REPEATS if len(surveys) == 1 else 0,
-        )
+    known = read_pilot(pilot) if pilot else None
+    common = users or parsed.users, margin, accuracy, known, seed, shares, len(surveys) > 1
+    sizes = [size for each in surveys for size in _compute_sizes(each, *common)]
+    _print_sizes(sizes, len(surveys) > 1, as_json)
+
+
+def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([each.as_dict() for each in sizes]))
-    elif len(surveys) > 1:
+    elif by_epsilon:
         click.echo(format_epsilons(sizes))
     else:
         click.echo(format_size(sizes[0]) if len(sizes) == 1 else format_comparison(sizes))
@@ -141,6 +150,12 @@ def _parse_shares(text: str | None, labels: Sequence[str], pilot: Path | None) -
         return parse_label_shares(text, labels)
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
+
+
+def _print_questions(surveys: Sequence[Survey], margin: float, as_json: bool) -> None:
+    found = [each for survey in surveys for each in size_questions(survey, margin)]
+    rows = [each._asdict() for each in found]
+    click.echo(json.dumps(rows) if as_json else format_questions(found, margin))
 
 
 def _print_silos(
@@ -172,11 +187,13 @@ def _compute_sizes(
     pilot: Pilot | None,
     seed: int,
     label_shares: LabelShares | None,
-    repeats: int,
+    is_comparison: bool,
 ) -> list[Size]:
     if margin is not None:
         return [size_for_margin(survey, margin, pilot, label_shares)]
     if accuracy is not None:
+        if not survey.label.exists:
+            raise click.UsageError("--accuracy is about a model that predicts a label: this survey has none")
         if pilot is None:
             raise click.UsageError(
                 "--accuracy needs --pilot: accuracy depends on how strongly the features are related to the "
@@ -190,8 +207,10 @@ def _compute_sizes(
         return [size_for_accuracy(survey, accuracy, pilot, seed=seed, on_attempt=on_attempt)]
     if users is None:
         return compare_sizes(survey, pilot, label_shares=label_shares)
-    if not repeats:
+    if is_comparison:
         return compare_sizes(survey, pilot, [users], label_shares)
-    length = repeats * (1 if pilot else len(FEATURE_STRENGTHS))
+    if not survey.label.exists:
+        return [size_for_users(survey, users, pilot)]
+    length = DEFAULT_REPEATS * (1 if pilot else len(FEATURE_STRENGTHS))
     with show_progress("simulating", length, "surveys") as progress:
-        return [size_for_users(survey, users, pilot, repeats, seed, progress.advance, label_shares)]
+        return [size_for_users(survey, users, pilot, DEFAULT_REPEATS, seed, progress.advance, label_shares)]

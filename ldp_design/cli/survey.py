@@ -123,7 +123,8 @@ def compile_(survey: Path, output: Path) -> None:
     "--question",
     metavar="NAME",
     show_default="a random question",
-    help="The question or feature to show. A numeric feature has two questions, and both are shown.",
+    help="The question or feature to show. If a feature has several questions, such as a number or one with "
+    "several answers, all are shown.",
 )
 @option("--language", metavar="CODE", default="", help="The language of the survey's texts, for example de.")
 @multiline_option

@@ -104,8 +104,14 @@ def prepare(
     Raises
     ------
     SurveyError, RowError, SimulationError, CentralError, TrustComparisonError
-        If a row does not fit the survey, or a trust model cannot serve it; nothing was trained.
+        If the survey has no label, a row does not fit it, or a trust model cannot serve it; nothing was
+        trained.
     """
+    if not written.label.exists:
+        raise TrustComparisonError(
+            "the survey has no label, so there is no accuracy to compare: compare the margins that "
+            "ldp-survey size prints for this survey, and for a survey of silos with the same features"
+        )
     ascending = tuple(sorted(set(map(parse_epsilon, epsilons))))
     if not ascending or not trusts or splits < MIN_SPLITS:
         raise TrustComparisonError(

@@ -39,9 +39,10 @@ def describe_accuracy(source: DossierSource) -> Facts:
     is_comparison = len(scenarios[0].sizes) > 1
     main = source.plan.label.name
     usable, rare_usable = (_count_usable(each) for each in (first, last))
-    features = len(first.margins) - 1
+    features = len(first.features)
     shares, rare_shares = (describe_shares(scenarios[index], main) for index in (0, -1))
     facts = describe_size(first, is_comparison, command) | {
+        "has_main": source.plan.label.exists,
         "has_users": not is_comparison,
         "two_scenarios": len(scenarios) > 1,
         "shares": shares,
@@ -97,11 +98,11 @@ def describe_shares(scenario: Scenario, main: str) -> Finding:
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
     """Return the names of the features with a grade."""
-    return [margin.name for margin in size.margins[1:] if margin.grade is grade]
+    return [margin.name for margin in size.features if margin.grade is grade]
 
 
 def _count_usable(size: Size) -> int:
-    return len(size.margins) - 1 - len(names_of_grade(size, Grade.USELESS))
+    return len(size.features) - len(names_of_grade(size, Grade.USELESS))
 
 
 def _list_grades(size: Size, main: str) -> str:
@@ -109,7 +110,7 @@ def _list_grades(size: Size, main: str) -> str:
     itself = str(TEXTS.find("answers.main-itself", main=main))
     parts = []
     for grade in Grade:
-        names = [itself] if size.margins[0].grade is grade else []
+        names = [itself] if size.label_margin and size.label_margin.grade is grade else []
         if names := names + names_of_grade(size, grade):
             parts.append(str(TEXTS.find(f"answers.{grade}", names=", ".join(names))))
     return "; ".join(parts)
@@ -137,21 +138,23 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     none = TEXTS.find("answers.none")
     for size in scenario.sizes:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
-        yield Count(size.users), size.margins[0].grade, *names
+        label = [size.label_margin.grade] if size.label_margin else []
+        yield Count(size.users), *label, *names
 
 
 def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
     """Yield the rows of the table of margins."""
     for cells, margin in zip(list_margins(size), size.margins, strict=True):
-        noise = "noise" if margin.is_noise else "no"
-        yield cells.name, cells.asked, cells.reports, noise, cells.estimate
+        estimates = cells.columns("noise" if margin.is_noise else "no", bool(size.label_margin))
+        yield cells.name, cells.asked, cells.reports, *estimates
         if cells.missing:
-            yield TEXTS.find("tables.missing", name=cells.name), "", "", "", cells.missing
+            name = TEXTS.find("tables.missing", name=cells.name)
+            yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
 def _choose_example(size: Size) -> Facts:
     """Return the least precise share that is not noise, as an example of how to read a margin."""
-    shares = [each for each in size.margins[1:] if each.values and not each.is_noise]
+    shares = [each for each in size.features if each.values and not each.is_noise]
     if not shares:
         return {"has_example": False}
     margin = max(shares, key=lambda each: each.margin)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
+from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.numeric_features import NumericFeature
@@ -44,6 +45,9 @@ def _write_title(texts: EntryTexts) -> str:
 
 
 def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Finding:
+    if isinstance(entry, Choices):
+        choices = _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
+        return TEXTS.find("words.several-answers", values=choices)
     if isinstance(entry, Label | CategoricalFeature):
         return _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
     if isinstance(entry, NumericFeature):

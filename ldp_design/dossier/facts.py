@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
@@ -30,7 +31,9 @@ def describe_plan(source: PlanSource, commands: Mapping[str, str], is_silo: bool
         "file": source.file,
         "digest": plan.digest,
         "epsilon": source.epsilon,
+        "has_main": plan.row_label.exists,
         "main": plan.row_label.name,
+        "several_answers": " and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
         "invited": plan.by_invitation,
         **_describe_commands(commands),
         "belief_10": source.belief_after(0.1),

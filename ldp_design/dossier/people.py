@@ -73,6 +73,7 @@ def _describe_questions(plan: Plan) -> Facts:
         "marks_are_readable": max(payloads) <= _MARK_BYTES,
         "marks_are_hashes": min(payloads) > _MARK_BYTES,
         "required": ", ".join(causes.required),
+        "can_be_silent": plan.row_label.exists or bool(causes.required),
         "required_questions": _join_or(causes.required),
         "incomplete": _join_or(incomplete),
         "main_required": causes.is_label_required,
@@ -155,14 +156,14 @@ def _describe_consent(source: DossierSource, facts: Facts) -> Facts:
     """Return the facts of the draft of a consent text, with the author's words that it repeats."""
     plan = source.plan
     texts = display_texts(plan)
+    titles = [texts.features[each.name].title for each in plan.entries]
     label = [texts.label.title] if texts.label else []
-    titles = [*label, *(texts.features[each.name].title for each in plan.entries)]
-    main, *others = map(_quote_title, titles)
+    others = list(map(_quote_title, titles))
     chance = math.ceil(100 * update_belief(0.5, source.odds_factor()))
     languages = list(plan.texts.languages) if plan.texts else []
     return {
-        "many_questions": len(titles) > _MAX_QUESTIONS or max(map(len, titles)) > _MAX_TITLE,
-        "main_question": main,
+        "many_questions": len(label + titles) > _MAX_QUESTIONS or max(map(len, label + titles)) > _MAX_TITLE,
+        "main_question": _quote_title(texts.label.title) if texts.label else "",
         "other_questions": reduce(_join_questions, others) if others else "",
         "chance": chance,
         "nearly_certain": chance >= 100,

@@ -15,8 +15,7 @@ from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey import Plan
-from encoders.survey.parse_value import MISSING_TEXT
-from ldp_design.authoring.sample_row import make_sample_row
+from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.sizing.facts import Cell, Facts
 
@@ -27,12 +26,12 @@ def describe_sample(plan: Plan) -> Facts:
     """Return a made-up person, the report of their device, each of its fields, and who could have sent it."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
-    shown = preview(plan, row, row[plan.row_label.name], stream)
+    shown = preview(plan, row, row.get(plan.row_label.name), stream)
     question, truth = shown.randomised.question, shown.randomised.truth
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)
     return {
-        "person": [(name, _format_value(value)) for name, value in row.items()],
+        "person": [(name, format_value(value)) for name, value in row.items()],
         "question": question.name,
         "answer_of_person": Wording.from_plan(plan).titled_answer(shown.truth),
         "mechanism": question.mechanism.name,
@@ -42,12 +41,6 @@ def describe_sample(plan: Plan) -> Facts:
         "some_answers": len(chances) > len(listed) or bool(question.moment),
         "likelihoods": list(_list_likelihoods(shown, chances, listed)),
     }
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return MISSING_TEXT if value is None else str(value)
 
 
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:

@@ -80,8 +80,8 @@ class DossierSource(PlanSource):
     survey: Survey
     plan: Plan
     scenarios: Sequence[Scenario]
-    """What to expect: with the label shares that were given; otherwise with equal shares, and with a rare
-    label. Empty for a validation round, to which `ldp-survey size` does not apply."""
+    """What to expect: with the label shares that were given; otherwise with equal shares and, if there is a
+    label, with a rare one. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
     """The label shares as they were given; empty if they were not."""
     audit: AuditSummary | None
@@ -169,11 +169,11 @@ def _compute_scenarios(
     if users is None:
         first = compare_sizes(survey, label_shares=shares)
     else:
-        if on_simulation:
+        if on_simulation and survey.label.exists:
             on_simulation(users)
         first = [size_for_users(survey, users, label_shares=shares)]
     scenarios = [Scenario(label_shares=shares, sizes=first)]
-    if shares is None:
+    if shares is None and survey.label.exists:
         rare = make_rare_shares(len(survey.label.values))
         counts = COMPARED_USERS if users is None else (users,)
         scenarios.append(

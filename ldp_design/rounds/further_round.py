@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from encoders.errors import LdpError
 from encoders.survey import Survey
 from ldp_aggregator.models.model_file import Model, ModelError
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
@@ -10,6 +11,12 @@ TOKENS_NOTE = (
     "Invite only people who were not invited to an earlier round: an invitation does not show whether its "
     "holder has answered an earlier round."
 )
+
+
+def require_label(survey: Survey) -> None:
+    """Raise LdpError unless a survey has a label, which the models of further rounds predict."""
+    if not survey.label.exists:
+        raise LdpError("the survey has no label to predict: to ask more people, keep this survey open")
 
 
 def is_trained_on(model: Model, survey: Survey) -> bool:

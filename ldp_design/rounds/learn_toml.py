@@ -9,6 +9,7 @@ from ldp_aggregator.models.model_file import Model
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
 from ldp_design.authoring.toml_edit import quote
+from ldp_design.rounds.further_round import require_label
 from ldp_design.rounds.learn import PILOT_SHARE, find_objections, learn_projection, min_people
 from reduction.class_means import LEARNED_METHOD
 
@@ -77,10 +78,11 @@ def write_learned_round(
 
     Raises
     ------
-    SurveyError, ProjectionError, FitError
+    SurveyError, LdpError, ProjectionError, FitError
         If the survey, the model and the options do not fit together; the message names the entry.
     """
     text, survey = read_unprojected(text, LEARNED_METHOD, components)
+    require_label(survey)
     if survey.compile().digest != model.plan.digest:
         raise ProjectionError(
             f"{quote(source)} was not trained on this survey: its plan has another digest. Give the survey "

@@ -117,8 +117,9 @@ def narrow_survey(
     explained = {features: sum(relevances[index].explained for index in features) for features in weights}
     if validated:
         kept = {features for features in weights if not validated.isdisjoint(features)}
+        kept = _keep_whole_entries(kept, plan)
     else:
-        kept = _select_most_relevant(explained)
+        kept = _keep_whole_entries(_select_most_relevant(explained), plan)
         is_unclear = median_stderr(survey, relevances) > MAX_MEDIAN_STDERR
         if is_unclear or _compute_gain(weights, kept, relevances) < MIN_GAIN:
             return survey
@@ -139,6 +140,17 @@ def _select_most_relevant(explained: Mapping[FeatureIndices, float]) -> set[Feat
     order = sorted(explained, key=lambda features: -explained[features])
     cumulative = np.cumsum([explained[features] for features in order])
     return set(order[: int(np.searchsorted(cumulative, MIN_EXPLAINED_SHARE * cumulative[-1])) + 1])
+
+
+def _keep_whole_entries(kept: set[FeatureIndices], plan: Plan) -> set[FeatureIndices]:
+    """Return the kept questions, and those about other choices of their entries, which have one weight."""
+
+    def entries_of(features: FeatureIndices) -> set[str]:
+        return {plan.features[index].row_name for index in features}
+
+    entries = {name for features in kept for name in entries_of(features)}
+    asked = {each.feature_indices for each in plan.questions if each.feature_indices}
+    return {features for features in asked if not entries.isdisjoint(entries_of(features))}
 
 
 def _ensure_label_is_informed(

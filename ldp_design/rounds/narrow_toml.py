@@ -23,7 +23,7 @@ from ldp_design.authoring.toml_edit import (
     rename_survey,
     set_entry,
 )
-from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
+from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on, require_label
 from ldp_design.rounds.narrow import (
     MAX_MEDIAN_STDERR,
     FeatureRelevance,
@@ -103,10 +103,11 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
         If nothing can be left out, if it is too early, or if the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
-    SurveyError
-        If the text is not a survey.
+    SurveyError, LdpError
+        If the text is not a survey, or has no label.
     """
     text, survey = read_editable_survey(text)
+    require_label(survey)
     if not is_trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "
@@ -126,7 +127,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     changed = rename_survey(text, survey.id, entry)
     document = parse_toml(text)
     document["survey"] |= entry
-    paths = [("label",), *(("features", feature.name) for feature in survey.features)]
+    paths = [("label",), *(("features", feature.row_name) for feature in survey.features)]
     for path, old, new in zip(paths, survey.weights, narrowed.weights, strict=True):
         if new != old:
             assert new is not None

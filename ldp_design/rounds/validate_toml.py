@@ -25,7 +25,7 @@ from ldp_design.authoring.toml_edit import (
     read_editable_survey,
     rename_survey,
 )
-from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on
+from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on, require_label
 from ldp_design.rounds.validate import ValidationError, build_validation
 
 _ORIGIN = (
@@ -85,10 +85,11 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         If there is nothing to compare, or the model belongs to another survey.
     LayoutError
         If the tables of the text cannot be found.
-    SurveyError
-        If the text is not a survey, or the scores are too many for a plan.
+    SurveyError, LdpError
+        If the text is not a survey or has no label, or the scores are too many for a plan.
     """
     text, survey = read_editable_survey(text)
+    require_label(survey)
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")

@@ -64,7 +64,8 @@ def _encode_rows(plan: Plan, table: LabelledTable) -> list[RowCodes]:
     coded: list[RowCodes] = []
     for number, (row, label) in enumerate(zip(cells, table.labels, strict=True), 1):
         try:
-            coded.append(plan.encode(dict(zip(names, row, strict=True)), plan.label.values[label]))
+            value = plan.label.values[label] if plan.label.exists else None
+            coded.append(plan.encode(dict(zip(names, row, strict=True)), value))
         except RowError as error:
             first = error.problems[0]
             raise RowError(first.field, f"row {number}: {first.why}") from error

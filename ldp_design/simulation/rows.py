@@ -26,7 +26,7 @@ TRAINING_SHARE = 0.8
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """A survey, columns of its features, and codes of the labels (m,)."""
+    """A survey, columns of its entries, and codes of the labels (m,), which are 0 if there is no label."""
 
     survey: Survey
     columns: Columns
@@ -34,12 +34,12 @@ class LabelledTable:
 
 
 def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
-    """Read the survey's columns and the label from a DataFrame, a list of dicts, or a dict of columns."""
+    """Read the survey's columns and the label, if any, from a DataFrame, dicts, or a dict of columns."""
     refuse_validation(survey)
     names = list(rows[0]) if is_list_of_dicts(rows) else list(rows)
     columns = select_columns(rows, names)
     label = survey.label.name if survey.label.name in columns else "class"
-    if label not in columns:
+    if survey.label.exists and label not in columns:
         raise SimulationError(
             f'there is no column {survey.label.name!r} to take the label from, nor a "class": add one'
         )
@@ -50,6 +50,9 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
         if not isinstance(feature, CategoricalFeature):
             columns[feature.name] = read_numbers(columns[feature.name], feature.name)
     columns = read_boolean_columns(survey.entries, columns)
+    if not survey.label.exists:
+        count = len(next(iter(columns.values())))
+        return LabelledTable(survey, columns, np.zeros(count, dtype=np.int64))
     return LabelledTable(survey, columns, encode_any_labels(survey.compile().label, columns[label]))
 
 

@@ -196,7 +196,7 @@ def simulate(
     Raises
     ------
     SurveyError, RowError, FitError, SimulationError
-        If the survey cannot be compiled or projected, or a row does not fit it.
+        If the survey has no label, cannot be compiled or projected, or a row does not fit it.
 
     Examples
     --------
@@ -211,6 +211,8 @@ def simulate(
     >>> result.accuracy, result.non_private
     (1.0, 1.0)
     """
+    if not survey.label.exists:
+        raise SimulationError("the survey has no label to predict, so there is no accuracy")
     # Read the labelled rows, and list the variants to try.
     table = read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:

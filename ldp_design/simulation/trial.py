@@ -220,7 +220,7 @@ def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> 
     plan = compile_survey(pilot)
     people = split.draw_people()
     count = round(PILOT_SHARE * len(people))
-    snapshot = simulate_reports(plan, _encode_columns(table, plan), table.labels, rng, users=people[:count])
+    snapshot = simulate_reports(plan, encode_columns(table, plan), table.labels, rng, users=people[:count])
     estimates = estimate_parameters(snapshot)
     fit = learn_projection(pilot, estimates.prior, estimates.conditionals, variant.learned_components)
     return _encode(table, replace(split, train=people[count:], users=0), variant, fit)
@@ -228,9 +228,10 @@ def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> 
 
 def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | None) -> EncodedRows:
     plan = compile_survey(replace(variant, estimator="default").apply(table.survey, fit))
-    return EncodedRows(table=table, split=split, fit=fit, plan=plan, codes=_encode_columns(table, plan))
+    return EncodedRows(table=table, split=split, fit=fit, plan=plan, codes=encode_columns(table, plan))
 
 
-def _encode_columns(table: LabelledTable, plan: Plan) -> IntArray:
+def encode_columns(table: LabelledTable, plan: Plan) -> IntArray:
+    """Return the codes of a table's rows, for the features of a plan made from its survey."""
     columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
     return np.asfortranarray(encode_table(plan, columns))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.explain.text import Counted
-from encoders.survey import Plan, Survey
+from encoders.survey import Label, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.finding import Finding
@@ -21,7 +21,13 @@ from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import MAX_USEFUL_SHARE, NOISE_RATIO, Margin, compute_expected_margins
+from ldp_design.sizing.margins import (
+    MAX_USEFUL_SHARE,
+    NOISE_RATIO,
+    Margin,
+    compute_expected_margins,
+    features_of,
+)
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
 from ldp_design.sizing.values import GivenShare, NumberMargin, ShareMargin, count_people
@@ -45,7 +51,7 @@ Cell = Finding | str | float
 def make_rare_shares(labels: int) -> LabelShares:
     """Return shares of the labels of which the first is rare, and all others are equally frequent."""
     share = min(_RARE_SHARE, 1 / (2 * labels))
-    return share, *[(1 - share) / (labels - 1)] * (labels - 1)
+    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -63,10 +69,10 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         The command that computes it.
     """
     survey, label = size.survey, size.plan.label
-    widest = max(size.margins[1:], key=lambda each: each.share, default=size.margins[0]).class_margins
+    widest = max(size.features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     return {
-        **_describe_any_size(size, survey.epsilon, label.name, label.values, command),
+        **_describe_any_size(size, survey.epsilon, label, command),
         "by_epsilon": False,
         "is_comparison": is_comparison,
         "people": count_people(size.users),
@@ -78,7 +84,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "has_numbers": any(each.kind == "numeric" for each in size.margins),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
-        "all_noise": len(size.noise) == len(size.margins) - 1,
+        "all_noise": len(size.noise) == len(size.features),
         **_describe_population(size),
         **_describe_label_question(survey, size.users),
         **_describe_forecasts(size),
@@ -90,7 +96,7 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     """Return the facts about a size of a silo survey, for the texts."""
     survey, changes = size.survey, None if is_comparison else size.remedies
     return {
-        **_describe_any_size(size, survey.epsilon, survey.label.name, survey.label.values, command),
+        **_describe_any_size(size, survey.epsilon, survey.label, command),
         "is_comparison": is_comparison,
         "rows": Counted(size.rows, "row"),
         "silos": Counted(size.silos, "silo"),
@@ -106,16 +112,15 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     }
 
 
-def _describe_any_size(
-    size: ExpectedMargins, epsilon: Decimal, label: str, labels: Sequence[str], command: str
-) -> Facts:
-    shares = zip(labels, size.label_shares or (), strict=False)
+def _describe_any_size(size: ExpectedMargins, epsilon: Decimal, label: Label, command: str) -> Facts:
+    shares = zip(label.values, size.label_shares or (), strict=False)
     return {
         "epsilon": decimal_text(epsilon),
-        "label": label,
+        "has_label": label.exists,
+        "label": label.name,
         "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
-        "has_features": len(size.margins) > 1,
-        "features": Count(len(size.margins) - 1),
+        "has_features": bool(size.features),
+        "features": Count(len(size.features)),
         "noise": ", ".join(size.noise),
         "noise_ratio": RoundShare(NOISE_RATIO),
         "useful_share": RoundShare(MAX_USEFUL_SHARE),
@@ -125,20 +130,21 @@ def _describe_any_size(
 
 def _describe_population(size: Size) -> Facts:
     """Return the assumption about the people: a pilot, the shares of the labels, or equal shares."""
-    pilot, labels = size.pilot, size.plan.label.values
+    pilot, label = size.pilot, size.plan.label
     noise = [each.name for each in size.margins if pilot and each.name in pilot.noise]
     names = ", ".join(noise)
-    rare, common, *_ = make_rare_shares(len(labels))
-    pairs = zip(labels[:2], (rare, common), strict=True)
+    rare_shares = make_rare_shares(len(label.values))
+    pairs = zip(label.values, rare_shares[:2], strict=False)
     example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
+    is_equal = label.exists and not (pilot or size.label_shares)
     return {
         "has_pilot": bool(pilot),
         "pilot_reports": Counted(pilot.reports if pilot else 0, "report"),
         "pilot_noise": Counted(len(noise), "feature"),
         "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
-        "rare_factor": None if pilot or size.label_shares else _compute_rare_label_factor(size.plan),
-        "rare_share": RoundShare(rare),
-        "rare_example": example + (",..." if len(labels) > 2 else ""),
+        "rare_factor": _compute_rare_label_factor(size.plan) if is_equal else None,
+        "rare_share": RoundShare(rare_shares[0]),
+        "rare_example": example + (",..." if len(label.values) > 2 else ""),
     }
 
 
@@ -152,7 +158,7 @@ def _compute_rare_label_factor(plan: Plan) -> str | None:
     margins = []
     for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
         expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
-        found = compute_expected_margins(expected, _MANY_PEOPLE)[1:]
+        found = features_of(compute_expected_margins(expected, _MANY_PEOPLE))
         if not found:
             return None
         margins.append(max(margin.share for margin in found))
@@ -212,8 +218,8 @@ def _describe_remedies(size: Size) -> Facts:
         **dict.fromkeys(("more_rows", "fewer_silos")),
         "users_are_short": remedies.users is None,
         "epsilon_is_short": remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
-        "features_are_short": remedies.features is None and len(size.margins) > 2,
-        "values_are_short": remedies.values is None and any(each.values for each in size.margins[1:]),
+        "features_are_short": remedies.features is None and len(size.features) > 1,
+        "values_are_short": remedies.values is None and any(each.values for each in size.features),
         "max_epsilon": DEFAULT_MAX_EPSILON,
     }
 
@@ -235,9 +241,17 @@ class MarginCells(NamedTuple):
     name: str
     asked: Finding
     reports: str
+    all_people: Finding
     estimate: Finding
+    """A typical estimate: of the people of one label, if there are such estimates, else of all people."""
     missing: Finding | None
     """The margin of the share of missing answers, if they may be missing."""
+
+    def columns(self, noise: str, has_label: bool) -> list[Cell]:
+        """Return the estimates for tables; if there is a label, for all people and for those of one label."""
+        if not has_label:
+            return [noise, self.estimate]
+        return [self.all_people, noise, "" if self.all_people is self.estimate else self.estimate]
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
@@ -245,17 +259,21 @@ def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
     for margin in size.margins:
         facts = _describe_margin(size, margin)
         asked_alone = margin.kind != "label" or margin.question_probability
+        estimate = TEXTS.find("cells.estimate", **facts)
         yield MarginCells(
             name=margin.name,
             asked=TEXTS.find("cells.asked", **facts),
             reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
-            estimate=TEXTS.find("cells.estimate", **facts),
+            all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", **facts),
+            estimate=estimate,
             missing=None if margin.missing is None else TEXTS.find("cells.missing", **facts),
         )
 
 
 def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
+    write = ShareMargin if margin.values else NumberMargin
     return {
+        "has_label": bool(size.label_margin),
         "is_label": margin.kind == "label",
         "asked_alone": margin.question_probability > 0,
         "asked": Share(margin.question_probability),
@@ -265,19 +283,23 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
         "is_silo": isinstance(size, SiloSize),
         "has_reports": all(margin.reports),
         "typical": Share(margin.typical),
-        "margin": ShareMargin(margin.margin) if margin.values else NumberMargin(margin.margin),
+        "margin": write(margin.margin),
+        "overall": write(margin.overall or 0),
+        "overall_is_known": math.isfinite(margin.overall or 0),
         "deviation": NumberMargin(math.inf if margin.deviation is None else margin.deviation),
         "missing": ShareMargin(margin.missing or 0),
     }
 
 
 def compare_margins(size: ExpectedMargins) -> list[Cell]:
-    """Return the margin of the label, the widest share, and the features that are noise."""
-    features, names = size.margins[1:], ", ".join(size.noise)
-    widest = max((each.share for each in features), default=None)
+    """Return the margin of the label, the widest shares, and the features that are noise."""
+    features, names, label = size.features, ", ".join(size.noise), size.label_margin
+    widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
+    if label:
+        overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
+        widest = [ShareMargin(label.margin), *overall, *widest]
     return [
-        ShareMargin(size.margins[0].margin),
-        "-" if widest is None else ShareMargin(widest),
+        *widest,
         TEXTS.find(
             "cells.noisy",
             few_names=0 < len(names) < _MAX_NAMES_LENGTH,
@@ -291,7 +313,7 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0].plan.label.name)], *rows]
+    return [["people", *_comparison_head(sizes[0].plan.label)], *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
@@ -300,12 +322,13 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
         [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes
     ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label.name)], *rows]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label)], *rows]
 
 
-def _comparison_head(label: str) -> list[Cell]:
-    names = ("label-margin", "widest-share", "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label) for name in names]
+def _comparison_head(label: Label) -> list[Cell]:
+    by_label = ("label-margin", "widest-share", "widest-by-label")
+    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
+    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
 
 
 def build_accuracy_table(size: Size) -> list[list[Cell]]:

@@ -23,9 +23,11 @@ def parse_label_shares(text: str, labels: Sequence[str]) -> tuple[float, ...]:
     Raises
     ------
     LabelSharesError
-        If a label is unknown, missing or named twice, or if a share is not a number above 0, or if the
-        shares do not add up to 1 within 0.01.
+        If the survey has no label, if a label is unknown, missing or named twice, if a share is not a
+        number above 0, or if the shares do not add up to 1 within 0.01.
     """
+    if len(labels) < 2:
+        raise LabelSharesError("the survey has no label: leave this option out")
     shares: dict[str, float] = {}
     rest = text.strip()
     while rest:

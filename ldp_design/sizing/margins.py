@@ -1,8 +1,9 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
-A margin is half of a 95% confidence interval, for the class with the least precise estimates. It is graded by
-its ratio to the typical estimate: the average share of a value, 1 / values; of the label, the share of the
-rarest class; for a number's mean, the number's standard deviation among people of one class.
+A margin is half of a 95% confidence interval, for the class with the least precise estimates; without a
+label, all people are one class. It is graded by its ratio to the typical estimate: the average share of a
+value, 1 / values; of the label, the share of the rarest class; for a number's mean, the number's standard
+deviation among people of one class.
 
 Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
 see :func:`_ratio_factor`.
@@ -29,6 +30,7 @@ from ldp_aggregator.estimation import (
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies
@@ -57,7 +59,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """The margins of the label, or of one feature that the survey asks about."""
+    """The margins of the label, if there is one, or of one feature that the survey asks about."""
 
     name: str
     kind: str
@@ -77,6 +79,8 @@ class Margin:
     """Number of values; None for a number."""
     unit: float = 1.0
     """The unit of the margin: 1, or the width of a number's range."""
+    overall: float | None = None
+    """Margin of P(value), or of the mean, among the people of all classes; None for the label."""
     variance: float | None = None
     deviation: float | None = None
     missing: float | None = None
@@ -111,6 +115,11 @@ class Margin:
         """The margin in units of `unit`, or the margin of P(missing | label) if that is larger."""
         return max(self.margin / self.unit, self.missing or 0.0)
 
+    @property
+    def overall_share(self) -> float:
+        """The margin among the people of all classes, in units of `unit`."""
+        return (self.overall or 0.0) / self.unit
+
     def as_dict(self) -> dict[str, Any]:
         """Return the margins for JSON; infinite margins become None."""
         entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
@@ -120,7 +129,10 @@ class Margin:
             "useful_margin": self.useful_margin,
             "noise": self.is_noise,
         }
-        return entries | derived
+        found = entries | derived
+        if len(self.class_margins) == 1:
+            del found["class_margins"], found["overall"]
+        return found
 
 
 def _finite_or_none(value: Any) -> Any:
@@ -128,7 +140,7 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Margin, ...]:
-    """Return the expected margins if `users` people answer: of the label, then of each asked feature."""
+    """Return the expected margins if `users` people answer: of the label, if any, and each asked feature."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
     probabilities = [
@@ -136,11 +148,17 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
         for index in range(len(plan.features))
     ]
     asked = math.fsum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
-    label = build_label_margin(
-        estimates.label, estimates.raw_prior, population.prior, asked, estimates.label_n or 0
-    )
+    labels = [
+        build_label_margin(name, estimates.raw_prior, population.prior, asked, estimates.label_n or 0)
+        for name in plan.label.names
+    ]
     raw = compute_raw_estimates(snapshot).feature_estimates
-    return label, *build_feature_margins(estimates.features, raw, population, probabilities)
+    return *labels, *build_feature_margins(estimates.features, raw, population, probabilities)
+
+
+def features_of(margins: Sequence[Margin]) -> list[Margin]:
+    """Return the margins of features, without that of the label."""
+    return [each for each in margins if each.kind != "label"]
 
 
 def build_feature_margins(
@@ -184,10 +202,11 @@ def _frequency_margin(
     result: FeatureResult, raw: Frequencies | CellFrequencies, probability: float
 ) -> Margin:
     k = result.smoothed.shape[1]
+    shares = _class_margins(result.shares.reshape(-1, 1))
     factor = np.ones(k)
     if raw.n:
         factor = _ratio_factor(raw.raw.reshape(-1, k).sum(axis=0), raw.covariance.class_covariances(k)[1])
-    class_margins = _class_margins(result.conditionals, factor)
+    class_margins = _class_margins(result.conditionals, factor) if k > 1 else shares
     return Margin(
         name=result.name,
         kind=result.kind,
@@ -197,6 +216,7 @@ def _frequency_margin(
         class_margins=class_margins,
         typical=1 / len(result.values),
         values=len(result.values),
+        overall=shares[0],
     )
 
 
@@ -205,6 +225,10 @@ def _number_margin(
 ) -> Margin:
     factor = _ratio_factor(raw.present.value, raw.present.variance(raw.noise))
     class_margins = _class_margins(result.by_class.means, factor)
+    whole = AllClasses.from_classes(raw)
+    overall = _class_margins(
+        result.overall.means, _ratio_factor(whole.present.value, whole.present.variance(whole.noise))
+    )
     return Margin(
         name=result.name,
         kind=result.kind,
@@ -214,6 +238,7 @@ def _number_margin(
         class_margins=class_margins,
         typical=float(np.sqrt(conditional.variance @ prior)) * result.width,
         unit=2 * result.width,
+        overall=overall[0],
         variance=max(_class_margins(result.by_class.variances, factor)),
         deviation=max(_class_margins(result.by_class.deviations, factor)),
         missing=max(_class_margins(result.by_class.missing, factor)) if result.by_class.missing else None,

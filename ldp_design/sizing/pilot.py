@@ -20,7 +20,7 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import compute_expected_margins
+from ldp_design.sizing.margins import compute_expected_margins, features_of
 
 _REMEDY = "size the survey that the pilot answered, or leave --pilot out"
 
@@ -54,9 +54,11 @@ class Pilot:
         """
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:
+            pilot_name, survey_name = (
+                quote(each.name) if each.exists else "none" for each in (pilot, survey)
+            )
             raise PilotError(
-                f"{self.name}: its label is {quote(pilot.name)}, the survey's is {quote(survey.name)}: "
-                f"{_REMEDY}"
+                f"{self.name}: its label is {pilot_name}, the survey's is {survey_name}: {_REMEDY}"
             )
         if pilot.values != survey.values:
             raise PilotError(
@@ -70,7 +72,7 @@ class Pilot:
         """The features that are noise in the pilot itself, see :mod:`margins`."""
         expected = ExpectedTotals(self.plan, self.build_population(self.plan))
         margins = compute_expected_margins(expected, self.reports)
-        return tuple(margin.name for margin in margins[1:] if margin.is_noise)
+        return tuple(margin.name for margin in features_of(margins) if margin.is_noise)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the name, the number of reports and the noisy features for JSON."""

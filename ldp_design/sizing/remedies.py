@@ -18,7 +18,7 @@ from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import Margin, compute_expected_margins
+from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 
 EPSILON_STEP = Decimal("0.01")
@@ -69,7 +69,7 @@ def find_remedies(
 
 
 def _max_excess(expected: ExpectedTotals, users: int) -> float:
-    return max(margin.excess for margin in compute_expected_margins(expected, users)[1:])
+    return max(margin.excess for margin in features_of(compute_expected_margins(expected, users)))
 
 
 def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> bool:
@@ -107,7 +107,7 @@ def _find_features(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
     """Drop features in order of `excess`, largest first, until none of the others is noise."""
-    names = [margin.name for margin in sorted(margins[1:], key=lambda each: each.excess)]
+    names = [each.name for each in sorted(features_of(margins), key=lambda each: each.excess)]
 
     def drop(count: int) -> Survey:
         kept = names[: len(names) - count]

@@ -26,7 +26,7 @@ from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin
+from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin, features_of
 from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
@@ -70,7 +70,7 @@ class SiloSize(ExpectedMargins):
             "rows": self.rows,
             "silos": self.silos,
             "rows_per_person": self.survey.rows_per_person,
-            "label_shares": list(self.label_shares) if self.label_shares else None,
+            **({"label_shares": self.label_shares and list(self.label_shares)} if self.label_margin else {}),
             "margins": [_list_margin(margin) for margin in self.margins],
             "noise": list(self.noise),
             "remedies": self.remedies.as_dict() if self.remedies else None,
@@ -143,7 +143,7 @@ def _find_remedies(size: SiloSize) -> SiloRemedies:
     def excess(rows: int = rows, silos: int = silos, epsilon: Decimal = survey.epsilon) -> float:
         changed = replace(survey, epsilon=epsilon)
         margins = _compute_margins(changed, rows, silos, to_prior(size.label_shares))
-        return max(margin.excess for margin in margins[1:])
+        return max(margin.excess for margin in features_of(margins))
 
     fewest = ceil(rows / survey.rows)
     fewer = find_smallest(1, silos - fewest, lambda fewer: excess(silos=silos - fewer) <= 1)
@@ -159,7 +159,7 @@ def _find_remedies(size: SiloSize) -> SiloRemedies:
 def _compute_margins(
     survey: SiloSurvey, rows: int, silos: int, prior: FloatArray | None
 ) -> tuple[Margin, ...]:
-    """Return the margins of the label and of each feature."""
+    """Return the margins of the label, if there is one, and of each feature."""
     plan = survey.compile()
     population = SyntheticPopulation.uniform(plan, prior)
     pairs = zip(plan.mechanism.tables, population.conditionals, strict=True)
@@ -177,9 +177,11 @@ def _compute_margins(
     snapshot = SiloSnapshot(plan, {plan.question.key: Total(silos, cells)})
     raw = estimate_silos(SiloTables(snapshot, tuple(tables)))
     results = describe_features(snapshot, raw, population.conditionals, population.prior)
-    label = build_label_margin(plan.label.name, raw.prior.estimate, population.prior, 1.0, rows)
+    labels = (
+        build_label_margin(name, raw.prior.estimate, population.prior, 1.0, rows) for name in plan.label.names
+    )
     every = [1.0] * len(results)
-    return label, *build_feature_margins(results, raw.feature_estimates, population, every)
+    return *labels, *build_feature_margins(results, raw.feature_estimates, population, every)
 
 
 def _expected_cells(conditional: ClassConditional) -> FloatArray:

@@ -13,7 +13,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
-from ldp_design.sizing.margins import Margin, compute_expected_margins, find_users_for_margin
+from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.remedies import Remedies, find_remedies
 from ldp_design.sizing.sample_size import SizeError
@@ -37,12 +37,22 @@ class ExpectedMargins:
     """The assumed shares of the labels, in the order of the survey; None if they are those of the pilot,
     or equal."""
     margins: tuple[Margin, ...]
-    """The margins of the label, then of each feature that the survey asks about."""
+    """The margins of the label, if there is one, then of each feature that the survey asks about."""
 
     @property
     def noise(self) -> tuple[str, ...]:
         """Names of the features that are noise."""
-        return tuple(margin.name for margin in self.margins[1:] if margin.is_noise)
+        return tuple(margin.name for margin in self.features if margin.is_noise)
+
+    @property
+    def features(self) -> list[Margin]:
+        """The margins of the features."""
+        return features_of(self.margins)
+
+    @property
+    def label_margin(self) -> Margin | None:
+        """The margin of the label; None if the survey has no label."""
+        return next((each for each in self.margins if each.kind == "label"), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +63,8 @@ class Size(ExpectedMargins):
     plan: Plan
     users: int
     forecasts: Mapping[str, Forecast]
-    """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated."""
+    """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated, or without a
+    label, which a model would predict."""
     remedies: Remedies | None
     """What to change, if at least one feature is noise."""
     requested_margin: float | None = None
@@ -67,31 +78,35 @@ class Size(ExpectedMargins):
     @property
     def rarely_beats_guessing(self) -> bool:
         """Whether models were simulated, and none beats the majority class in nine of ten surveys."""
-        return bool(self.forecasts) and len(self.margins) > 1 and not self.beats_majority
+        return bool(self.forecasts and self.features) and not self.beats_majority
 
     @property
     def white_noise(self) -> bool | None:
         """Whether every feature is noise and no model beats the majority class; None if not simulated."""
-        if not self.noise or len(self.noise) < len(self.margins) - 1:
+        if not self.noise or len(self.noise) < len(self.features):
             return False
         return not self.beats_majority if self.forecasts else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole size as a dict for JSON; unknown values become None."""
-        return {
+        found: dict[str, Any] = {
             "survey": self.survey.id,
             "plan_digest": self.plan.digest,
             "epsilon": float(self.survey.epsilon),
             "users": self.users,
             "pilot": self.pilot.as_dict() if self.pilot else None,
-            "label_shares": list(self.label_shares) if self.label_shares else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
-            "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
-            "label_question_probability": self.margins[0].question_probability,
             "noise": list(self.noise),
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
+        }
+        if not self.label_margin:
+            return found
+        return found | {
+            "label_shares": list(self.label_shares) if self.label_shares else None,
+            "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
+            "label_question_probability": self.label_margin.question_probability,
         }
 
 
@@ -104,7 +119,9 @@ def size_for_users(
     progress: Progress | None = None,
     label_shares: LabelShares | None = None,
 ) -> Size:
-    """Return the expected precision if `users` people answer; accuracy is not simulated if `repeats` is 0.
+    """Return the expected precision if `users` people answer.
+
+    Accuracy is not simulated if `repeats` is 0, or if the survey has no label.
 
     Raises
     ------
@@ -122,7 +139,7 @@ def size_for_users(
     forecasts = {
         name: Forecaster(plan, population, repeats, seed, progress).forecast(users)
         for name, population in populations.items()
-        if repeats
+        if repeats and plan.label.exists
     }
     return _build_size(survey, plan, users, pilot, forecasts, label_shares)
 
@@ -222,7 +239,7 @@ def _build_size(
 ) -> Size:
     population = _assume_population(plan, pilot, label_shares)
     margins = compute_expected_margins(ExpectedTotals(plan, population), users)
-    has_noise = any(margin.is_noise for margin in margins[1:])
+    has_noise = any(margin.is_noise for margin in features_of(margins))
     return Size(
         survey=survey,
         plan=plan,

@@ -27,7 +27,8 @@ def format_size(size: Size) -> str:
     """Return one size as text, at most 100 columns wide unless names are longer."""
     facts = describe_size(size)
     lines = [f"{size.survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
-    lines += _format_cells([["", "asked", "reports", "", _find_head()], *_list_rows(size)], "<>><<")
+    rows = [["", "asked", "reports", *_find_heads(facts)], *_list_rows(size)]
+    lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
     if size.forecasts:
         lines += ["", *_format_cells(build_accuracy_table(size), "<>>>")]
@@ -43,8 +44,8 @@ def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table that compares several numbers of people."""
     facts = describe_size(sizes[0], is_comparison=True)
     lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
-    lines += _format_cells(build_comparison(sizes), ">>><")
-    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options")])]
+    lines += _format_comparison(build_comparison(sizes))
+    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", **facts)])]
     return "\n".join(lines)
 
 
@@ -54,7 +55,7 @@ def format_epsilons(sizes: Sequence[Size]) -> str:
     lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
     epsilons = ["epsilon", *(decimal_text(each.survey.epsilon) for each in sizes)]
     rows = zip(epsilons, build_comparison(sizes), strict=True)
-    lines += _format_cells([[epsilon, *row] for epsilon, row in rows], ">>>><")
+    lines += _format_comparison([[epsilon, *row] for epsilon, row in rows])
     return "\n".join([*lines, "", *_wrap_section("margins", facts)])
 
 
@@ -64,10 +65,10 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
     facts = describe_silo_size(first, is_comparison)
     lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', **facts))}", ""]
     if is_comparison:
-        lines += _format_cells(build_silo_comparison(sizes), ">>>>><")
+        lines += _format_comparison(build_silo_comparison(sizes))
     else:
-        rows = [[name, noise, estimate] for name, _, _, noise, estimate in _list_rows(first)]
-        lines += _format_cells([["", "", _find_head()], *rows], "<<<")
+        rows = [[name, *estimates] for name, _, _, *estimates in _list_rows(first)]
+        lines += _format_cells([["", *_find_heads(facts)], *rows], "<" * len(rows[0]))
     lines += ["", *_wrap_section("silo_margins", facts)]
     return "\n".join([*lines, *([] if is_comparison else ["", *_conclude(facts)])])
 
@@ -83,13 +84,19 @@ def _conclude(facts: Facts) -> Iterator[str]:
 def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
     """Yield the rows of the table of margins: one or two for the label and for each feature."""
     for each, margin in zip(list_margins(size), size.margins, strict=True):
-        yield [each.name, each.asked, each.reports, "noise" if margin.is_noise else "", each.estimate]
+        estimates = each.columns("noise" if margin.is_noise else "", bool(size.label_margin))
+        yield [each.name, each.asked, each.reports, *estimates]
         if each.missing:
-            yield ["", "", "", "", each.missing]
+            yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 
 
-def _find_head() -> Finding:
-    return TEXTS.find("cells.typical-estimate")
+def _find_heads(facts: Facts) -> list[Cell]:
+    overall = [TEXTS.find("cells.all-people")] if facts["has_label"] else []
+    return [*overall, "", TEXTS.find("cells.typical-estimate", **facts)]
+
+
+def _format_comparison(rows: Sequence[Sequence[Cell]]) -> list[str]:
+    return _format_cells(rows, ">" * (len(rows[0]) - 1) + "<")
 
 
 def _wrap_section(name: str, facts: Facts) -> list[str]:

@@ -46,6 +46,28 @@ def test_description_of_sign_states_the_rounding_and_the_oracle(low):
     )
 
 
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (NumericDomain(1), "1 place (one for the number)"),
+        (
+            NumericDomain(1, (True,)),
+            "2 places (one for the number, and another in case the number is missing)",
+        ),
+        (NumericDomain(1, (False, False)), "2 places (one for each number)"),
+        (NumericDomain(2), "2 places (one for each label)"),
+        (NumericDomain(2, (False, False)), "4 places (one for each number and label)"),
+    ],
+)
+def test_description_of_the_slots_names_a_label_only_if_there_is_one(form, text):
+    assert form.slots_text == text
+
+
+def test_description_of_sign_without_a_label_does_not_mention_one():
+    mechanism = made("sign", NumericDomain(1, (True,)))
+    assert "label" not in mechanism.describe_output(MISSING)
+
+
 @every_moment
 def test_description_of_laplace_states_the_slot_and_the_exact_noise(low):
     for name, missing in [("sampled-laplace", (False,)), ("laplace", (False, True))]:

@@ -73,11 +73,25 @@ def assert_exact(mechanism: NumericMechanism) -> None:
 @every_moment
 def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(name, epsilon, low):
     for form in [
+        NumericDomain(1, (True,), low),
         NumericDomain(2, (False,), low),
         NumericDomain(2, (True,), low),
         NumericDomain(3, (False,), low),
     ]:
         assert_exact(made(name, form, epsilon))
+
+
+@pytest.mark.parametrize("name", ["onebit", "sign-vector", "sign"])
+@every_epsilon
+@every_moment
+def test_the_ratio_of_one_slot_is_the_worst_too_except_for_squares_of_sign_vector(name, epsilon, low):
+    mechanism = made(name, NumericDomain(1, (False,), low), epsilon)
+    if (name, low) != ("sign-vector", 0):
+        assert_exact(mechanism)
+        return
+    _, laws = enumerated(mechanism)  # no other slot has the true answer, whose coin is never worse than fair
+    worst = max(max(law) / min(law) for law in laws)
+    assert worst == Fraction(WORD // 2, int(mechanism.parameters["q"])) < mechanism.ratio
 
 
 @pytest.mark.parametrize(
@@ -93,7 +107,14 @@ def test_the_ratio_is_the_worst_for_many_classes_too(name, form):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "form"), [("0.5", NumericDomain(2)), ("8", NumericDomain(2, (True,), 0))]
+    ("epsilon", "form"),
+    [
+        ("0.5", NumericDomain(2)),
+        ("8", NumericDomain(2, (True,), 0)),
+        ("1", NumericDomain(1)),
+        ("0.1", NumericDomain(1, (True,), 0)),
+        ("4", NumericDomain(1, (False,), 0)),
+    ],
 )
 def test_the_ratio_of_piecewise_is_the_worst_over_every_corner_and_every_cell(epsilon, form):
     # A law out of 2^64 takes one addition per corner: all that any input changes is its own window.
@@ -136,6 +157,7 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name, epsilon, low):
     # The slots are independent given the input: an input that moves to another slot changes two of them,
     # one that stays changes one, and of several numbers each does so on its own.
     for form in [
+        NumericDomain(1, (True,), low),
         NumericDomain(2, (True,), low),
         *([NumericDomain(3, (True, False), low)] if name == "laplace" else []),
     ]:
@@ -150,6 +172,18 @@ def test_the_ratio_of_laplace_is_the_worst_of_its_slots(name, epsilon, low):
         stays = max(most[y] / least[y] for y in ends)
         moves = max(most[y] / empty[y] for y in ends) * max(empty[y] / least[y] for y in ends)
         assert mechanism.ratio == max(stays, moves) ** len(form.missing)
+
+
+@pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
+@every_epsilon
+@every_moment
+def test_the_ratio_of_laplace_with_one_slot_is_an_upper_bound(name, epsilon, low):
+    mechanism = made(name, NumericDomain(1, (False,), low), epsilon)
+    laws = reference.slot_laws(mechanism.parameters, low * int(mechanism.parameters["steps"]))
+    worst = max(max(law[y] for law in laws.values()) / min(law[y] for law in laws.values()) for y in laws[0])
+    assert worst <= mechanism.ratio
+    spent = math.log(worst) / math.log(mechanism.ratio)
+    assert spent == pytest.approx(1 if low else 1 / 2, rel=1e-6)  # a square moves half as far as a number
 
 
 @pytest.mark.parametrize("name", ["laplace", "sampled-laplace"])
@@ -180,7 +214,11 @@ def test_the_likelihood_of_laplace_is_the_product_of_its_slots(name, low):
 @every_name
 @every_moment
 def test_every_law_is_between_those_of_the_corners(name, low):
-    for form in [NumericDomain(2, (True,), low), NumericDomain(3, (False,), low)]:
+    for form in [
+        NumericDomain(1, (False,), low),
+        NumericDomain(2, (True,), low),
+        NumericDomain(3, (False,), low),
+    ]:
         mechanism, noise = made(name, form), FastStream(3)
         for values in values_of(form, 10, 1)[::7]:
             payload = perturbed(mechanism, values, noise.take(mechanism.random_bytes))

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import ldp_audit.central
 from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
@@ -20,7 +21,7 @@ from ldp_audit.blackbox import ALPHA
 from ldp_audit.central import AUDITED, audit_trainings, make_neighbours
 from ldp_audit.outcomes import measure_leak
 from tests.support.central_surveys import survey_text
-from tests.support.commands import command
+from tests.support.commands import command, once
 from tests.support.surveys import survey_toml
 
 SURVEY = survey_toml(
@@ -84,7 +85,9 @@ def test_too_few_trials_are_refused():
 
 
 @pytest.mark.slow
-def test_the_command_prints_bounds(tmp_path):
+@pytest.mark.usefixtures("unsmoothed")
+def test_the_command_prints_bounds(tmp_path, monkeypatch):
+    monkeypatch.setattr(ldp_audit.central, "audit_trainings", once(ldp_audit.central.audit_trainings))
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--trials", 200, "--epsilon", 2)
     found = json.loads(command(*words, "--json").stdout)

@@ -12,7 +12,7 @@ from ldp_audit.silo import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
 from ldp_silo.epoch_reports import count_file
-from tests.support.commands import command
+from tests.support.commands import command, once
 from tests.support.silo_surveys import WARDS, read_silo_survey
 from tests.support.surveys import survey_toml
 
@@ -72,6 +72,7 @@ def test_every_buggy_silo_is_detected(mutant):
 @pytest.mark.slow
 def test_the_command_prints_bounds(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_audit.silo.PublicSilo", lambda: PublicSilo(FastStream(23)))
+    monkeypatch.setattr("ldp_audit.cli.audit_silo", once(audit_silo))
     (tmp_path / "survey.toml").write_text(audited_toml(enrolment="token"))
     words = ("ldp-audit", "silo", tmp_path / "survey.toml", "--trials", 200)
     found = json.loads(command(*words, "--json").stdout)

@@ -4,8 +4,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from urllib.request import Request, urlopen
 
@@ -53,6 +54,18 @@ def command(name: str, *arguments: object, check: bool = True, **environment: st
     result = runner.invoke(_ConsoleScript(name), list(map(str, arguments)))
     assert result.exit_code == 0 or not check, result.output
     return result
+
+
+def once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that computes a result at its first call, and returns it at every call."""
+    results: list[Any] = []
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if not results:
+            results.append(function(*arguments, **options))
+        return results[0]
+
+    return call
 
 
 def run_program(name: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -138,11 +138,24 @@ def square_of(u: int) -> int:
     return u if u == 2 * G + 1 else G + ((u - G) ** 2 + 524288) // G
 
 
+def features_of(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the features of a plan or a model: a yes/no feature for each choice of an entry."""
+    return [
+        feature
+        for entry in plan["features"]
+        for feature in (
+            [entry | {"kind": "categorical", "values": ["no", "yes"]}] * len(entry["values"])
+            if entry["kind"] == "choices"
+            else [entry]
+        )
+    ]
+
+
 def scores_of(model: Mapping[str, Any], codes: list[int], top: int) -> list[int]:
     """Return each label's score by the first `top` features of a validated model's order."""
-    scores = list(model["prior"])
+    scores, features = list(model["prior"]), features_of(model)
     for place in model["order"][:top]:
-        is_number = model["features"][place]["kind"] == "numeric"
+        is_number = features[place]["kind"] == "numeric"
         cell = codes[place] * 64 // 2097153 if is_number else codes[place]
         for label in range(len(scores)):
             scores[label] += model["scores"][place][cell][label]

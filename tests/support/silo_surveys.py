@@ -33,6 +33,26 @@ range = [40, 160]
 missing = "category"
 """
 
+HABITS = """
+[survey]
+id = "habits"
+kind = "silo"
+epsilon = 1.0
+rows = 100000
+
+[features.smoker]
+values = ["yes", "no"]
+[features.drinks]
+choices = ["beer", "wine", "other"]
+missing = "category"
+[features.weight]
+range = [30, 130]
+[features.pulse]
+range = [40, 160]
+missing = "category"
+"""
+"""A survey without a label, with a feature that has several answers."""
+
 CodedRow = tuple[Sequence[int], int]
 """The codes of a row's features, and of its label."""
 

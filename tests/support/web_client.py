@@ -16,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserType, Error, Page
 
-from tests.support.browser import find_chromium
+from tests.support.browser import OPTIONS, find_chromium
 from tests.support.faulty_proxy import Proxy, faulty
 from tests.support.javascript import FOLDER
 from tests.support.servers import TOKEN, collector, stop, wait_for
@@ -125,9 +125,8 @@ class KillableBrowser:
     def __init__(self, chromium: BrowserType, profile: Path) -> None:
         port_file = profile / "DevToolsActivePort"
         port_file.unlink(missing_ok=True)
-        options = ["--headless=new", "--disable-gpu", "--no-sandbox", "--no-first-run"]
+        options = [*OPTIONS, "--headless=new", "--no-first-run"]
         options += ["--disable-background-networking", "--disable-component-update"]
-        options += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         options += ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
         self._process = subprocess.Popen(
             [find_chromium(), *options, "about:blank"],

@@ -5,6 +5,8 @@ import hashlib
 import json
 import math
 import sys
+import unicodedata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,10 @@ HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
 NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
 VALIDATIONS = sorted(HERE.glob("good-validation*.json"))
+UNLABELLED = HERE / "good-unlabelled.json"
+CHOICES = sorted(HERE.glob("good-choices*.json"))
+SEVERAL = "choices"
+"""The kind of an entry with several answers."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -100,14 +106,19 @@ def as_list(value: Any) -> list[Any]:
 
 def about(plan: dict[str, Any], question: dict[str, Any]) -> tuple[str, Any, int, tuple[bool, ...]]:
     """Return the mechanism of a question about numbers, its tables, the classes and what may be missing."""
-    asked = [plan["features"][place] for place in as_list(question["feature"])]
+    features = reference.features_of(plan)
+    asked = [features[place] for place in as_list(question["feature"])]
     missing = tuple(feature["missing"] == "category" for feature in asked)
     tables = plan["tables"][question["tables"]]
-    return question["mechanism"], tables, len(plan["label"]["values"]), missing
+    return question["mechanism"], tables, classes_of(plan), missing
+
+
+def classes_of(plan: dict[str, Any]) -> int:
+    return len(plan["label"]["values"]) if "label" in plan else 1
 
 
 def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any]) -> Any:
-    labels = len(plan["label"]["values"])
+    labels, features = classes_of(plan), reference.features_of(plan)
     if question["feature"] is None:
         return case["label_code"]
     codes = [case["codes"][place] for place in as_list(question["feature"])]
@@ -117,7 +128,7 @@ def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any
         return [code * labels + case["label_code"] for code in codes]
     number = codes[0]
     for place, code in zip(as_list(question["feature"])[1:], codes[1:], strict=True):
-        number = number * size_of(plan["features"][place]) + code
+        number = number * size_of(features[place]) + code
     return number * labels + case["label_code"]
 
 
@@ -146,10 +157,30 @@ def codes_of(plan: dict[str, Any], case: dict[str, Any], known: list[int]) -> li
         each["name"]: reference.component(each["weights"], each["offset"], inputs)
         for each in projection["components"]
     }
-    return [
-        given if feature["kind"] == "categorical" else code_of(feature, row[feature["name"]])
-        for feature, given in zip(plan["features"], known, strict=True)
-    ]
+    codes: list[int] = []
+    for feature in plan["features"]:
+        if feature["kind"] == SEVERAL:
+            codes += choice_codes_of(feature, row[feature["name"]])
+        elif feature["kind"] == "categorical":
+            codes.append(known[len(codes)])
+        else:
+            codes.append(code_of(feature, row[feature["name"]]))
+    return codes
+
+
+def choice_codes_of(entry: dict[str, Any], ticked: Any) -> list[int]:
+    """Code the list of ticked choices as the document states."""
+    if not isinstance(ticked, list):
+        assert ticked is None or ticked == "" or math.isnan(ticked)
+        return [2] * len(entry["values"])
+    texts = {spelling_of(each) for each in ticked}
+    return [int(choice in texts) for choice in entry["values"]]
+
+
+def spelling_of(value: Any) -> str:
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    return str(value).lower() if isinstance(value, bool) else str(int(value))
 
 
 def double_of(x: Any) -> float | None:
@@ -192,7 +223,7 @@ def test_collector_accepts_every_report(path):
 
 def test_the_vectors_reach_every_question_mechanism_and_missing_value():
     mechanisms = set()
-    for path in set(GOOD) - {*NUMERIC, *VALIDATIONS}:
+    for path in set(GOOD) - {*NUMERIC, *VALIDATIONS, *CHOICES, HERE / "good-unlabelled-texts.json"}:
         vectors = read(path)
         plan = Plan.from_json(vectors["plan"].encode())
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
@@ -269,6 +300,34 @@ def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value():
     assert min(score for table in model["scores"] for row in table for score in row) == -1000000
 
 
+def test_the_vectors_without_a_label_reach_every_mechanism_and_kind_of_feature():
+    vectors = read(UNLABELLED)
+    plan = Plan.from_json(vectors["plan"].encode())
+    assert "label" not in json.loads(vectors["plan"])
+    assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
+    assert {feature.kind for feature in plan.entries} == {"categorical", "binned", "numeric", SEVERAL}
+    assert {each.mechanism.name for each in plan.questions} == set(MECHANISMS) | set(NUMERIC_MECHANISMS)
+    for place, feature in enumerate(plan.features):
+        seen = {case["codes"][place] for case in vectors["cases"]}
+        assert feature.missing == "error" or feature.size - 1 in seen
+        assert feature.kind != "numeric" or len(seen & {0, 2 * reference.G}) >= 1
+
+
+def test_the_vectors_of_choices_reach_every_tick_alone_and_together():
+    alone, together = (read(HERE / f"good-{name}.json") for name in ("choices", "choices-together"))
+    plan = Plan.from_json(alone["plan"].encode())
+    named = [question for question in plan.questions if ":" in question.name]
+    assert [each.name for each in named] == [each.name for each in plan.features if ":" in each.name]
+    for question in named:
+        [place] = question.feature_indices
+        seen = {case["codes"][place] for case in alone["cases"] if case["question"] == question.index}
+        assert seen == set(range(plan.features[place].size))
+    grouped = Plan.from_json(together["plan"].encode())
+    discrete = [each.feature_indices for each in grouped.questions if not each.moment]
+    assert max(map(len, discrete)) >= 3
+    assert sum(map(len, discrete)) == 7
+
+
 def checked_report(plan: Plan, data: bytes) -> Any:
     """Check one report as a collector does."""
     report = unpack(data)
@@ -312,7 +371,7 @@ def test_bad_rows_name_every_field_and_bad_values_every_feature(path):
     vectors = read(path)
     plan = Plan.from_json(vectors["plan"].encode())
     entries = {feature.name for feature in plan.entries}
-    assert {case["field"] for case in vectors["cases"]} == entries | {plan.row_schema.label.name}
+    assert {case["field"] for case in vectors["cases"]} == entries | {plan.row_label.name or "label"}
     assert len({case["name"] for case in vectors["cases"]}) == len(vectors["cases"])
 
 
@@ -352,10 +411,11 @@ def test_texts_of_rows_are_compared_in_nfc_and_a_plan_with_another_text_is_refus
     assert {about: outcome for about, outcome in outcomes.items() if outcome} == {}
 
 
-BAD_PLANS = read(HERE / "bad-plans.json")
+BAD_PLANS, BAD_UNLABELLED = (read(HERE / f"{name}.json") for name in ("bad-plans", "bad-plans-unlabelled"))
+REFUSED = [*BAD_PLANS["plans"], *BAD_UNLABELLED["plans"]]
 
 
-@pytest.mark.parametrize("case", BAD_PLANS["plans"], ids=[case["name"] for case in BAD_PLANS["plans"]])
+@pytest.mark.parametrize("case", REFUSED, ids=[case["name"] for case in REFUSED])
 def test_every_bad_plan_is_refused(case):
     spends = case["name"].endswith("spends more than epsilon")
     with pytest.raises(PrivacyError if spends else SurveyError):
@@ -366,16 +426,18 @@ def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_pl
     spending = [case["plan"] for case in BAD_PLANS["plans"] if "spends more" in case["name"]]
     mechanisms = {question["mechanism"] for text in spending for question in json.loads(text)["questions"]}
     assert mechanisms == set(MECHANISMS) | set(NUMERIC_MECHANISMS)
-    plan, rng = Plan.from_json(BAD_PLANS["honest"].encode()), GivenBytes(bytes.fromhex(BAD_PLANS["random"]))
-    assert make_report(plan, BAD_PLANS["row"], BAD_PLANS["label"], rng).hex() == BAD_PLANS["honest_report"]
-    assert len({case["plan"] for case in BAD_PLANS["plans"]}) == len(BAD_PLANS["plans"])
+    for file in (BAD_PLANS, BAD_UNLABELLED):
+        plan, rng = Plan.from_json(file["honest"].encode()), GivenBytes(bytes.fromhex(file["random"]))
+        assert make_report(plan, file["row"], file["label"], rng).hex() == file["honest_report"]
+        assert len({case["plan"] for case in file["plans"]}) == len(file["plans"])
 
 
 def test_no_json_reader_changes_a_value_of_the_vectors():
     # numbers are doubles everywhere, whole ones of at most 2^53; what is not has an object of its own
     for path in (*GOOD, *BAD_ROWS):
         for case in read(path)["cases"]:
-            for value in (*case["row"].values(), case["label"]):
+            listed = [value for value in case["row"].values() if isinstance(value, list)]
+            for value in (*case["row"].values(), case["label"], *chain.from_iterable(listed)):
                 assert not isinstance(value, int) or abs(value) <= 1 << 53
                 assert not isinstance(value, float) or (math.isfinite(value) and value.hex() != "-0x0.0p+0")
                 assert not isinstance(value, dict) or value.keys() in ({"integer"}, {"double"})

@@ -32,6 +32,7 @@ from encoders.survey.survey import Survey
 from ldp_aggregator.models import central_classifier, naive_bayes  # noqa: F401  (load_model imports them late)
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.model_file import load_model
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 from ldp_aggregator.reports.batch_reader import BatchReader
 from ldp_aggregator.rows.csv_rows import TableError, parse_text_columns, parse_typed_columns
 from ldp_aggregator.rows.encode_table import encode_table
@@ -176,6 +177,9 @@ def _with_valid_checksums(content: dict[str, Any]) -> bytes:
 def _predict(data: bytes) -> None:
     with _file(data) as path:
         model = load_model(path)
+    if isinstance(model, SurveyEstimates):
+        model.to_frame()
+        return
     rows = [{entry.name: _first_value(entry) for entry in model.plan_.entries}]
     shares = model.predict_proba(rows)
     assert shares.shape == (1, len(model.classes_))

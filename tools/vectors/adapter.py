@@ -53,6 +53,8 @@ def plan_of(text: str) -> Plan:
 
 def value_of(value: Any) -> Any:
     """Return the value of a row that stands in JSON, see docs/porting.md."""
+    if isinstance(value, list):
+        return [value_of(each) for each in value]
     if not isinstance(value, dict):
         return value
     return int(value["integer"]) if "integer" in value else float(value["double"])

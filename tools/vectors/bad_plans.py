@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from encoders.errors import PrivacyError, SurveyError
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from ldp_client import make_report
 from tools.vectors.common import first_draws, random_bytes, words
+from tools.vectors.plan_mistakes import unlabelled
 from tools.vectors.plan_mistakes.entries import entries
 from tools.vectors.plan_mistakes.honest import LABEL, ROW, Document, text_of
 from tools.vectors.plan_mistakes.projections import projections
@@ -18,29 +21,33 @@ from tools.vectors.plan_mistakes.validations import validations
 
 def bad_plans() -> Document:
     """Return the plans, and a row that fits the honest ones."""
-    honest = Plan.from_json(text_of().encode())
+    named = (*spellings(), *entries(), *numbers(), *together(), *projections(), *validations(), *tables())
+    return _file(text_of(), ROW, LABEL, "plans", named)
+
+
+def bad_unlabelled_plans() -> Document:
+    """Return plans without a label, and a row that fits the honest one."""
+    return _file(unlabelled.honest(), unlabelled.ROW, None, "unlabelled plans", unlabelled.unlabelled())
+
+
+def _file(
+    honest_text: str, row: Document, label: str | None, seed: str, named: Iterable[tuple[str, str]]
+) -> Document:
+    honest = Plan.from_json(honest_text.encode())
     random = words(first_draws(honest)[1]) + random_bytes(
-        "plans", 16 + honest.questions[1].mechanism.random_bytes
+        seed, 16 + honest.questions[1].mechanism.random_bytes
     )
     refused: dict[str, str] = {}
-    for name, text in (
-        *spellings(),
-        *entries(),
-        *numbers(),
-        *together(),
-        *projections(),
-        *validations(),
-        *tables(),
-    ):
+    for name, text in named:
         assert name not in refused, name
         refused[name] = text
     return {
-        "honest": text_of(),
-        "honest_report": make_report(honest, ROW, LABEL, GivenBytes(random)).hex(),
-        "label": LABEL,
+        "honest": honest_text,
+        "honest_report": make_report(honest, row, label, GivenBytes(random)).hex(),
+        "label": label,
         "plans": [{"name": name, "plan": text} for name, text in refused.items() if _is_refused(name, text)],
         "random": random.hex(),
-        "row": ROW,
+        "row": row,
     }
 
 

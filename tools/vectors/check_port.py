@@ -77,9 +77,17 @@ def describe(plan: Json, index: int) -> str:
     question = plan["questions"][index]
     asked = question["feature"]
     places = [] if asked is None else asked if isinstance(asked, list) else [asked]
-    names = ", ".join(plan["features"][place]["name"] for place in places) or plan["label"]["name"]
+    features = [name for feature in plan["features"] for name in names_of(feature)]
+    names = ", ".join(features[place] for place in places) or plan["label"]["name"]
     moment = {None: "", 1: " (mean)", 2: " (square)"}[question.get("moment")]
     return f"question {index}, {names}{moment}, by {question['mechanism']}"
+
+
+def names_of(feature: Json) -> list[str]:
+    """Return the names of the features of an entry of a plan: one for each choice of several answers."""
+    if feature["kind"] != "choices":
+        return [feature["name"]]
+    return [f"{feature['name']}: {choice}" for choice in feature["values"]]
 
 
 def asker(url: str) -> Ask:
@@ -108,10 +116,14 @@ def asker(url: str) -> Ask:
 
 
 def may_skip(posted: Json) -> bool:
-    """Return whether a row has values without a type in some languages: big integers and lists."""
-    values = (*posted["row"].values(), posted["label"])
+    """Return whether a row has values without a type in some languages: big integers and unexpected lists."""
+    plan = json.loads(posted["plan"])
+    several = {each["name"] for each in plan.get("validation", plan)["features"] if each["kind"] == "choices"}
+    ticked = [value for name, value in posted["row"].items() if name in several and isinstance(value, list)]
+    others = [value for name, value in posted["row"].items() if name not in several]
     return any(
-        isinstance(value, list) or (isinstance(value, dict) and "integer" in value) for value in values
+        isinstance(value, list) or (isinstance(value, dict) and "integer" in value)
+        for value in (*others, posted["label"], *(each for value in ticked for each in value))
     )
 
 
@@ -176,8 +188,9 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 def vector_files() -> list[Path]:
     """Return the files of vectors for clients; bad.json is for collectors."""
-    others = [VECTORS / f"{name}.json" for name in ("normal-forms", "tokens", "bad-plans")]
-    return [*sorted(VECTORS.glob("good-*.json")), *sorted(VECTORS.glob("bad-rows*.json")), *others]
+    others = [VECTORS / f"{name}.json" for name in ("normal-forms", "tokens")]
+    kinds = ("good-*", "bad-rows*", "bad-plans*")
+    return [*(path for kind in kinds for path in sorted(VECTORS.glob(f"{kind}.json"))), *others]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

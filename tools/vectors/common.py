@@ -43,7 +43,7 @@ def spelled(value: object) -> object:
         return {"double": repr(value)}
     if isinstance(value, int) and abs(value) > 1 << 53:
         return {"integer": str(value)}
-    return value
+    return [spelled(each) for each in value] if isinstance(value, list) else value
 
 
 def spelled_row(row: Mapping[str, object]) -> dict[str, object]:

@@ -5,7 +5,9 @@ and the report that must follow; good-numeric-MECHANISM.json the same for number
 projection.json for numbers made of others; good-together.json for features that are asked about together;
 good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
 together.json for a model that devices validate (validations.py); good-texts.json for a plan with the SHA-256
-of its texts, and the texts that each language displays (texts.py). normal-forms.json holds rows and plans
+of its texts, and the texts that each language displays (texts.py). good-unlabelled*.json, good-choices*.json
+and bad-*-unlabelled.json are about surveys without a label, and features with several answers (unlabelled.py
+and plan_mistakes/unlabelled.py). normal-forms.json holds rows and plans
 with texts in several Unicode normal forms (normal_forms.py). bad.json holds reports that a collector of
 its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
 refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py and plan_mistakes/); tokens.json
@@ -28,7 +30,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tools.vectors import bad_plans, limits, normal_forms, texts, tokens, validations, values
+from tools.vectors import bad_plans, limits, normal_forms, texts, tokens, unlabelled, validations, values
 from tools.vectors.common import case, first_draws, random_bytes, words
 
 VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
@@ -403,6 +405,7 @@ def files() -> dict[str, str]:
     documents["bad-rows-validation.json"] = validations.bad_rows()
     documents["normal-forms.json"] = normal_forms.normal_forms()
     documents["tokens.json"] = tokens.tokens()
+    documents |= unlabelled.files() | {"bad-plans-unlabelled.json": bad_plans.bad_unlabelled_plans()}
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         for name, document in documents.items()

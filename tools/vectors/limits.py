@@ -72,7 +72,7 @@ def onebit(question: Question, tables: Any, own: int, u: int) -> Iterator[bytes]
     first = _first(own, slots)
     for s in _around(_coin(tables, u)):
         yield words(first, s)
-    for s in _around(_coin(tables, G)):
+    for s in _around(_coin(tables, G)) if slots > 1 else []:
         yield words(first - 1 if own else _first(1, slots), s)
 
 

@@ -197,7 +197,7 @@ def bad_rows() -> dict[str, Any]:
 
 
 def refused(
-    of: Plan, honest: dict[str, Any], right: str, bad: dict[str, list[Any]], labels: list[Any]
+    of: Plan, honest: dict[str, Any], right: str | None, bad: dict[str, list[Any]], labels: list[Any]
 ) -> dict[str, Any]:
     """Return rows that are refused, one mistake each, whichever question is drawn."""
     cases: list[dict[str, Any]] = []
@@ -225,7 +225,7 @@ def refused(
         for value in values:
             wrong(f"{field} {brief(value)}", field, honest | {field: value})
     for label in labels:
-        wrong(f"label {brief(label)}", of.row_schema.label.name, honest, label)
+        wrong(f"label {brief(label)}", of.row_label.name or "label", honest, label)
     return {"cases": cases, "digest": of.digest, "plan": of.json.decode()}
 
 

@@ -105,7 +105,7 @@ export class Preview {
   get possibleAnswers() {
     const { payload, question, truth } = this.#randomised;
     const likelihood = likelihoodOf(question, payload);
-    const values = sampleValues(this.#plan, question, truth);
+    const values = sampleValues(question, truth);
     const chances = values.map((value) => toDouble(likelihood(value)));
     const total = chances.reduce((sum, each) => sum + each, 0);
     const order = values.map((_, index) => index).sort((one, other) => chances[other] - chances[one]);
@@ -159,7 +159,7 @@ export class Preview {
  *
  * @param {Plan} plan
  * @param {Readonly<Record<string, unknown>>} row
- * @param {unknown} label
+ * @param {unknown} [label] undefined for a survey without a label
  * @param {ReportOptions & { question?: string }} [options] `question` is the name of a question to preview in
  *   place of a drawn one
  * @returns {Preview}
@@ -193,20 +193,19 @@ function chooseQuestion(plan, name, { random = systemRandom, token }) {
  * Return the answers to list: all of a question about categories; of numbers the lowest, the middle, the
  * highest and the missing one in every class, and the truth.
  *
- * @param {Plan} plan
  * @param {Question} question
  * @param {readonly number[]} truth
  * @returns {(readonly number[])[]}
  */
-function sampleValues(plan, { domain, mechanismName, moment }, truth) {
+function sampleValues({ domain, mechanismName, moment }, truth) {
   if (typeof domain === "number") return Array.from({ length: domain }, (_, value) => [value]);
   const lowest = moment === 2 ? GRID : 0;
   const codes = [lowest, (lowest + 2 * GRID) / 2, 2 * GRID];
   if (domain.missing.every(Boolean)) codes.push(2 * GRID + 1);
   const numbers = mechanismName === LAPLACE ? domain.missing.length : 1;
-  const values = plan.schema.label.values.flatMap((_, label) =>
+  const values = Array.from({ length: domain.labels }, (_, label) =>
     codes.map((code) => Array(numbers).fill(code * domain.labels + label)),
-  );
+  ).flat();
   return values.some((value) => isEqual(value, truth)) ? values : [...values, truth];
 }
 

@@ -41,7 +41,8 @@ function planOf(text) {
  * @param {any} value
  */
 export function valueOf(value) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if (Array.isArray(value)) return value.map(valueOf);
+  if (value === null || typeof value !== "object") return value;
   if ("integer" in value) return BigInt(value.integer);
   return Number(value.double.replace("inf", "Infinity"));
 }

@@ -42,11 +42,18 @@ def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
 
 def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
     """Return the posterior mean of a distribution (d,), given estimates and their standard errors."""
-    size = len(value)
-    posterior = beta_posterior(value, noise, np.ones((1, size)), np.full((1, size), size - 1.0))
-    mean = np.maximum(posterior.mean[0], MIN_SHARE)
-    share: FloatArray = mean / mean.sum()
-    return share
+    return _posterior_means([value], [noise])[0]
+
+
+def _posterior_means(values: Sequence[FloatArray], noises: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return the posterior means of several distributions, by one integral over all of them."""
+    if not values:
+        return []
+    sizes = [len(each) for each in values]
+    others = np.repeat(np.array(sizes) - 1.0, sizes)[None, :]
+    posterior = beta_posterior(np.concatenate(values), np.concatenate(noises), np.ones_like(others), others)
+    means = np.split(np.maximum(posterior.mean[0], MIN_SHARE), np.cumsum(sizes)[:-1])
+    return [mean / mean.sum() for mean in means]
 
 
 def smooth_tables(
@@ -73,13 +80,13 @@ def smooth_tables(
         P(label), above zero.
     """
     tables = [np.full((size, len(prior)), 1 / size) for size in sizes]
-    interactions = {
-        index: Interaction.from_frequencies(each, prior)
+    known = {
+        index: each
         for index, (each, size) in enumerate(zip(frequencies, sizes, strict=True))
         if each and each.n and size > 1
     }
-    averages = _average_over_concentrations(list(interactions.values()), prior)
-    for index, table in zip(interactions, averages, strict=True):
+    averages = _average_over_concentrations(Interaction.from_tables(list(known.values()), prior), prior)
+    for index, table in zip(known, averages, strict=True):
         tables[index] = table
     return tables
 
@@ -99,17 +106,27 @@ class Interaction:
     """P(value | label), possibly below 0 or above 1, and its standard error. Shape (A, k)."""
 
     @classmethod
-    def from_frequencies(cls, frequencies: TableEstimate, prior: FloatArray) -> Interaction:
-        """Centre a table along both axes, so that noise shared by all cells cancels."""
+    def from_tables(cls, tables: Sequence[TableEstimate], prior: FloatArray) -> list[Interaction]:
+        """Centre tables along both axes, so that noise shared by all cells cancels."""
+        shares = estimate_value_shares(tables, len(prior))
+        return [cls._from_table(*each, prior) for each in zip(tables, shares, strict=True)]
+
+    @classmethod
+    def _from_table(cls, frequencies: TableEstimate, shares: FloatArray, prior: FloatArray) -> Interaction:
         k, covariance = len(prior), frequencies.covariance
-        raw_shares, spread = _value_shares(frequencies, k)
-        shares = _posterior_mean(raw_shares, np.full(len(raw_shares), np.sqrt(spread)))
         table = _centre(frequencies.raw.reshape(-1, k), prior)
         likely = _centre(covariance.distribution.reshape(-1, k), prior)
         independent = covariance.independent_variance.reshape(-1, k)
         variance = _centred_variance(independent, prior) - covariance.product * likely**2
         noise = np.sqrt(np.maximum(variance, _MIN_VARIANCE)) / prior
         return cls(shares, shares[:, None] + table / prior, noise)
+
+
+def estimate_value_shares(tables: Sequence[TableEstimate], k: int) -> list[FloatArray]:
+    """Return the posterior mean of P(value) of each table, (A,), for uniform priors of distributions."""
+    raw = [_value_shares(each, k) for each in tables]
+    noises = [np.full(len(shares), np.sqrt(spread)) for shares, spread in raw]
+    return _posterior_means([shares for shares, _ in raw], noises)
 
 
 def _value_shares(frequencies: TableEstimate, k: int) -> tuple[FloatArray, float]:

@@ -38,7 +38,8 @@ class Influence:
 
     estimate: str
     """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
-    several features, followed by " of " and the name of the feature."""
+    several features, followed by " of " and the name of the feature. Without a label, "shares" instead of the
+    first three."""
     one: FloatArray
     """How far one report can move each entry; infinite if it is the only one."""
     one_percent: FloatArray
@@ -79,11 +80,11 @@ class Influence:
         return cls(read_text(estimate), **moves)
 
 
-def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = "") -> Influence:
+def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, name: str) -> Influence:
     """Return the influence on the frequencies F = (t - off)/(on - off), in the shape of `intervals`."""
     shares = frequencies.raw.reshape(intervals.value.shape)
     step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
-    return Influence.from_step(f"frequencies{suffix}", frequencies.n, step, intervals.stderr)
+    return Influence.from_step(name, frequencies.n, step, intervals.stderr)
 
 
 def conditional_influence(

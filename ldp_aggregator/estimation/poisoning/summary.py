@@ -129,7 +129,10 @@ def _feature_influences(
         if isinstance(estimate, Frequencies) and estimate.n and isinstance(result, FeatureResult):
             suffix = f" of {result.name}" if len(estimate.question.feature_indices) > 1 else ""
             index = estimate.question.index
-            yield index, frequency_influence(estimate, result.frequencies, suffix)
+            if raw.k == 1:
+                yield index, frequency_influence(estimate, result.shares, f"shares{suffix}")
+                continue
+            yield index, frequency_influence(estimate, result.frequencies, f"frequencies{suffix}")
             yield index, conditional_influence(estimate, result.conditionals, suffix)
         elif isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
             yield from _number_influences(snapshot, estimate, result)

@@ -22,7 +22,7 @@ from encoders.mechanisms.count_table import CountTable
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
-from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
+from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
@@ -143,7 +143,9 @@ class ClassCounts:
 
     @property
     def pooled_prior(self) -> PooledPrior:
-        """The shares as the prior of a survey."""
+        """The shares as the prior of a survey; that of a single class is known."""
+        if len(self.counts) == 1:
+            return pool_prior([], 1)
         return PooledPrior(self.shares, {TABLES: 1.0}, self.between)
 
     @cached_property

@@ -8,9 +8,8 @@ from typing import Self
 
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
@@ -71,7 +70,7 @@ class SiloTables:
         """The raw estimate of P(label)."""
         if self.classes:
             return self.classes.pooled_prior
-        return PooledPrior(IntervalEstimate.unknown((self.k,)), {})
+        return pool_prior([], self.k)
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
         """Return the raw estimates of each feature: frequencies, or the moments of a number."""

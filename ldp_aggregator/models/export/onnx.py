@@ -24,10 +24,11 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.models.central_classifier import CentralClassifier
-from ldp_aggregator.models.model_document import ModelError
+from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -38,7 +39,7 @@ _INT64 = 7
 """TensorProto.INT64, for casts."""
 
 
-def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier) -> None:
+def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier | SurveyEstimates) -> None:
     """Write a model as an ONNX file, atomically; see :func:`to_onnx`."""
     write_atomically(path, to_onnx(model).SerializeToString())
 
@@ -49,7 +50,7 @@ def require_onnx() -> None:
         import onnx  # noqa: F401
 
 
-def to_onnx(model: SurveyClassifier) -> ModelProto:
+def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     """Convert a model to an ONNX graph.
 
     Each entry of a row is an input with its name, shape (rows,): categories are strings, spelt as in the
@@ -63,6 +64,8 @@ def to_onnx(model: SurveyClassifier) -> ModelProto:
     ModelError
         If the package onnx (extra [onnx]) is not installed, or the model is a linear model or a tree.
     """
+    if isinstance(model, SurveyEstimates):
+        raise no_classifier(model.plan_, "there is nothing to export")
     require_onnx()
     from onnx import TensorProto, helper
 

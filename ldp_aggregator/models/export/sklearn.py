@@ -9,13 +9,14 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
-from ldp_aggregator.models.model_file import ModelError
+from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 
 
-def to_sklearn(model: SurveyClassifier) -> CategoricalNB | GaussianNB:
+def to_sklearn(model: SurveyClassifier | SurveyEstimates) -> CategoricalNB | GaussianNB:
     """Return scikit-learn's classifier with the same probabilities.
 
     If all features are categories or bins, it is a CategoricalNB over ``model.encode(X)``: the index of each
@@ -30,6 +31,8 @@ def to_sklearn(model: SurveyClassifier) -> CategoricalNB | GaussianNB:
         If the model was trained by a curator or mixes both kinds, or if numbers can be missing or are
         projected: neither classifier supports that. :func:`~ldp_aggregator.models.export.onnx.save_onnx` can.
     """
+    if isinstance(model, SurveyEstimates):
+        raise no_classifier(model.plan_, "there is nothing to export")
     check_is_fitted(model)
     if not isinstance(model, NaiveBayes):
         raise ModelError("only models of ldp-train can be exported to scikit-learn: use the model itself")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ldp_aggregator.findings.values import RoundShare
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
-from ldp_aggregator.render.document import Part, Section, Terms
+from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.central_card import (
@@ -33,8 +33,13 @@ from ldp_aggregator.results.central_card import (
     build_promise,
     list_central_facts,
 )
-from ldp_aggregator.results.estimate_tables import build_feature_tables, build_prior_table, show_values
-from ldp_aggregator.results.sections import make_section
+from ldp_aggregator.results.estimate_tables import (
+    build_feature_tables,
+    build_prior_table,
+    build_share_tables,
+    show_values,
+)
+from ldp_aggregator.results.headings import make_section
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
@@ -56,28 +61,40 @@ def list_central_sections(model: CentralModelFile) -> list[Section]:
         make_section("model", [build_facts_table(facts)]),
         build_promise(privacy),
         *_build_estimates(model),
-        make_section("learnt", learnt, label=plan.label.name),
-        build_central_limits(),
+        *(make_section("learnt", learnt, label=name) for name in plan.label.names),
+        build_central_limits(plan),
         build_central_citation(plan, privacy),
     ]
 
 
 def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
-    """Yield the sections with intervals: classes, features, and terms. Only Naive Bayes has them."""
+    """Yield the sections with intervals: shares, classes, features, and terms. Only Naive Bayes has them."""
     if not isinstance(model.model, Conditionals):
         return
     rows = build_central_table(model)
-    values = {"people": False, "silos": False, "curator": True, "unknown_share": RoundShare(UNKNOWN_SHARE)}
-    reading = [each for each in TEXTS.section("reading", values) if each.id != "reading.differ"]
-    tables = build_feature_tables(rows, model.plan)
-    sections = [
-        Section(id=f"feature-{index}", heading=name, parts=parts)
+    values = {
+        "people": False,
+        "silos": False,
+        "curator": True,
+        "classes": model.plan.label.exists,
+        "unknown_share": RoundShare(UNKNOWN_SHARE),
+    }
+    reading = TEXTS.section("reading", values)
+    shares = {name: [table] for name, table in build_share_tables(rows, model.plan).items()}
+    note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
+    yield make_section("shares", [Note(note), *_divide("shares", shares)])
+    for label in model.plan.label.names:
+        yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
+        yield make_section("features", _divide("feature", build_feature_tables(rows, model.plan)))
+    yield make_section("reading", [Terms(reading)])
+
+
+def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:
+    """Return a section for each entry of the rows."""
+    return [
+        Section(id=f"{kind}-{index}", heading=name, parts=parts)
         for index, (name, parts) in enumerate(tables.items(), 1)
     ]
-    label = model.plan.label.name
-    yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
-    yield make_section("features", sections)
-    yield make_section("reading", [Terms(reading)])
 
 
 def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:

@@ -14,18 +14,21 @@ from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results.compared import build_comparison
 from ldp_aggregator.results.comparison import compare_surveys
+from ldp_aggregator.results.feature_sections import (
+    build_classes,
+    build_features,
+    build_relevance,
+    build_shares,
+)
 from ldp_aggregator.results.page.central_sections import find_central_lead, list_central_sections
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.sections import (
     build_citation,
-    build_classes,
     build_fabricated,
-    build_features,
     build_limits,
     build_method,
     build_privacy,
     build_reading,
-    build_relevance,
     build_silos,
     build_validation,
     build_warnings,
@@ -86,8 +89,14 @@ def list_sections(results: SurveyResults) -> list[Section]:
     """Return the sections of the page about one survey."""
     sections: list[Section | None] = []
     if not results.is_validation:
-        table = build_table(results.estimates)
-        sections += [build_classes(results, table), build_features(results, table), build_relevance(results)]
+        table = build_table(results.estimates, results.plan)
+        sections.append(build_shares(results, table))
+        if results.estimates.has_label:
+            sections += [
+                build_classes(results, table),
+                build_features(results, table),
+                build_relevance(results),
+            ]
     sections += [
         build_validation(results),
         build_fabricated(results),
@@ -127,8 +136,8 @@ def _render(
             about=TEXTS.section("about", about),
             tiles=tiles,
             sections=sections,
-            first_with_bars="classes",
-            bars=TEXTS.find("tables.bars"),
+            first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),
+            bars=TEXTS.find("tables.bars", classes=plan.label.exists),
         )
         .encode()
     )
@@ -149,7 +158,8 @@ def _list_tiles(results: SurveyResults) -> list[tuple[str, str]]:
     if results.has_people:
         tiles.append(("Questions", str(Count(len(plan.questions)))))
     tiles.append(("Epsilon", decimal_text(plan.epsilon)))
-    if not results.is_validation:
-        differing = sum(each.distinguishable for each in estimates.features)
-        tiles.append(("Features that differ", f"{differing} of {len(estimates.features)}"))
+    if not results.is_validation and estimates.has_label:
+        features = [each for _, each in results.joined_features]
+        differing = sum(each.distinguishable for each in features)
+        tiles.append(("Features that differ", f"{differing} of {len(features)}"))
     return tiles

@@ -40,6 +40,8 @@ def test_a_missing_answer_is_a_third_value_of_every_choice():
     [
         ("small", "must be a list of the ticked choices, not a str"),
         (3, "must be a list of the ticked choices, not a int"),
+        ({"small": False}, "must be a list of the ticked choices, not a dict"),
+        (iter(["small"]), "must be a list of the ticked choices, not a list_iterator"),  # it can be read once
         (["small", "tiny"], "contains something else than the survey's choices"),
         ([None], "contains something else than the survey's choices"),
         ([["small"]], "contains something else than the survey's choices"),
@@ -114,3 +116,38 @@ def test_a_preview_shows_the_texts_of_a_choice():
     plan = read_survey(text).compile()
     shown = str(preview(plan, {"cups": ["l"]}, "no", SystemEntropy(), "cups: l"))
     assert '"Which cups?: Large" = yes' in shown
+
+
+@pytest.mark.parametrize("value", [{"small": False}, (each for each in ["small"]), iter(["small"]), b"small"])
+def test_a_mapping_or_an_iterator_is_not_a_list(value):
+    with pytest.raises(RowError, match="must be a list of the ticked choices") as caught:
+        make().encode({"tea": "green", "cups": value}, "no")
+    assert caught.value.field == "cups"
+
+
+def test_an_array_is_a_list():
+    np = pytest.importorskip("numpy")
+    assert CUPS.codes(np.array(["large", "3"])) == (0, 1, 1)
+
+
+def test_the_list_is_read_once_for_all_choices():
+    class Row(dict[str, object]):
+        reads = 0
+
+        def __getitem__(self, name: str) -> object:
+            self.reads += name == "cups"
+            return super().__getitem__(name)
+
+    row = Row(tea="green", cups=["large"])
+    assert make().encode(row, "no") == ((1, 0, 1, 0), 1)
+    assert row.reads == 1
+
+
+def test_a_plan_with_a_model_of_choices_is_read_again():
+    text = survey_toml(features={"cups": {"choices": ["s", "l"]}, "tea": ["a", "b"]}) + (
+        '[validation]\norder = ["cups: l", "tea"]\ntops = [1]\nprior = [0, -1]\n[validation.scores]\n'
+        '"cups: s" = [[0, 0], [0, 0]]\n"cups: l" = [[-5, 0], [0, -5]]\ntea = [[0, -1], [-1, 0]]\n'
+    )
+    plan = read_survey(text).compile()
+    assert Plan.from_json(plan.json) == plan
+    assert [each.name for each in plan.entries] == ["cups", "tea"]

@@ -12,7 +12,7 @@ from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.central import ball_noise, linear, solver
 from ldp_aggregator.central.ball_noise import GRID_BITS, add_cover_noise, bound_tail_delta, draw_ball_noise
 from ldp_aggregator.central.coded_rows import CentralError, CodedRows, place_columns
-from ldp_aggregator.central.design import Design
+from ldp_aggregator.central.design import Design, count_coordinates
 from ldp_aggregator.central.linear import bound_error, choose_constants, covered_error, fit_linear
 from ldp_aggregator.central.losses import SHARPNESS, SoftHinge, SoftMaxHinge, choose_loss
 from ldp_aggregator.central.solver import TOLERANCE, Objective, minimise
@@ -151,6 +151,13 @@ def test_no_row_is_longer_than_one_and_one_is_that_long():
     assert matrix.shape[1] == design.columns == 1 + 3 + 3 + 3 + 4 + 1
     assert lengths.max() <= 1
     assert lengths.max() > 1 - 1e-9
+
+
+@pytest.mark.parametrize("degree", range(1, 8))
+def test_coordinates_are_counted_without_computing_them(degree):
+    features = (TWO, THREE, BINS, NUMBER, GAPS, type(TWO)("one", ("a",)))
+    blocks = Design.from_features(features, degree).blocks
+    assert [count_coordinates(feature, degree) for feature in features] == [each.shape[1] for each in blocks]
 
 
 def test_scores_and_sums_by_lookup_are_those_of_the_matrix():

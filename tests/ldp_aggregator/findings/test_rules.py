@@ -6,7 +6,7 @@ import pytest
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.findings.rules import is_known
-from ldp_aggregator.results.sections import format_relevance
+from ldp_aggregator.results.feature_sections import format_relevance
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def make_section(values, classes, name="tea", marked=False):
         EstimateGroup(
             value=value,
             marked=marked and place == 0,
-            rows=tuple(EstimateCells(class_name=each, **cells) for each in classes),
+            rows=tuple(EstimateCells(name=each, **cells) for each in classes),
         )
         for place, value in enumerate(values)
     ]

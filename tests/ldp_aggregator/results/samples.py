@@ -33,6 +33,7 @@ from ldp_aggregator.stores import MemoryStore
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.silo_surveys import WARDS, make_message
+from tests.support.snapshots import make_snapshot
 from tests.support.surveys import make_plan
 
 LEARNERS = ("nb", "linear", "tree")
@@ -123,6 +124,21 @@ def _make_survey():
     return collect(replace(simulate(20_000), rejections={"wrong-plan": 7, "malformed": 1200}), AUDIT)
 
 
+def make_habits(seed=1, **changes):
+    """Return the reports to a survey with every kind of feature, texts, and by default no label."""
+    features = {
+        "smokes": {"values": ["yes", "no"], "missing": "category"},
+        "cups": {"choices": ["small", "large"], "missing": "category"},
+        "hours": {"range": [0, 80], "missing": "category"},
+        "age": {"range": [0, 100], "bins": 2},
+    }
+    cups = {"title": "Which cups do you use?", "values": {"small": "A small cup", "large": "A large cup"}}
+    texts = {"en": {"features": {"cups": cups, "smokes": {"title": "Do you smoke?"}}}}
+    survey = {"id": "habits", "label": None, "epsilon": 2.0, "features": features}
+    plan = make_plan(**survey | ({} if "features" in changes else {"texts": texts}) | changes)
+    return make_snapshot(plan, 10_000, seed)
+
+
 def _take_silo_snapshot(seeds=(1, 2, 3), text=SILOS):
     store = MemoryStore()
     return take_snapshot(store, record_messages(store, seeds, text).id)
@@ -187,6 +203,8 @@ _SAMPLES = {
     "other": lambda: collect(
         simulate(30_000, 4, label={"name": "asleep", "values": ["no", "yes", "seldom"]}, id="other")
     ),
+    "shares": lambda: collect(make_habits()),
+    "choices": lambda: collect(make_habits(label={"name": "ill", "values": ["yes", "no"]})),
     "simulated": lambda: collect(replace(simulate(500), simulated=True)),
     "validated": lambda: collect(trained(2_000), validation=validated(40_000)),
     "not-selected": lambda: collect(trained(2_000, 0.5), validation=validated(40, 0.5, seed=2)),

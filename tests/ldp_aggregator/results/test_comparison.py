@@ -90,7 +90,7 @@ def test_the_test_is_that_of_the_raw_estimates_at_the_level_of_all_comparisons(f
     z = NormalDist().inv_cdf(1 - LEVEL / (2 * len(comparison.differences)))
     rows = [
         {
-            (row.feature, row.statistic, row.value or "", row.class_name): row
+            (row.feature, row.statistic, row.value or "", row.class_name or ""): row
             for row in build_table(each.estimates)
         }
         for each in (first, second)
@@ -139,7 +139,7 @@ def test_what_has_another_name_or_meaning_is_not_compared_and_has_a_reason(first
         ("hours, mean", "the ranges differ, and numbers outside them are clipped"),
     } <= set(comparison.not_compared)
     assert {each.quantity.feature for each in comparison.differences} == {"tea"}
-    assert {each.quantity.class_name for each in comparison.differences} == {"yes", "no"}
+    assert {each.quantity.class_name for each in comparison.differences} == {"", "yes", "no"}
 
 
 def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
@@ -150,7 +150,7 @@ def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
     )
     other = make_plan("second", label="awake")
     comparison = compare_surveys(first, ask(other, 5_000, 5))
-    assert not comparison.differences
+    assert {each.quantity.class_name for each in comparison.differences} == {""}  # shares of all people
     assert set(reasons(comparison).values()) == {"the labels differ: asleep and awake"}
 
 

@@ -13,7 +13,7 @@ from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.data_frame import build_frame
-from ldp_aggregator.results.table import COLUMNS, build_table, list_records
+from ldp_aggregator.results.table import COLUMNS, CONDITIONAL, build_table, list_records
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.samples import simulate
 
@@ -31,7 +31,9 @@ def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
         ]
     assert frame["raw"].dtype == np.float64
     assert frame[frame["distinguishable"]]["distinguishable"].all()
-    tea = frame[frame["feature"] == "tea"].pivot(index="value", columns="class", values="estimate")
+    tea = frame[(frame["feature"] == "tea") & (frame["statistic"] == CONDITIONAL)].pivot(
+        index="value", columns="class", values="estimate"
+    )
     np.testing.assert_allclose(tea.sum(), 1)
 
 

@@ -23,7 +23,8 @@ def describe(results):
     """Return the description of a model with these results."""
     if isinstance(results, CentralModelFile):
         return describe_central(results.plan, results.learner, results.privacy, None, "CuratorClassifier")
-    return describe_model(results, results.plan.label.values, "NaiveBayes")
+    name = "NaiveBayes" if results.estimates.has_label else "Estimates"
+    return describe_model(results, results.plan.label.values, name)
 
 
 def list_lines(*results):
@@ -31,7 +32,7 @@ def list_lines(*results):
     return "\n".join([*parse_page(render_page(*results)).lines(), ""])
 
 
-@pytest.mark.parametrize("name", ["survey", "round", "pooled", "curator-nb"])
+@pytest.mark.parametrize("name", ["survey", "round", "pooled", "curator-nb", "shares", "choices"])
 def test_the_page_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"page-{name}", list_lines(make_results(name)))
 
@@ -41,18 +42,18 @@ def test_the_comparison_is_its_golden_file(compare_with_golden):
     compare_with_golden("comparison", "\n".join([*page.section("comparison").lines(), ""]))
 
 
-@pytest.mark.parametrize("name", ["unlabelled", "curator-tree"])
+@pytest.mark.parametrize("name", ["unlabelled", "curator-tree", "shares"])
 def test_the_card_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"card-{name}", describe(make_results(name)).format_card())
 
 
-@pytest.mark.parametrize("name", ["pooled", "validated"])
+@pytest.mark.parametrize("name", ["pooled", "validated", "shares"])
 def test_the_summary_of_a_training_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"summary-{name}", f"{format_summary(make_results(name))}\n")
 
 
 def test_the_lines_that_models_print_are_their_golden_file(compare_with_golden):
-    names = ("survey", "validated", "empty", "pooled", "useless", "unlabelled", "curator-linear")
+    names = ("survey", "validated", "empty", "pooled", "useless", "unlabelled", "curator-linear", "shares")
     models = [describe(make_results(name)) for name in names]
     compare_with_golden(
         "lines", "\n".join(f"{each.format_lines()}\n{each.format_line('M')}\n" for each in models)

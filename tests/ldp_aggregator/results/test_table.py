@@ -1,4 +1,4 @@
-"""The table of estimates: one row per class and quantity, the same from a model, its file and a collector."""
+"""The table of estimates: of all people, then of each class; the same from a model and its file."""
 
 import json
 import math
@@ -12,15 +12,21 @@ from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.table import (
     CLASS_PRIOR,
     COLUMNS,
+    COMPARISONS,
     CONDITIONAL,
     DEVIATION,
     MEAN,
     MISSING,
+    MISSING_SHARE,
+    SHARE,
     build_table,
+    dump_table,
     list_records,
 )
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.results.samples import simulate
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import make_plan
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +34,18 @@ def estimates():
     return estimate_snapshot(simulate(3000))
 
 
-def test_each_quantity_has_a_row_per_class_in_the_survey_order(estimates):
-    rows = build_table(estimates)
+SHARES = [
+    *(("tea", SHARE, value) for value in ("black", "green", "white", "none", "other")),
+    *(("unasked", SHARE, value) for value in ("a", "b")),
+    *(("hours", statistic, None) for statistic in (MEAN, DEVIATION, MISSING_SHARE)),
+    *(("age", statistic, None) for statistic in (MEAN, DEVIATION)),
+]
+
+
+def test_shares_of_all_people_come_first_then_each_quantity_has_a_row_per_class(estimates):
+    shares, rows = np.split(np.array(build_table(estimates), dtype=object), [len(SHARES)])
+    assert [(row.feature, row.statistic, row.value) for row in shares] == SHARES
+    assert {(row.class_name, row.distinguishable) for row in shares} == {(None, None)}
     found = list(dict.fromkeys((row.feature, row.statistic, row.value) for row in rows))
     assert found == [
         ("asleep", CLASS_PRIOR, None),
@@ -39,7 +55,28 @@ def test_each_quantity_has_a_row_per_class_in_the_survey_order(estimates):
         *(("age", statistic, None) for statistic in (MEAN, DEVIATION)),
     ]
     assert [row.class_name for row in rows] == ["yes", "no", "rarely"] * len(found)
-    assert {tuple(record) for record in list_records(rows)} == {COLUMNS}
+    assert {tuple(record) for record in list_records(build_table(estimates))} == {COLUMNS}
+
+
+def test_two_classes_are_compared_after_all_other_rows():
+    estimates = estimate_snapshot(make_snapshot(make_plan(), 4000))
+    rows = build_table(estimates)
+    count = 3 * sum(len(feature.values) for feature in estimates.features)
+    assert [row.statistic in COMPARISONS for row in rows] == [False] * (len(rows) - count) + [True] * count
+    [row] = [each for each in rows if each.statistic == "risk ratio" and each.value == "black"]
+    assert (row.class_name, row.raw, row.stderr, row.distinguishable) == ("yes vs no", None, None, None)
+    found = estimates.features[0].comparisons["risk ratio"]
+    ends = (row.estimate, row.low, row.high, row.simultaneous_low, row.simultaneous_high)
+    assert ends == tuple(array[0] for array in vars(found).values())
+
+
+def test_a_survey_without_a_label_has_only_shares_and_no_columns_about_classes():
+    features = {"tea": ["black", "green"], "cups": {"choices": ["small", "large"]}, "age": {"range": [0, 9]}}
+    rows = build_table(estimate_snapshot(make_snapshot(make_plan(label=None, features=features), 4000)))
+    assert {row.statistic for row in rows} == {SHARE, MEAN, DEVIATION}
+    columns = tuple(name for name in COLUMNS if name not in ("class", "distinguishable"))
+    assert {tuple(record) for record in list_records(rows)} == {columns}
+    assert dump_table(rows).splitlines()[0] == ",".join(columns)
 
 
 def test_rows_contain_the_values_of_the_estimates(estimates):
@@ -49,11 +86,19 @@ def test_rows_contain_the_values_of_the_estimates(estimates):
         (tea.conditionals, "tea", CONDITIONAL),
         (hours.by_class.means, "hours", MEAN),
         (hours.by_class.deviations, "hours", DEVIATION),
-        (hours.missing, "hours", MISSING),
-        (age.means, "age", MEAN),
+        (hours.by_class.missing, "hours", MISSING),
+        (age.by_class.means, "age", MEAN),
     ]
-    for entry, feature, statistic in parts:
-        cells = [row for row in rows if (row.feature, row.statistic) == (feature, statistic)]
+    of_all = [
+        (tea.shares, "tea", SHARE),
+        (hours.overall.means, "hours", MEAN),
+        (hours.overall.deviations, "hours", DEVIATION),
+        (hours.overall.missing, "hours", MISSING_SHARE),
+    ]
+    named = [(*part, False) for part in parts] + [(*part, True) for part in of_all]
+    for entry, feature, statistic, is_of_all in named:
+        key = feature, statistic, is_of_all
+        cells = [row for row in rows if (row.feature, row.statistic, row.class_name is None) == key]
         for column in ("raw", "stderr", "low", "high", "simultaneous_low", "simultaneous_high"):
             expected = getattr(entry, column.replace("raw", "value")).ravel()
             assert [getattr(row, column) for row in cells] == [
@@ -75,7 +120,7 @@ def test_rows_name_reports_mechanisms_and_distinguishable_entries(estimates):
         if (row.feature, row.statistic) in expected:
             assert (row.n, row.mechanism) == expected[row.feature, row.statistic]
     marks = {
-        name: [row.distinguishable for row in rows if row.feature == name]
+        name: [row.distinguishable for row in rows if row.feature == name and row.class_name]
         for name in ("asleep", "tea", "hours")
     }
     assert marks["asleep"] == estimates.non_uniform.tolist()
@@ -101,8 +146,8 @@ def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
                 low, high = 0, 1
             assert low <= row.estimate <= high
             outside += row.raw is None or not low <= row.raw <= high
-            if row.statistic in (CLASS_PRIOR, CONDITIONAL):
-                key = row.feature, row.class_name if row.statistic == CONDITIONAL else ""
+            if row.statistic in (CLASS_PRIOR, CONDITIONAL, SHARE):
+                key = row.feature, (row.class_name or "all") if row.statistic != CLASS_PRIOR else ""
                 sums[key] = sums.get(key, 0.0) + row.estimate
         np.testing.assert_allclose(list(sums.values()), 1)
     assert outside > 5
@@ -111,7 +156,7 @@ def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
 def test_consistent_estimates_equal_raw_ones_that_are_possible():
     rows = build_table(estimate_snapshot(simulate(100_000, 8.0)))
     checked = [row for row in rows if row.statistic in (CLASS_PRIOR, MEAN) and row.class_name != "rarely"]
-    assert len(checked) == 6
+    assert len(checked) == 8
     for row in checked:
         assert row.estimate == pytest.approx(row.raw, rel=1e-9)
 
@@ -122,7 +167,8 @@ def test_a_variance_below_zero_is_a_standard_deviation_of_zero_without_a_raw_est
     for seed in range(20):
         estimates = estimate_snapshot(simulate(500, seed=seed))
         rows = [row for row in build_table(estimates) if row.statistic == DEVIATION]
-        variances = [each for feature in estimates.features[2:] for each in feature.by_class.variances.value]
+        variances = [each for feature in estimates.features[2:] for each in feature.overall.variances.value]
+        variances += [each for feature in estimates.features[2:] for each in feature.by_class.variances.value]
         for row, variance in zip(rows, variances, strict=True):
             if variance < 0:
                 assert (row.estimate, row.raw, row.stderr) == (0.0, None, None)
@@ -152,4 +198,5 @@ def test_a_model_and_its_file_give_equal_tables(tmp_path):
 
 def test_the_paper_estimator_counts_the_reports_of_the_label_question():
     estimates = estimate_snapshot(simulate(2000), "paper")
-    assert build_table(estimates)[0].n == estimates.label_n < estimates.reports
+    [n] = {row.n for row in build_table(estimates) if row.statistic == CLASS_PRIOR}
+    assert n == estimates.label_n < estimates.reports

@@ -58,25 +58,27 @@ columns = st.one_of(
     st.lists(st.sampled_from(["", "1", "2.5", "-3"]), min_size=30, max_size=30),
     st.lists(st.sampled_from([str(10**17 + i) for i in range(3)]), min_size=30, max_size=30),
     st.lists(st.sampled_from(["True", "False", "true", "FALSE", " false", ""]), min_size=30, max_size=30),
+    st.lists(st.sampled_from(["a; b", "b;1", "1", ";", "a;a", " ", "", "~"]), min_size=30, max_size=30),
 )
 samples = st.dictionaries(texts, columns, min_size=1, max_size=4)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70))
-def test_a_draft_compiles_and_every_row_fits_it(sample, source):
-    sample = sample | {"label": ["yes", "no"] * 15}
+@given(samples, st.text(st.characters(exclude_categories=["Cs"]), max_size=70), st.booleans())
+def test_a_draft_compiles_and_every_row_fits_it(sample, source, labelled):
+    sample = sample | ({"label": ["yes", "no"] * 15} if labelled else {})
     try:
-        text = draft_survey(sample, "label", source)
+        text = draft_survey(sample, "label" if labelled else None, source)
     except DraftError:
         return  # every column is left out
     plan = read_survey(text).compile()
-    assert {feature.name for feature in plan.features} <= set(sample)
+    assert {entry.name for entry in plan.entries} <= set(sample)
     for row in range(30):
-        cells = {each.name: [each.from_text(sample[each.name][row])] for each in plan.features}
-        read = read_boolean_columns(plan.features, cells)
-        plan.encode({name: value for name, [value] in read.items()}, sample["label"][row])
+        cells = {each.name: [each.from_text(sample[each.name][row])] for each in plan.entries}
+        read = read_boolean_columns(plan.entries, cells)
+        label = sample["label"][row] if labelled else None
+        plan.encode({name: value for name, [value] in read.items()}, label)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -111,6 +113,10 @@ def test_ranges_are_rounded_outward_to_a_few_round_bins(low, span):
         (["3", "10", "4"], ('values = ["3", "4", "10", "other"]',)),
         (["3", "5", "4"], ("values = [3, 4, 5]",)),
         (["a", "b", "Other"], ('values = ["Other", "a", "b"]',)),
+        (["a; b", "b", ""], ('choices = ["a", "b"]', 'missing = "category"')),
+        (["2;1", ";"], ("choices = [1, 2]",)),
+        (["a; b", "a;c", "d"], ('choices = ["a", "b", "c", "d"]',)),
+        (["often; daily", "never"], ('values = ["never", "often; daily"]',)),
         ([str(i) for i in range(3, 98)], ("range = [0, 100]", "bins = 5")),
     ],
 )

@@ -211,3 +211,9 @@ def test_features_of_a_validated_model_are_asked_even_if_others_explain_more():
     relevance = make_relevances([0.9, 0.0, 0.0, 0.0])
     assert narrow_survey(survey, relevance, frozenset({1, 2})).weights == (0, 0, 1, 1, 0)
     assert narrow_survey(survey, relevance, frozenset({0, 1, 2, 3})) is survey
+
+
+def test_all_choices_of_an_entry_are_kept_or_left_out_together():
+    survey = make_survey(2, more='[features.cups]\nchoices = ["s", "m", "l"]\n')
+    assert narrow_survey(survey, make_relevances([0, 0, 0.9, 0, 0], noise=9)).weights == (0, 0, 0, 1, 1, 1)
+    assert narrow_survey(survey, make_relevances([0, 0.9, 0, 0, 0.001])).weights == (0, 0, 1, 0, 0, 0)

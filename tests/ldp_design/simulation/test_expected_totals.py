@@ -62,9 +62,12 @@ def collect_intervals(estimates: Estimates) -> dict[str, IntervalEstimate]:
         if each.kind != "numeric":
             found[each.name] = each.conditionals
         else:
-            found |= {f"{each.name} mean": each.means, f"{each.name} variance": each.variances}
-            if each.missing:
-                found[f"{each.name} missing"] = each.missing
+            found |= {
+                f"{each.name} mean": each.by_class.means,
+                f"{each.name} variance": each.by_class.variances,
+            }
+            if each.by_class.missing:
+                found[f"{each.name} missing"] = each.by_class.missing
     return found
 
 
@@ -79,9 +82,11 @@ def test_estimates_from_the_expected_totals_are_the_population(
                 float(plan.features[2 + (each.name == "gaps")].__dict__[end]) for end in ("low", "high")
             )
             middle, width = (low + high) / 2, (high - low) / 2
-            assert each.means.value == pytest.approx(middle + width * truth.mean, abs=1e-3 * width)
-            assert each.variances.value == pytest.approx(width**2 * truth.variance, rel=1e-2)
-            assert truth.missing is None or each.missing.value == pytest.approx(truth.missing, abs=1e-4)
+            assert each.by_class.means.value == pytest.approx(middle + width * truth.mean, abs=1e-3 * width)
+            assert each.by_class.variances.value == pytest.approx(width**2 * truth.variance, rel=1e-2)
+            assert truth.missing is None or each.by_class.missing.value == pytest.approx(
+                truth.missing, abs=1e-4
+            )
         else:
             assert each.conditionals.value == pytest.approx(truth, abs=1e-4)
     assert found.raw_prior.value == pytest.approx(people.prior, abs=1e-4)

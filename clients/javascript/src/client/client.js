@@ -143,14 +143,17 @@ export class Client {
    *
    * A second call for the same survey draws nothing and returns `already_reported`.
    *
-   * @param {Row} row every feature by name as its own property; null for a missing value
-   * @param {unknown} label
+   * @param {Row} row every feature by name as its own property: null for a missing value, a list of the ticked choices
+   *   for a feature with several answers
+   * @param {unknown} [label] undefined for a survey without a label
    */
   async report(row, label) {
     /** @type {import("./journal/table.js").JournalEntry | undefined} */
     let made;
     const receipt = await this.#receipt(async () => {
-      const copy = row && typeof row === "object" ? { ...row } : row; // the page may change the row meanwhile
+      // the page may change the row and its lists meanwhile
+      const copies = Object.entries(row ?? {}).map(([key, value]) => [key, Array.isArray(value) ? [...value] : value]);
+      const copy = typeof row === "object" && row ? Object.fromEntries(copies) : row;
       this.#requireOpen();
       const result = await this.#participation.report(copy, label);
       made = result.made;
@@ -167,7 +170,7 @@ export class Client {
    * It contains the true answer: show it only to the person. Throws if the row or the token does not fit.
    *
    * @param {Row} row
-   * @param {unknown} label
+   * @param {unknown} [label]
    */
   async preview(row, label) {
     const plan = await this.plan();

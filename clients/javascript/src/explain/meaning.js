@@ -21,7 +21,7 @@ export function questionName(plan, { features, moment }) {
 }
 
 /**
- * Return an answer in words, as pairs of a name and a text.
+ * Return an answer in words, as pairs of a name and a text; the last pair is the label's, if there is one.
  *
  * @param {Plan} plan
  * @param {Question} question
@@ -34,8 +34,9 @@ export function meaning(plan, question, value) {
   let codes = value.map((each) => Math.floor(each / label.size));
   if (asked.length > 1 && value.length === 1) codes = splitCode(codes[0], asked);
   const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment));
+  const named = label.name ? [...asked, label] : asked;
   texts.push(label.values[value[0] % label.size]);
-  return [...asked, label].map(({ name }, index) => [name, texts[index]]);
+  return named.map(({ name }, index) => [name, texts[index]]);
 }
 
 /**
@@ -80,6 +81,7 @@ function splitCode(code, features) {
 function codeText(feature, code, moment) {
   const { kind, missing, size, values } = feature;
   if (missing === "category" && code === size - 1) return MISSING_TEXT;
+  if (kind === "choices") return ["no", "yes"][code];
   if (kind === "binned") return binText(values, code);
   if (kind !== "numeric") return values[code];
   const x = (code - GRID) / GRID;

@@ -10,13 +10,12 @@
  * @param {Readonly<Record<string, unknown>>} row
  */
 export function clippedNames(plan, row) {
-  const { features, projection } = plan.rowSchema;
-  const inputs = projection?.inputs ?? [];
+  const { components, features, inputs } = plan.rowSchema;
   const codes = inputs.map((feature) => feature.code(row[feature.name]));
   /** @param {Feature} feature */
   const valueOf = ({ name }) => {
-    const component = projection?.components.find((each) => each.name === name);
-    return component ? component.apply(codes) : row[name];
+    const component = components.get(name);
+    return component ? component(codes) : row[name];
   };
   return [...inputs, ...features]
     .filter((feature) => ["binned", "numeric"].includes(feature.kind) && isOutside(feature, valueOf(feature)))

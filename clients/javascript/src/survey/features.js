@@ -12,15 +12,19 @@ import { binnedFeature, numericFeature } from "./numeric_features.js";
 import { categoryText, codeUnlessMissing, MISSING_TEXT } from "./parse_value.js";
 
 /**
- * A feature of the survey, or its label, whose `missing` is "error".
+ * A feature of the survey, an entry with several answers, or the label.
+ *
+ * The `missing` of a label is "error". A survey without a label has a single class. Its label has neither a name
+ * nor values, and its only value is a missing one.
  *
  * @typedef {object} Feature
- * @property {"categorical" | "binned" | "numeric" | "label"} kind
+ * @property {"categorical" | "binned" | "numeric" | "choices" | "label"} kind
  * @property {string} name
  * @property {"category" | "error"} missing "category": a missing value has a code. "error": it is refused.
- * @property {number} size number of codes
- * @property {readonly string[]} values the values of a label or a category, or a number's edges or bounds
- * @property {(value: unknown) => number} code returns a value's code; throws RowError, without the value
+ * @property {number} size number of codes; for choices, of each of them
+ * @property {readonly string[]} values the values of a label or a category, the choices, or a number's edges or bounds
+ * @property {(value: unknown) => any} code returns a value's code, for choices the list of their codes; throws
+ *   RowError, without the value
  */
 
 /** Letters, digits, signs and spaces. A code point that this engine's Unicode does not know is refused. */
@@ -43,45 +47,64 @@ export function isText(value) {
  * @returns {Feature}
  */
 export function readFeature(entry) {
-  const { kind, missing, name } = entry;
-  requireValid(isText(name));
+  const { kind, missing, values } = entry;
   requireValid(missing === "category" || missing === "error");
+  checkKeyCount(entry, kind === "numeric" ? 5 : 4);
   if (kind === "binned") return binnedFeature(entry);
   if (kind === "numeric") return numericFeature(entry);
-  requireValid(kind === "categorical");
-  checkKeyCount(entry, 4);
-  requireValid(entry.values.length || missing === "category");
-  requireValid(!entry.values.includes(MISSING_TEXT));
-  return listedFeature(kind, name, missing, entry.values);
+  requireValid(!values.includes(MISSING_TEXT));
+  if (kind === "choices") return choicesFeature(entry);
+  requireValid(kind === "categorical" && (values.length || missing === "category"));
+  return listedFeature(entry);
 }
 
 /**
- * Read the entry of a label in a plan.
+ * Read an entry of the row with several answers. Its code lists the codes of its choices: 0 for no, 1 for yes, 2 if the
+ * answer is missing.
+ *
+ * @param {any} entry
+ * @returns {Feature}
+ */
+function choicesFeature(entry) {
+  /** @type {Feature} */
+  const { code, name, values } = listedFeature({ ...entry, missing: "error" });
+  requireValid(values.length > 1 && !/;/.test(String(values))); // ";" separates choices in a CSV file
+  /** @param {unknown} value */
+  const codes = (value) => {
+    if (!Array.isArray(value)) throw new RowError(name, "must be a list of the ticked choices");
+    const ticked = Array.from(value, code);
+    return values.map((_, index) => Number(ticked.includes(index)));
+  };
+  return codeUnlessMissing(entry, 2, codes, values.map(() => 2));
+}
+
+/**
+ * Read the entry of a label in a plan, if there is one.
  *
  * @param {any} entry
  * @returns {Feature}
  */
 export function readLabel(entry) {
+  if (entry === undefined) return listedFeature({ kind: "label", name: "", missing: "category", values: [] });
   checkKeyCount(entry, 2);
   requireValid(isText(entry.name) && entry.values.length > 1);
-  return listedFeature("label", entry.name, "error", entry.values);
+  return listedFeature({ ...entry, kind: "label", missing: "error" });
 }
 
 /**
  * Return a feature or label with a public list of values.
  *
- * @param {Feature["kind"]} kind
- * @param {string} name
- * @param {Feature["missing"]} missing
- * @param {readonly string[]} values
+ * @param {Omit<Feature, "size" | "code">} entry
  * @returns {Feature}
  */
-function listedFeature(kind, name, missing, values) {
+function listedFeature(entry) {
+  const { name, values } = entry;
   requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
-  return codeUnlessMissing({ kind, name, missing, values }, values.length, (value) => {
+  return codeUnlessMissing(entry, values.length, (value) => {
     const code = codes.get(categoryText(value)?.normalize() ?? ""); // the texts of a plan are in NFC
     if (code !== undefined) return code;
+    if (!name) throw new RowError("label", "this survey has no label: pass only the row");
     const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);
     const more = values.length > MAX_LISTED_VALUES ? ", ..." : "";
     throw new RowError(name, `is not one of the survey's values: ${listed.join(", ")}${more}`);

@@ -6,7 +6,6 @@
  */
 
 import { clamp } from "../arithmetic.js";
-import { checkKeyCount } from "../mechanisms/parameters.js";
 import { GRID } from "../mechanisms/numeric_base.js";
 import { readIncreasing } from "../decimals.js";
 import { codeUnlessMissing, parseNumber } from "./parse_value.js";
@@ -20,7 +19,6 @@ import { codeUnlessMissing, parseNumber } from "./parse_value.js";
  * @returns {Feature}
  */
 export function binnedFeature(entry) {
-  checkKeyCount(entry, 4);
   const { kind, name, missing, edges } = entry;
   const inner = readIncreasing(edges).slice(1, -1);
   return codeUnlessMissing({ kind, name, missing, values: edges }, inner.length + 1, (value) => {
@@ -36,7 +34,6 @@ export function binnedFeature(entry) {
  * @returns {Feature}
  */
 export function numericFeature(entry) {
-  checkKeyCount(entry, 5);
   const { kind, name, missing } = entry;
   const values = [entry.low, entry.high];
   const [low, high] = readIncreasing(values);

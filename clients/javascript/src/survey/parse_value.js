@@ -26,17 +26,18 @@ export function rowEntry(row, name) {
  *
  * @param {Omit<Feature, "size" | "code">} feature
  * @param {number} count number of codes of values that are not missing
- * @param {(value: unknown) => number} code returns the code of a value that is not missing
+ * @param {(value: unknown) => any} code returns the code of a value that is not missing
+ * @param {any} [absent] the code of a missing value
  * @returns {Feature}
  */
-export function codeUnlessMissing(feature, count, code) {
+export function codeUnlessMissing(feature, count, code, absent = count) {
   const hasCategory = feature.missing === "category";
   return {
     ...feature,
     size: count + Number(hasCategory),
     code(value) {
       if ((value ?? "") !== "" && !Number.isNaN(value)) return code(value);
-      if (hasCategory) return count;
+      if (hasCategory) return absent;
       throw new RowError(feature.name, "is missing: the survey needs a value");
     },
   };

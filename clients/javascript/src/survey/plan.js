@@ -31,9 +31,9 @@ export class Plan {
    * @param {(bytes: Uint8Array) => Uint8Array} sha256
    */
   constructor(document, bytes, sha256) {
-    const { enrolment, epsilon, family, format, id, projection, tables, texts, validation } = document;
-    const optional = [enrolment, family, projection, texts, validation];
-    checkKeyCount(document, 7 + optional.filter((each) => each !== undefined).length);
+    const { enrolment, epsilon, family, format, id, label, projection, tables, texts, validation } = document;
+    const optional = [enrolment, family, label, projection, texts, validation];
+    checkKeyCount(document, 6 + optional.filter((each) => each !== undefined).length);
     requireValid(format === 1);
     requireValid(hasForm(id, SURVEY_ID));
     requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id));
@@ -90,7 +90,7 @@ export class Plan {
    * the question.
    *
    * @param {Readonly<Record<string, unknown>>} row
-   * @param {unknown} label
+   * @param {unknown} [label]
    */
   encode(row, label) {
     const coded = encodeRow(this.rowSchema, row, label);

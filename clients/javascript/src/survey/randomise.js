@@ -35,8 +35,9 @@ import { trueAnswer } from "./questions.js";
  * anything is drawn.
  *
  * @param {Plan} plan from `readPlan`
- * @param {Readonly<Record<string, unknown>>} row every entry of the survey by name, null for a missing value
- * @param {unknown} label
+ * @param {Readonly<Record<string, unknown>>} row every entry of the survey by name: null for a missing value, a list of
+ *   the ticked choices for an entry with several answers
+ * @param {unknown} [label] undefined for a survey without a label
  * @param {ReportOptions} [options]
  * @returns {Uint8Array}
  */

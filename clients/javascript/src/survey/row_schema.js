@@ -1,7 +1,7 @@
 /** The label, features and projection that code rows: those of a plan, or of the model that it validates. */
 
 import { requireValid, RowError } from "../errors.js";
-import { areDistinct, readFeature, readLabel } from "./features.js";
+import { areDistinct, isText, readFeature, readLabel } from "./features.js";
 import { rowEntry } from "./parse_value.js";
 import { readProjection } from "./projection.js";
 
@@ -9,11 +9,13 @@ import { readProjection } from "./projection.js";
 /** @typedef {import("./projection.js").Projection} Projection */
 
 /**
- * @typedef {object} RowSchema
+ * @typedef {object} LabelAndFeatures
  * @property {Feature} label
- * @property {readonly Feature[]} features
- * @property {Projection} [projection]
+ * @property {readonly Feature[]} features that questions ask for: each choice of an entry with several answers is one
+ * @property {readonly Feature[]} listed the features as the plan lists them: all choices of an entry are one
  */
+
+/** @typedef {LabelAndFeatures & Projection} RowSchema */
 
 /**
  * The codes of a row.
@@ -32,11 +34,14 @@ import { readProjection } from "./projection.js";
 export function readRowSchema(entry) {
   const label = readLabel(entry.label);
   /** @type {Feature[]} */
-  const features = entry.features.map(readFeature);
-  const projection = entry.projection === undefined ? undefined : readProjection(entry.projection, features);
-  const named = [label, ...features, ...(projection?.inputs ?? [])];
-  requireValid(areDistinct(named.map(({ name }) => name)));
-  return { label, features, projection };
+  const listed = entry.features.map(readFeature);
+  const features = listed.flatMap((each) =>
+    each.kind === "choices" ? each.values.map((choice) => ({ ...each, name: `${each.name}: ${choice}` })) : each,
+  );
+  const { inputs, components } = readProjection(entry.projection, features);
+  const names = [...new Set([...listed, ...features]), ...inputs].map(({ name }) => name);
+  requireValid(names.every(isText) && areDistinct([label.name, ...names]));
+  return { label, features, listed, inputs, components };
 }
 
 /**
@@ -44,9 +49,8 @@ export function readRowSchema(entry) {
  *
  * @param {RowSchema} schema
  */
-export function requiredEntries({ features, projection }) {
-  const projected = new Set(projection?.components.map(({ name }) => name));
-  return [...(projection?.inputs ?? []), ...features.filter(({ name }) => !projected.has(name))];
+export function requiredEntries({ components, inputs, listed }) {
+  return [...inputs, ...listed.filter(({ name }) => !components.has(name))];
 }
 
 /**
@@ -54,30 +58,27 @@ export function requiredEntries({ features, projection }) {
  *
  * @param {RowSchema} schema
  * @param {Readonly<Record<string, unknown>>} row
- * @param {unknown} label
+ * @param {unknown} label undefined for a survey without a label
  * @returns {CodedRow}
  */
 export function encodeRow(schema, row, label) {
   if (!row || typeof row !== "object") throw new RowError("row", "must be an object from name to value");
-  const { projection } = schema;
   /** @type {import("../errors.js").RowProblem[]} */
   const problems = [];
-  /** @type {Map<string, number>} */
+  /** @type {Map<Feature, any>} */
   const coded = new Map();
   for (const entry of [...requiredEntries(schema), schema.label]) {
     try {
-      coded.set(entry.name, entry.code(entry === schema.label ? label : rowEntry(row, entry.name)));
+      coded.set(entry, entry.code(entry === schema.label ? label : rowEntry(row, entry.name)));
     } catch (error) {
       if (!(error instanceof RowError)) throw error;
       problems.push(...error.problems);
     }
   }
   if (problems.length) throw new RowError(problems[0].field, problems[0].why, problems);
-  const codeOf = (/** @type {Feature} */ { name }) => /** @type {number} */ (coded.get(name));
-  const inputs = projection?.inputs.map(codeOf) ?? [];
-  const codes = schema.features.map((feature) => {
-    const component = projection?.components.find(({ name }) => name === feature.name);
-    return component ? feature.code(component.apply(inputs)) : codeOf(feature);
-  });
-  return { codes, labelCode: codeOf(schema.label) };
+  const inputs = schema.inputs.map((each) => coded.get(each));
+  const codes = schema.listed.flatMap(
+    (feature) => coded.get(feature) ?? feature.code(schema.components.get(feature.name)?.(inputs)),
+  );
+  return { codes, labelCode: coded.get(schema.label) };
 }

@@ -36,11 +36,12 @@ const PARTS = 64;
 export function readValidation(plan) {
   const { validation } = plan;
   const schema = readRowSchema(validation);
-  checkKeyCount(validation, schema.projection ? 7 : 6);
+  checkKeyCount(validation, schema.inputs.length ? 7 : 6);
   const { order, prior, scores, tops } = validation;
   const { features, label } = schema;
   requireValid(
-    areIntegers(order, 0, features.length - 1) &&
+    label.name &&
+      areIntegers(order, 0, features.length - 1) &&
       order.length >= 2 &&
       areDistinct(order) &&
       areIntegers(tops, 1, order.length - 1) &&

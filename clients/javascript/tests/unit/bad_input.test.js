@@ -8,7 +8,6 @@ import { valueOf } from "../answer.js";
 import { INVITED, LABEL, makeClient, PLAN, ROW, SURVEY } from "../clients.js";
 import { readVectors, toBytes } from "../surveys.js";
 
-const BAD_PLANS = readVectors("bad-plans");
 const HTML = "<!doctype html><title>Sign in</title>";
 
 function drawNothing() {
@@ -43,20 +42,23 @@ async function reportRefused({ client, recorder, store }, row, label) {
   return receipt;
 }
 
-test("no plan of the vectors of refused plans is agreed to", async () => {
-  const { id } = JSON.parse(BAD_PLANS.honest);
-  assert.equal((await makeRefusing(BAD_PLANS.honest).client.grant()).state, "ready");
-  assert.ok(BAD_PLANS.plans.length > 300);
-  for (const { name, plan } of BAD_PLANS.plans) {
-    const { client, recorder, store } = makeRefusing(plan, { id });
-    for (const receipt of [await client.grant(), await client.grant()]) {
-      assert.equal(`${receipt.state} ${receipt.reason} ${receipt.epsilon}`, "rejected invalid-plan 0", name);
+for (const [file, least] of /** @type {[string, number][]} */ ([["bad-plans", 300], ["bad-plans-unlabelled", 50]])) {
+  test(`no plan of the vectors ${file} is agreed to`, async () => {
+    const { honest, label, plans, row } = readVectors(file);
+    const { id } = JSON.parse(honest);
+    assert.equal((await makeRefusing(honest).client.grant()).state, "ready");
+    assert.ok(plans.length > least);
+    for (const { name, plan } of plans) {
+      const { client, recorder, store } = makeRefusing(plan, { id });
+      for (const receipt of [await client.grant(), await client.grant()]) {
+        assert.equal(`${receipt.state} ${receipt.reason} ${receipt.epsilon}`, "rejected invalid-plan 0", name);
+      }
+      assert.equal((await client.report(row, label)).reason, "no-consent", name);
+      assert.deepEqual(await store.read(), [], name);
+      assert.equal(recorder.bodies.length, 0);
     }
-    assert.equal((await client.report(BAD_PLANS.row, BAD_PLANS.label)).reason, "no-consent", name);
-    assert.deepEqual(await store.read(), [], name);
-    assert.equal(recorder.bodies.length, 0);
-  }
-});
+  });
+}
 
 test("HTML with status 200 in place of a plan is refused, and the plan is accepted afterwards", async () => {
   const { client, recorder, store } = makeClient();
@@ -73,7 +75,7 @@ test("a plan in HTML that the application ships is refused", async () => {
   assert.equal((await client.grant()).reason, "invalid-plan");
 });
 
-for (const file of ["bad-rows", "bad-rows-validation"]) {
+for (const file of ["bad-rows", "bad-rows-unlabelled", "bad-rows-validation"]) {
   test(`no row of the vectors ${file} is reported; the receipt names the entry`, async () => {
     const { cases, plan } = readVectors(file);
     const made = makeRefusing(plan);

@@ -8,7 +8,7 @@ import { Client } from "../../src/index.js";
 import { parseRetryAfter, sendByFetch } from "../../src/client/transport.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import { LABEL, makeClient, PLAN, responding, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
-import { toBytes } from "../surveys.js";
+import { readVectors, toBytes } from "../surveys.js";
 
 const systemFetch = globalThis.fetch;
 
@@ -84,6 +84,31 @@ test("the row is read when report is called", async () => {
   assert.equal((await waiting).state, "queued");
   assert.equal((await store.read()).length, 1);
   assert.equal(recorder.bodies.length, 0);
+});
+
+test("a list of ticked choices is read when report is called", async () => {
+  const { cases, plan } = readVectors("good-choices");
+  const bytes = toBytes(plan);
+  const survey = `https://collector.example/v1/surveys/${JSON.parse(plan).id}`;
+  const { client } = makeClient({ survey, recorder: new Recorder(bytes) });
+  await client.grant();
+  const [{ row, label }] = cases;
+  const cups = ["small"];
+  const waiting = client.report({ ...row, cups }, label);
+  cups.push("secret");
+  assert.equal((await waiting).state, "queued");
+});
+
+test("a survey without a label is answered with the row alone", async () => {
+  const { cases, plan } = readVectors("good-unlabelled");
+  const survey = `https://collector.example/v1/surveys/${JSON.parse(plan).id}`;
+  const { client } = makeClient({ survey, recorder: new Recorder(toBytes(plan)) });
+  await client.grant();
+  const [{ row }] = cases;
+  const refused = await client.report(row, "yes");
+  assert.equal(`${refused}`, "invalid (label: this survey has no label: pass only the row)");
+  assert.ok(String(await client.preview(row)).includes("What would be sent"));
+  assert.equal((await client.report(row)).state, "queued");
 });
 
 test("calls at once draw one report", async () => {

@@ -140,6 +140,39 @@ test("null, undefined, NaN and an empty text are the same missing value", () => 
   assert.deepEqual(new Set(codes), new Set([PLAN.rowSchema.features[0].size - 1]));
 });
 
+test("a list of ticked choices is read once, and holes, objects and other lists are refused", () => {
+  const { cases, plan: text } = readVectors("good-choices");
+  const plan = readPlan(toBytes(text));
+  const [{ row, label }] = cases;
+  let reads = 0;
+  const ticked = new Proxy(["small", "3"], {
+    get: (list, name) => (name === "1" && reads++, Reflect.get(list, name)),
+  });
+  assert.deepEqual(plan.encode({ ...row, cups: ticked }, label).codes.slice(4, 8), [1, 1, 0, 0]);
+  assert.equal(reads, 1);
+  const holed = Array(2).fill("small", 1);
+  const others = [new Set(["small"]), { small: true }, "small", Object("small")];
+  const wrong = [holed, ["secret"], [Symbol("secret")], ...others];
+  for (const cups of wrong) {
+    assert.throws(() => makeReport(plan, { ...row, cups }, label, { random: noRandom }), (error) => {
+      assert.ok(error instanceof RowError && error.field === "cups" && !String(error.stack).includes("secret"));
+      return true;
+    });
+  }
+});
+
+test("a survey without a label takes the row alone, and refuses a label", () => {
+  const { cases, plan: text } = readVectors("good-unlabelled");
+  const plan = readPlan(toBytes(text));
+  const [{ row }] = cases;
+  assert.ok(makeReport(plan, row).length > 50);
+  const message = "label: this survey has no label: pass only the row";
+  assert.throws(() => makeReport(plan, row, "yes", { random: noRandom }), { field: "label", message });
+  assert.throws(() => makeReport(PLAN, ROW, undefined, { random: noRandom }), { field: PLAN.rowSchema.label.name });
+  assert.deepEqual([plan.rowSchema.label.name, plan.rowSchema.label.values], ["", []]);
+  assert.deepEqual(plan.entries.filter(({ kind }) => kind === "choices").map(({ name }) => name), ["cups", "snacks"]);
+});
+
 test("only a plan that readPlan checked makes a report", () => {
   const copy = { ...PLAN, encode: PLAN.encode };
   assert.throws(() => makeReport(/** @type {any} */ (copy), ROW, LABEL, { random: noRandom }), LdpError);
@@ -189,7 +222,8 @@ test("texts of a row are compared in Unicode's normal form C, and a plan with an
 });
 
 test("an object with a length in place of a list is refused everywhere in a plan", () => {
-  for (const name of ["good-values", "good-numeric-laplace", "good-numeric-projection", "good-validation"]) {
+  const names = ["good-values", "good-numeric-laplace", "good-numeric-projection", "good-validation", "good-choices"];
+  for (const name of names) {
     const { plan } = readVectors(name);
     let lists = 0;
     for (const path of pathsOfLists(JSON.parse(plan))) {
@@ -206,7 +240,8 @@ test("an object with a length in place of a list is refused everywhere in a plan
 
 test("an entry more or less is refused everywhere in a plan", () => {
   const numeric = ["good-numeric-laplace", "good-numeric-sign", "good-numeric-projection"];
-  for (const name of ["good-values", "good-validation", "good-the", ...numeric]) {
+  const several = ["good-choices", "good-choices-validation", "good-unlabelled"];
+  for (const name of ["good-values", "good-validation", "good-the", ...numeric, ...several]) {
     const { plan } = readVectors(name);
     assert.equal(canonical(JSON.parse(plan)), plan);
     for (const path of pathsOfObjects(JSON.parse(plan))) {

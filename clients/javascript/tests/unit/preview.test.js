@@ -38,6 +38,28 @@ test("the text of a preview contains the question, the bytes and every answer", 
   }
 });
 
+test("previews of a survey without a label do not mention one", () => {
+  for (const name of ["good-unlabelled", "good-choices-together"]) {
+    const { cases: listed, plan: bytes } = readVectors(name);
+    const plan = readPlan(toBytes(bytes));
+    for (const { features, moment } of plan.questions) {
+      const about = features.map((place) => plan.schema.features[place].name).join(", ");
+      const question = about + ["", " (mean)", " (square)"][moment];
+      const shown = preview(plan, listed[0].row, undefined, { question });
+      assert.deepEqual(shown.truth.map(([each]) => each).join(", "), about);
+      assert.doesNotMatch(String(shown), /label|undefined|\n {2}:| = ,|, :|^ = /);
+    }
+  }
+});
+
+test("a choice is a question to answer with yes or no", () => {
+  const { cases: listed, plan: bytes } = readVectors("good-choices");
+  const shown = preview(readPlan(toBytes(bytes)), listed[0].row, listed[0].label, { question: "snacks: fruit" });
+  assert.deepEqual(shown.truth[0], ["snacks: fruit", "yes"]);
+  const answers = new Set(shown.possibleAnswers.map(({ answer }) => answer[0][1]));
+  assert.deepEqual(answers, new Set(["no", "yes", "(missing)"]));
+});
+
 test("the beliefs add up to 1 and respect the bound", () => {
   for (const question of ["smokes", "age", "hours"]) {
     const shown = preview(PLAN, row, label, { question });

@@ -84,7 +84,7 @@ def test_the_noise_of_a_centred_table_equals_that_of_the_full_covariance_matrix(
     whole += noise.slope * (likely[:, None] + likely)
     centre = np.kron(np.eye(size) - 1 / size, np.eye(k) - np.outer(prior, np.ones(k)))
     expected = np.diag(centre @ whole @ centre.T).reshape(size, k)
-    found = Interaction.from_frequencies(Frequencies(None, n, likely, noise), prior)
+    (found,) = Interaction.from_tables([Frequencies(None, n, likely, noise)], prior)
     np.testing.assert_allclose((found.noise * prior) ** 2, expected)
     np.testing.assert_allclose(
         found.value - found.shares[:, None], (centre @ likely).reshape(size, k) / prior
@@ -210,5 +210,5 @@ def test_a_rare_value_does_not_exclude_its_label():
 def test_many_rare_values_do_not_change_the_frequent_ones():
     k, truth = 2, np.repeat([0.6, 0.3, *[0.0125] * 8], 2) / 2
     noise = FrequencyCovariance.from_mechanism(design("DE", len(truth), Decimal(3)), truth, 2000)
-    found = Interaction.from_frequencies(Frequencies(None, 2000, truth, noise), np.full(k, 0.5))
+    (found,) = Interaction.from_tables([Frequencies(None, 2000, truth, noise)], np.full(k, 0.5))
     np.testing.assert_allclose(found.shares[:2], [0.6, 0.3], rtol=0.03)

@@ -18,7 +18,7 @@ from tests.support.browser import (
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["survey", "compared", "round", "empty", "pooled", "hostile"]
+NAMES = ["survey", "compared", "round", "empty", "pooled", "hostile", "shares", "choices"]
 NAMES += [f"curator-{each}" for each in LEARNERS]
 
 

@@ -15,9 +15,9 @@ from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.card import describe_model
 from ldp_aggregator.results.estimate_tables import build_feature_tables
+from ldp_aggregator.results.feature_sections import format_relevance
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import ResultsError, estimate_results, read_results
-from ldp_aggregator.results.sections import format_relevance
 from ldp_aggregator.results.table import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from tests.ldp_aggregator.results.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.html_page import parse_page
@@ -31,7 +31,7 @@ def render(name):
 
 
 def list_rows(name, statistic, feature=None):
-    rows = build_table(make_results(name).estimates)
+    rows = [row for row in build_table(make_results(name).estimates) if row.class_name is not None]
     return [row for row in rows if row.statistic == statistic and feature in (None, row.feature)]
 
 
@@ -251,7 +251,7 @@ def test_names_are_escaped():
     assert not [each for each in found.find("td") + found.find("th") if "onload" in each.attributes]
     names = {each.text.split(" ●")[0] for each in found.section("feature-1").find("th")}
     assert {"<b>yes</b>", "a&b|*no* [x](y) \" onload='x'", "{{ 7 * 7 }}"} <= names
-    assert found.find("h2")[1].text == "Classes of <script>alert(1)</script>"
+    assert found.find("h2")[2].text == "Classes of <script>alert(1)</script>"
     assert found.find("h1")[0].text == "Tea & <sleep>"
     assert "Survey names" in found.find("header")[0].text
     assert b"49" not in re.findall(rb"<bdi>(.*?)</bdi>", data)
@@ -361,5 +361,5 @@ def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
         assert pointer.find("a")[0].attributes["href"] == "#warnings"
         results = make_results(name)
         card = describe_model(results, results.plan.label.values, "NaiveBayes").format_card()
-        assert f"## The model\n\n**[{text} before you use the estimates.](#warnings)**\n" in card
+        assert f"## Shares\n\n**[{text} before you use the estimates.](#warnings)**\n" in card
     assert POINTER not in find_shown(render("curator-nb"))

@@ -1,0 +1,1 @@
+"""Shares, means and comparisons of classes: coverage, people needed, and early looks."""

@@ -1,0 +1,107 @@
+"""Simulates a survey without a label on rows, and measures the errors of its shares and means.
+
+The rows are the population: the people of each repeat are drawn from them with replacement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.randomness import FastStream
+from encoders.survey import Feature, NumericFeature, Survey
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_design.simulation.rows import read_labelled_table
+from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
+from ldp_design.simulation.variants import SimulationError, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareErrors:
+    """The errors of a feature's shares, or of a number's mean in its own unit."""
+
+    epsilon: float
+    mechanism: str
+    numeric: str
+    feature: str
+    estimate: str
+    """What is estimated: "mean" or "share"."""
+    error: float
+    """Root mean square error over the repeats and the values; infinite if a repeat has no estimate."""
+    margin: float
+    """Half of a 95% interval, averaged likewise."""
+    coverage: float
+    """Share of the 95% intervals that contain the share or the mean of all rows."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the errors for JSON; infinite numbers become None."""
+        return {name: None if each == math.inf else each for name, each in vars(self).items()}
+
+
+def simulate_shares(
+    survey: Survey,
+    rows: Any,
+    variants: Sequence[Variant],
+    repeats: int = 10,
+    seed: int = 0,
+    users: int = 0,
+    progress: Callable[[int], object] = int,
+) -> Iterator[ShareErrors]:
+    """Simulate a survey without a label; yield the errors of each variant and feature.
+
+    `users` is the number of people, 0 for as many as there are rows. The other parameters are those of
+    :func:`~ldp_design.simulation.simulate.simulate`; variants are without a model.
+
+    Raises
+    ------
+    SurveyError, RowError, SimulationError
+        If the survey cannot be compiled, or a row does not fit it.
+    """
+    table = read_labelled_table(survey, rows)
+    if not len(table.labels):
+        raise SimulationError("a simulation needs at least one row")
+    for variant in variants:
+        plan = compile_survey(variant.apply(survey))
+        codes = encode_columns(table, plan)
+        trials = []
+        for repeat in range(repeats):
+            people = np.random.default_rng((seed, repeat)).integers(len(codes), size=users or len(codes))
+            source = FastStream(seed_cell(seed, repeat, *astuple(variant)))
+            trials.append(estimate_snapshot(simulate_reports(plan, codes, table.labels, source, people)))
+            progress(1)
+        for index in sorted({index for question in plan.questions for index in question.feature_indices}):
+            truth = _find_truth(plan.features[index], codes[:, index])
+            found = [_find_estimate(trial.features[index]) for trial in trials]
+            errors = np.nan_to_num([each.value - truth for each in found], nan=np.inf)
+            yield ShareErrors(
+                epsilon=float(variant.epsilon),
+                mechanism=variant.mechanism,
+                numeric=variant.numeric,
+                feature=plan.features[index].name,
+                estimate="mean" if isinstance(plan.features[index], NumericFeature) else "share",
+                error=float(np.sqrt(np.mean(errors**2))),
+                margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
+                coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),
+            )
+
+
+def _find_truth(feature: Feature, codes: IntArray) -> FloatArray:
+    """Return the shares of the values among all rows, or the mean of the numbers that are present, (1,)."""
+    if not isinstance(feature, NumericFeature):
+        return np.bincount(codes, minlength=feature.size) / len(codes)
+    present = codes[codes <= 2 * GRID]
+    if not len(present):
+        raise SimulationError(f"{feature.name}: is missing in all rows, so it has no mean")
+    return np.array([feature.original(float(np.mean(present / GRID - 1)))])
+
+
+def _find_estimate(result: FeatureResult | NumberResult) -> IntervalEstimate:
+    return result.overall.means if isinstance(result, NumberResult) else result.shares

@@ -1,0 +1,113 @@
+"""Audits of surveys without a label, with several answers: of devices, of silos, and of a curator."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.buggy_silos import MUTANTS
+from encoders.randomness import FastStream
+from encoders.survey.toml_reader import read_curator_survey
+from ldp_audit import audit
+from ldp_audit.central import audit_trainings
+from ldp_audit.people import draw_people, make_people
+from ldp_audit.render import render_html, render_text
+from ldp_audit.silo import audit_silo
+from ldp_audit.silo_device import PublicSilo
+from ldp_audit.silo_rows import make_neighbours
+from ldp_silo.epoch_reports import count_file
+from tests.support.commands import command
+from tests.support.silo_surveys import HABITS, read_silo_survey
+from tests.support.surveys import make_plan, survey_toml
+
+FEATURES = {"cups": {"choices": ["small", "large"], "missing": "category"}, "hours": {"range": [0, 12]}}
+PLAN = make_plan(id="audited", label=None, features=FEATURES)
+CHOICES = {"cups": {"choices": ["small", "large"]}}
+OF_CLASSES = MUTANTS[1]
+"""Its noise depends on a class's own counts; with one class they are never 0."""
+EMPTY_NAMES = re.compile(r"\(\)|''|\"\"(?!\")|: ,|, ,|^, |, $|<t[dh][^>]*></t[dh]>", re.M)
+
+
+def test_people_differ_in_their_ticks():
+    people = {person.name: person for person in make_people(PLAN)}
+    assert {person.label for person in people.values()} == {None}
+    assert {name: person.row["cups"] for name, person in people.items()} == {
+        "first": [],
+        "last": ["small", "large"],
+        "middle": ["small"],
+        "beyond": [],
+        "missing": None,
+    }
+    large = next(question for question in PLAN.questions if question.name == "cups: large")
+    codes = {large.value(*PLAN.encode(person.row, None)) for person in make_people(PLAN, large)}
+    assert codes == {0, 1, 2}
+
+
+def test_random_people_have_every_combination_of_ticks():
+    people = draw_people(PLAN, 300)
+    for person in people:
+        PLAN.encode(person.row, person.label)
+    assert {str(person.row["cups"]) for person in people} == {
+        "None", "[]", "['small']", "['large']", "['small', 'large']"
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_client_of_this_project_passes_and_no_text_mentions_a_label():
+    result = audit(PLAN, 2000, alpha=1e-8, copies=8, requests=10)
+    assert result.passed
+    assert "cups: large" in [each.question for each in result.black_box]
+    for text in (render_text(result), render_html(result)):
+        assert "label" not in re.sub(r"aria-label\w*|<style.*?</style>", "", text, flags=re.S)
+        assert not EMPTY_NAMES.search(text)
+
+
+def test_the_counts_of_neighbours_are_those_of_their_files(tmp_path):
+    text = HABITS.replace("rows = 100000", "rows = 100000\nrows_per_person = 2")
+    plan = read_silo_survey(text).compile()
+    pairs = make_neighbours(plan, tmp_path)
+    assert [pair.name for pair in pairs] == [
+        "first values", "last values", "beyond values", "missing values"
+    ]  # fmt: skip
+    for pair in pairs:
+        for file, counts in zip(pair.files, pair.counts, strict=True):
+            assert count_file(plan, file, pair.person).counts == counts.tolist()
+        change = pair.counts[1] - pair.counts[0]
+        for table in plan.mechanism.tables:
+            assert np.abs(change[table.start : table.end]).sum() == 2 * table.unit
+
+
+SILOS = survey_toml(
+    id="audited", kind="silo", rows=100, label=None, features={**CHOICES, "b": {"range": [0, 10]}}
+)
+
+
+@pytest.mark.slow
+def test_the_silo_of_this_project_passes():
+    plan = read_silo_survey(SILOS).compile()
+    assert audit_silo(plan, 1000, PublicSilo(FastStream(22)), 20).passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mutant", [each for each in MUTANTS if each is not OF_CLASSES], ids=lambda each: each.name
+)
+def test_buggy_silos_are_detected_with_one_class_too(mutant):
+    plan = read_silo_survey(SILOS).compile()
+    trials = 3000 if mutant is MUTANTS[0] else 400
+    assert not audit_silo(plan, trials, mutant.make(FastStream(21)), 20).passed
+
+
+@pytest.mark.slow
+def test_the_tables_of_a_curator_pass_and_are_the_only_audited_learner(tmp_path):
+    text = survey_toml(id="audited", kind="central", epsilon=None, label=None, features=CHOICES)
+    leaks = audit_trainings(read_curator_survey(text), Fraction(1), 1000)
+    assert [leak.name for leak in leaks] == ["nb"]
+    assert all(leak.passed for leak in leaks)
+    path = Path(tmp_path / "survey.toml")
+    path.write_text(text, encoding="utf-8")
+    shown = command("ldp-audit", "central", path, "--trials", 200).output
+    assert "audit of trainings passed" in shown
+    assert "label" not in shown

@@ -15,7 +15,6 @@ from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, multiline_option, option, version_option
 from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model
-from ldp_aggregator.models.survey_estimates import SurveyEstimates
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -36,6 +35,8 @@ def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
     $ ldp-predict model.json rows.csv
     $ ldp-predict model.json rows.csv -o predictions.csv
     """
+    from ldp_aggregator.models.survey_estimates import SurveyEstimates  # loads scikit-learn
+
     require_no_input(output, [model, rows])
     with print_errors():
         classifier = load_model(model)

@@ -56,7 +56,7 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
     if silos.influence:
         moves = silos.influence
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)
-        extreme = max(*moves.prior_with_noise.tolist(), *moves.conditionals_with_noise.tolist())
+        extreme = max([*moves.conditionals_with_noise, *(moves.prior_with_noise if label else ())])
         values |= {
             "rows_limit": Counted(silos.rows_limit, "row"),
             "prior": format_share(moves.prior.max()),

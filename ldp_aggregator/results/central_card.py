@@ -16,7 +16,7 @@ from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Bullets, Section
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.card import ModelDescription
-from ldp_aggregator.results.headings import make_section
+from ldp_aggregator.results.feature_sections import make_section
 
 LEARNER_NAMES = {
     "nb": "Naive Bayes from noisy tables",

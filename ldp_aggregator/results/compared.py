@@ -11,7 +11,7 @@ from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.results.estimate_tables import show_values
-from ldp_aggregator.results.headings import make_section
+from ldp_aggregator.results.feature_sections import make_section
 from ldp_aggregator.results.survey_results import SurveyResults
 
 

@@ -18,7 +18,7 @@ from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import is_known, is_relevance_known
 from ldp_aggregator.findings.values import Count, FirstNames, Names, Share
 from ldp_aggregator.findings.words import TEXTS
-from ldp_aggregator.render.document import Note, RelevanceRow, RelevanceTable, Section
+from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
@@ -29,13 +29,17 @@ from ldp_aggregator.results.estimate_tables import (
     build_share_tables,
     show_values,
 )
-from ldp_aggregator.results.headings import make_section
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import MEAN, SHARE, EstimateRow, build_table
 
 _SHARES_IN_LEAD = 2
 _FACTS = 8
 """Number of entries of the survey whose estimates are in the facts of a model."""
+
+
+def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
+    """Return a section with the heading of this name; `values` fill the heading."""
+    return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
 
 
 def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:

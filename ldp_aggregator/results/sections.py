@@ -27,8 +27,7 @@ from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Pointer, Section, Terms
 from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.results.feature_sections import find_shares, list_features
-from ldp_aggregator.results.headings import make_section
+from ldp_aggregator.results.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 

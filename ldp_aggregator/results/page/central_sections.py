@@ -39,7 +39,7 @@ from ldp_aggregator.results.estimate_tables import (
     build_share_tables,
     show_values,
 )
-from ldp_aggregator.results.headings import make_section
+from ldp_aggregator.results.feature_sections import make_section
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4

@@ -5,16 +5,23 @@ import re
 
 import pytest
 
+from encoders.randomness import FastStream
+from encoders.survey.any_survey import read_any_survey
 from ldp_aggregator import load_model, save_onnx, to_sklearn
+from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.unlabelled_training import fit_unlabelled
+from ldp_aggregator.results.card import describe_model
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
-from ldp_aggregator.results.table import dump_table
-from tests.ldp_aggregator.results.samples import collect, make_habits, make_results
+from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.stores import MemoryStore
+from tests.ldp_aggregator.results.samples import SILOS, collect, draw_silo_rows, make_habits, make_results
 from tests.support.commands import command
 from tests.support.html_page import parse_page
+from tests.support.silo_surveys import make_message
 from tests.support.snapshots import make_snapshot, train_model
 from tests.support.surveys import make_plan
 
@@ -148,6 +155,25 @@ def test_two_surveys_without_a_label_are_compared_by_their_shares():
     assert "only the second survey has a label" in with_label.section("comparison").text
 
 
+def test_a_silo_survey_without_a_label_speaks_of_shares_alone():
+    plan = read_any_survey(re.sub(r"\[label\]\n.*\n.*\n", "", SILOS)).compile()
+    assert not plan.label.exists
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    rows = [(codes, 0) for codes in draw_silo_rows(1000, 1)[0].tolist()]
+    [outcome] = Intake(plan, store).record_body(make_message(plan, rows, FastStream(1)))
+    assert outcome.status == "recorded"
+    results = collect(take_snapshot(store, plan.id))
+    page = "\n".join(parse_page(render_page(results)).lines())
+    card = describe_model(results, [], "Estimates").format_card()
+    for output in (page, card, format_summary(results)):
+        assert "could move P(value), or a mean as a share of its range, by at most 0." in " ".join(
+            output.split()
+        )
+        assert not WORDS.findall(output)
+        assert not EMPTY.findall(output)
+
+
 def test_without_reports_everything_is_unknown(tmp_path):
     plan = make_plan(id="habits", label=None, features={"smokes": ["yes", "no"], "age": {"range": [0, 9]}})
     path = train_model(tmp_path / "model.json", make_snapshot(plan, 0))
@@ -155,4 +181,3 @@ def test_without_reports_everything_is_unknown(tmp_path):
     assert not WORDS.findall("\n".join(parse_page(render_page(model.results_)).lines()))
     assert "feature smokes  yes unknown, no unknown" in str(model)
     assert model.to_frame()["estimate"].isna().all()
-    assert dump_table([])

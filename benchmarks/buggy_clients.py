@@ -67,10 +67,10 @@ class StepwiseClient:
     def __init__(self) -> None:
         self.rng: RandomSource = SystemEntropy()
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         return PublicClient().attempts(plan, row, label)
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         codes, label_code = plan.encode(row, label)
         question = self.draw_question(plan, codes, label_code)
         report_id = self.draw_id(row, label)
@@ -81,7 +81,7 @@ class StepwiseClient:
     def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         return plan.draw(self.rng)
 
-    def draw_id(self, row: Row, label: str) -> bytes:
+    def draw_id(self, row: Row, label: str | None) -> bytes:
         return self.rng.take(ID_BYTES)
 
     def randomise(self, plan: Plan, question: Question, codes: Codes, label_code: int, row: Row) -> bytes:
@@ -138,14 +138,14 @@ class SeparateLabel(StepwiseClient):
 class NoReportIfMissing(StepwiseClient):
     """A person without an answer sends nothing."""
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         return b"" if row["kind"] is None else super().report(plan, row, label)
 
 
 class IdFromAnswers(StepwiseClient):
     """A byte of the report id is a hash of the answers."""
 
-    def draw_id(self, row: Row, label: str) -> bytes:
+    def draw_id(self, row: Row, label: str | None) -> bytes:
         answers = f"{sorted(row.items(), key=str)} {label}".encode()
         return hashlib.sha256(answers).digest()[:1] + self.rng.take(ID_BYTES - 1)
 
@@ -168,7 +168,7 @@ class QuestionByValue(StepwiseClient):
 class FreshRetries(StepwiseClient):
     """Every retry is randomised anew."""
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         return [self.report(plan, row, label) for _ in range(3)]
 
 
@@ -182,7 +182,7 @@ class SeededOnce(StepwiseClient):
 class SeededForEachReport(StepwiseClient):
     """All random bytes are from a generator that is seeded anew for each report."""
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         self.rng = FastStream(1)
         return super().report(plan, row, label)
 
@@ -255,7 +255,7 @@ class SeededNoise(StepwiseClient):
 class FreshRetriesForSome(StepwiseClient):
     """Retries of people without an answer are randomised anew."""
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         reports = [self.report(plan, row, label) for _ in range(3)]
         return reports if row["kind"] is None else reports[:1] * 3
 
@@ -263,7 +263,7 @@ class FreshRetriesForSome(StepwiseClient):
 class SeededById(StepwiseClient):
     """Noise is computed from the public report id."""
 
-    def draw_id(self, row: Row, label: str) -> bytes:
+    def draw_id(self, row: Row, label: str | None) -> bytes:
         self.report_id = super().draw_id(row, label)
         return self.report_id
 
@@ -304,17 +304,17 @@ class ChangedRequestClient(Client):
         self.transport = _ChangingTransport(self.transport, self, row, str(label))
         return super().report(row, label)
 
-    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
+    def change_body(self, body: bytes, row: Row, label: str | None) -> bytes:
         return body
 
-    def user_agent(self, label: str) -> str:
+    def user_agent(self, label: str | None) -> str:
         return ldp_client.transport.USER_AGENT
 
 
 class _ChangingTransport:
     """A transport that sends what its client made of a request."""
 
-    def __init__(self, inner: Transport, client: ChangedRequestClient, row: Row, label: str) -> None:
+    def __init__(self, inner: Transport, client: ChangedRequestClient, row: Row, label: str | None) -> None:
         self._inner, self._client, self._row, self._label = inner, client, row, label
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
@@ -324,7 +324,7 @@ class _ChangingTransport:
 
 
 class TruthfulClient(ChangedRequestClient):
-    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
+    def change_body(self, body: bytes, row: Row, label: str | None) -> bytes:
         report = unpack(body)
         question = self.plan.questions[report.question]
         truth = question.value(*self.plan.encode(row, label))
@@ -341,8 +341,8 @@ class TruthInRequests(PublicClient):
 
 
 class UserAgentClient(ChangedRequestClient):
-    def user_agent(self, label: str) -> str:
-        return f"ldp-client/{len(label)}"
+    def user_agent(self, label: str | None) -> str:
+        return f"ldp-client/{len(label or '')}"
 
 
 class LabelInUserAgent(PublicClient):
@@ -356,7 +356,7 @@ class SharedStreamClient(ChangedRequestClient):
         super().__init__(*arguments, journal=journal, **options)
         self._key: int = vars(journal).setdefault("noise_key", int.from_bytes(os.urandom(16), "big"))
 
-    def change_body(self, body: bytes, row: Row, label: str) -> bytes:
+    def change_body(self, body: bytes, row: Row, label: str | None) -> bytes:
         report = unpack(body)
         question = self.plan.questions[report.question]
         noise = FastStream(self._key)

@@ -37,12 +37,12 @@ class JavascriptClient:
 
     def __init__(self, node: str = "node") -> None:
         self._node = node
-        self._asked: tuple[Plan, dict[str, object], str] | None = None
+        self._asked: tuple[Plan, dict[str, object], str | None] | None = None
         self._reports: list[bytes] = []
         self._batch = 1
         self._start()
 
-    def report(self, plan: Plan, row: Row, label: str) -> bytes:
+    def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return a report that the core makes. Node makes equal requests in batches of growing size."""
         if self._owner != os.getpid():
             self._start()
@@ -56,12 +56,12 @@ class JavascriptClient:
             self._batch = min(2 * self._batch, MAX_BATCH)
         return self._reports.pop()
 
-    def attempts(self, plan: Plan, row: Row, label: str) -> list[bytes]:
+    def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return the bodies that a client posts while the network fails, and after a restart."""
         bodies = self._ask("/audit/attempts", {"answer": _answer(plan, row, label)})
         return [bytes.fromhex(each) for each in bodies]
 
-    def send(self, plans: Sequence[Plan], row: Row, label: str) -> list[Request]:
+    def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
         """Return the requests that Node's `fetch` writes for the client."""
         answers = [_answer(plan, row, label) for plan in plans]
         requests = self._ask("/audit/requests", {"answers": answers})
@@ -99,7 +99,7 @@ class JavascriptClient:
         return json.loads(content)
 
 
-def _answer(plan: Plan, row: Row, label: str) -> dict[str, object]:
+def _answer(plan: Plan, row: Row, label: str | None) -> dict[str, object]:
     return {"plan": plan.json.decode(), "row": dict(row), "label": label, "token": _draw_token(plan)}
 
 

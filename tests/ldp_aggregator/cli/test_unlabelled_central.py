@@ -93,6 +93,12 @@ def test_the_tables_of_all_features_are_released_with_the_whole_epsilon(folder):
     assert {row["feature"] for row in rows} == set(FEATURES)
 
 
+def test_the_check_of_the_survey_warns_of_nothing(folder):
+    shown = command("ldp-survey", "check", folder / "survey.toml").output
+    assert "ldp-central train SURVEY.toml ROWS.csv --epsilon 1 -o model.json" in shown
+    assert "warning" not in shown
+
+
 def test_a_public_number_of_rows_stays_public(folder):
     (folder / "survey.toml").write_text(SURVEY.replace("[survey]\n", "[survey]\nusers = 4000\n"))
     assert train(folder, "--epsilon", 2, "--delta", "1e-6").exit_code == 0

@@ -169,15 +169,19 @@ def train(
             rows_changed=rows_changed,
         )
         model, ledger, is_repetition = train_once(ledger_path, terms, training.request, training.run)
+    _write_files(model, output, csv_file)
+    if is_repetition:
+        click.echo(" ".join(_explain_repetition(training, terms, ledger)), err=True)
+    written = f"{output} and {csv_file}" if csv_file else output
+    click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
+
+
+def _write_files(model: bytes, output: Path, csv_file: Path | None) -> None:
     with print_errors():
         write_atomically(output, model)
         if csv_file:
             content = read_central_content(parse_content(model, str(output)), str(output))
             write_atomically(csv_file, dump_table(build_central_table(content)).encode())
-    if is_repetition:
-        click.echo(" ".join(_explain_repetition(training, terms, ledger)), err=True)
-    written = f"{output} and {csv_file}" if csv_file else output
-    click.echo(f"wrote {written}; {_format_spent(ledger)} ({ledger_path.name})")
 
 
 def _explain_repetition(training: CuratorTraining, terms: LedgerTerms, ledger: Ledger) -> Iterator[str]:

@@ -85,7 +85,7 @@ class CentralClassifier(SurveyClassifier):
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
         if not self.plan_.label.exists:
-            raise no_classifier(self.plan_, "to_frame() returns its estimates")
+            raise no_classifier(self.plan_, "ldp-results and to_frame() show its estimates")
         codes = encode_table(self.plan_, self._to_columns(rows))
         if isinstance(self.model_, LogProbabilities):
             return self.model_.compute_scores(codes)

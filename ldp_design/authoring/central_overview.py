@@ -44,7 +44,7 @@ def describe_central_survey(survey: Survey) -> dict[str, Any]:
 
 def find_central_warnings(survey: Survey) -> Iterator[SurveyWarning]:
     """Yield warnings about settings that are allowed, but cost accuracy."""
-    if not survey.users:
+    if not survey.users and survey.label.exists:
         text = "without users a training spends 2% of its epsilon on a noisy number of rows"
         yield SurveyWarning(("survey", "users"), f"{text}: state it if it was public before")
     for entry in (survey.label, *survey.features):

@@ -18,7 +18,7 @@ from ldp_client import Client, State
 from ldp_silo import Epoch, Silo, SiloJournal, ledger
 from tests.ldp_silo.conftest import draw_rows
 from tests.support.servers import TOKEN, collector, free_port, inherited_environment
-from tests.support.silo_surveys import WARDS, read_silo_survey
+from tests.support.silo_surveys import HABITS, WARDS, read_silo_survey
 from tools.endurance.client import silo_kills
 from tools.endurance.client.kills import Place, spread_places
 
@@ -28,6 +28,7 @@ SURVEYS = {
     "wards": WARDS,
     "invited": WARDS.replace('id = "wards"', 'id = "invited"\nenrolment = "token"'),
     "mixed-up": WARDS.replace('id = "wards"', 'id = "mixed-up"\nenrolment = "token"'),
+    "habits": HABITS.replace('id = "habits"', 'id = "habits"\nenrolment = "token"'),
 }
 COMMANDS = {
     "ldp-silo": "ldp_silo.cli:main",
@@ -39,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class Server:
-    """A collector of three surveys, and a folder for the files of its silos."""
+    """A collector of several surveys, and a folder for the files of its silos."""
 
     base: str
     folder: Path
@@ -124,6 +125,18 @@ def test_a_plan_without_the_pinned_signature_is_refused(server, tmp_path):
     )
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: ")
+
+
+def test_rows_without_a_label_and_with_several_answers_are_counted(server, write_rows, tmp_path):
+    rows = [["yes", "beer; wine", "80", ""], ["no", ";", "70", "60"], ["no", "", "95", "100"]] * 100
+    path = write_rows(rows, header=("smoker", "drinks", "weight", "pulse"))
+    (token,) = server.tokens("habits", 1)
+    silo = Silo(server.url("habits"), journal=tmp_path / "habits.journal", token=token)
+    assert silo.grant().state is State.READY
+    assert silo.report(path).state is State.SENT
+    count, sums = server.totals("habits")
+    assert count == 1
+    assert [sums] == messages(tmp_path / "habits.journal")
 
 
 def test_each_silo_reports_with_a_token_once(server, write_rows, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.central.ledger import Ledger
+from ldp_aggregator.models import save_onnx
 from ldp_aggregator.models.central_training import read_curator_rows
 from ldp_aggregator.models.model_document import ModelError
 from tests.support.commands import command
@@ -92,6 +93,12 @@ def test_the_tables_of_all_features_are_released_with_the_whole_epsilon(folder):
     assert {row["feature"] for row in rows} == set(FEATURES)
 
 
+def test_the_check_of_the_survey_warns_of_nothing(folder):
+    shown = command("ldp-survey", "check", folder / "survey.toml").output
+    assert "ldp-central train SURVEY.toml ROWS.csv --epsilon 1 -o model.json" in shown
+    assert "warning" not in shown
+
+
 def test_a_public_number_of_rows_stays_public(folder):
     (folder / "survey.toml").write_text(SURVEY.replace("[survey]\n", "[survey]\nusers = 4000\n"))
     assert train(folder, "--epsilon", 2, "--delta", "1e-6").exit_code == 0
@@ -137,6 +144,8 @@ def test_the_model_has_estimates_and_predicts_nothing(folder):
     for method in (model.predict, model.predict_proba):
         with pytest.raises(ModelError, match="habits: this survey has no label, so there is no classifier"):
             method([row])
+    with pytest.raises(ModelError, match="so there is no classifier: there is nothing to export"):
+        save_onnx(folder / "model.onnx", model)
 
 
 def test_no_text_mentions_a_label(folder):
@@ -145,7 +154,7 @@ def test_no_text_mentions_a_label(folder):
     shown.append(command("ldp-results", folder / "model.json", "-o", folder / "page.html").output)
     model = load_model(folder / "model.json")
     shown += [(folder / name).read_text() for name in ("page.html", "table.csv", "model.json")]
-    shown += [str(model), repr(model), model._repr_html_()]
+    shown += [str(model), repr(model), model.card(), model._repr_html_()]
     for text in shown:
         plain = re.sub(r"aria-label\w*|<style.*?</style>", "", text.replace(str(folder), ""), flags=re.DOTALL)
         assert "label" not in plain

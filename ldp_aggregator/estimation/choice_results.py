@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
@@ -13,6 +14,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, simultaneous_z
 from ldp_aggregator.estimation.number_result import NumberResult
+from ldp_aggregator.estimation.relevance import Relevance
 
 _TICKED = TICKS.index("yes")
 
@@ -49,12 +51,18 @@ def _join(name: str, entry: Choices, choices: Sequence[FeatureResult]) -> Featur
         frequencies=_join_estimates([each.frequencies for each in choices]),
         conditionals=_join_estimates([each.conditionals for each in choices]),
         distinguishable_entries=np.array([each.distinguishable_entries[_TICKED] for each in choices]),
-        relevance=max((each.relevance for each in choices), key=lambda each: float(each.estimate.value)),
+        relevance=max((each.relevance for each in choices), key=_rank),
         smoothed=np.stack([each.smoothed[_TICKED] for each in choices]),
         correlation=None
         if any(each is None for each in correlations)
         else np.array([each[_TICKED] for each in correlations if each is not None]),
     )
+
+
+def _rank(relevance: Relevance) -> float:
+    """Return the estimated relevance; an unknown one is below all others."""
+    value = float(relevance.estimate.value)
+    return -math.inf if math.isnan(value) else value
 
 
 def _join_estimates(estimates: Sequence[IntervalEstimate]) -> IntervalEstimate:

@@ -154,16 +154,16 @@ def _minimise(contrasts: Contrasts, estimate: FloatArray, error: FloatArray) -> 
 # -- discrete features ----------------------------------------------------------------------------
 
 
-def find_differing_values(frequencies: TableEstimate, k: int) -> BoolArray:
+def find_differing_values(frequencies: TableEstimate, k: int, features: int = 1) -> BoolArray:
     """Return for which values, (A,), P(value | class) differs significantly between any of the k classes.
 
-    The level holds for all values together (Bonferroni). Two values are one test, because their shares add
-    up to one.
+    The level holds for all values together (Bonferroni), and for as many features together as `features`
+    says. Two values are one test, because their shares add up to one.
     """
     values = len(frequencies.raw) // k
     if frequencies.n == 0:
         return np.zeros(values, dtype=bool)
-    tests = 1 if values == 2 else values
+    tests = features * (1 if values == 2 else values)
     return detect_differences(value_contrasts(frequencies, k), LEVEL / tests)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
+from encoders.survey.choices import ChoiceFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_comparison import (
     Comparison,
@@ -61,7 +62,7 @@ class FeatureResult:
     """P(value | label), raw, for people."""
     distinguishable_entries: BoolArray
     """For which values P(value | label) of any two classes differs significantly, see
-    :mod:`class_differences`. Shape (values,)."""
+    :mod:`class_differences`. The level holds for all choices of an entry together. Shape (values,)."""
     relevance: Relevance
     """Computed from the raw estimates."""
     smoothed: FloatArray
@@ -79,6 +80,7 @@ class FeatureResult:
     ) -> Self:
         """Build the result from the raw estimates of a coupled question and the table of an estimator."""
         k = smoothed.shape[1]
+        choices = len(feature.entry.values) if isinstance(feature, ChoiceFeature) else 1
         unknown = IntervalEstimate.unknown(smoothed.shape)
         return cls(
             name=feature.name,
@@ -90,7 +92,7 @@ class FeatureResult:
             shares=estimate_share_intervals(raw, k) if raw else IntervalEstimate.unknown(smoothed.shape[:1]),
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
             conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
-            distinguishable_entries=find_differing_values(raw, k)
+            distinguishable_entries=find_differing_values(raw, k, choices)
             if raw
             else np.zeros(len(smoothed), dtype=bool),
             relevance=estimate_table_relevance(raw, prior),

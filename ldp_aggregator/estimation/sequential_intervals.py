@@ -1,7 +1,7 @@
 """Intervals for early looks: they contain the truth at all looks during a survey together, 19 times in 20.
 
 A 95% interval holds for one look. Somebody who looks again and again while reports arrive sees an interval
-that excludes the truth sooner or later: in 44% of surveys at one of 200 looks. The half-width here is that of
+that excludes the truth sooner or later: in 42% of surveys at one of 200 looks. The half-width here is that of
 the normal mixture (Robbins 1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
 
     s sqrt((n r + 1) / (n r) (2 ln(1 / alpha) + ln(n r + 1)))

@@ -24,6 +24,7 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
@@ -304,9 +305,9 @@ def test_without_a_label_all_people_are_the_only_class():
 
 @pytest.mark.parametrize("label", [None, ["a", "b"]])
 def test_z_scores_have_the_variance_of_a_normal_distribution(label):
-    """The mean of 150 squares, a chi-square variable, is outside both limits with a probability of 1e-6."""
+    """The mean of 100 squares, a chi-square variable, is outside both limits with a probability of 1e-6."""
     population = make_up()
-    plan, surveys = population.plan("2", label is not None), 150
+    plan, surveys = population.plan("2", label is not None), 100
     found = [population.survey(plan, 3000, [41, each]) for each in range(surveys)]
     low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], surveys) / surveys
     for key in ((SHARE, "helmet"), ("mean", "weight"), (MISSING, "weight")):
@@ -402,6 +403,33 @@ def test_joined_choices_are_compared_like_their_features():
         for name in ("risk difference", "odds ratio"):
             assert joined[name, "cups"].value[place] == result.comparisons[name].value[1]
             assert joined[name, "cups"].low[place] == result.comparisons[name].low[1]
+
+
+def test_equal_classes_are_called_different_in_one_choice_of_five_percent_of_surveys():
+    """Of 60 surveys 3 are expected; 13 or more have a probability below 1e-4. One test each would find 20."""
+    choices = [f"c{each}" for each in range(8)]
+    plan = make_plan(label=["a", "b"], features={"cups": {"choices": choices}}, mechanism={"frequency": "DE"})
+    rng, alarms = np.random.default_rng(7), 0
+    for _ in range(60):
+        totals = {}
+        for question in plan.questions:
+            totals[question.key] = Total(400, rng.multinomial(400, np.full(4, 0.25)))
+        estimates = estimate_snapshot(Snapshot(plan, totals, {}))
+        [(_, result)] = join_choices(plan.features, estimates.features)
+        alarms += result.distinguishable
+    assert alarms < 13
+
+
+def test_the_relevance_of_choices_is_the_largest_that_is_known():
+    cups = {"cups": {"choices": ["small", "large"]}}
+    plan = make_plan(label=["a", "b"], features=cups, mechanism={"frequency": "DE"})
+    snapshot = make_snapshot(plan, 5000)
+    first, *_ = [each.key for each in plan.questions if 0 in each.feature_indices]
+    totals = {key: total for key, total in snapshot.totals.items() if key != first}
+    estimates = estimate_snapshot(Snapshot(plan, totals, {}))
+    [(_, joined)] = join_choices(plan.features, estimates.features)
+    assert joined.relevance == estimates.features[1].relevance
+    assert np.isnan(joined.shares.value).tolist() == [True, False]
 
 
 # -- the benchmark ----------------------------------------------------------------------------------

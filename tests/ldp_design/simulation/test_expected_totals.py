@@ -120,6 +120,24 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("oracle", "numeric"), [("DE", "auto"), ("OUE", "onebit"), ("SHE", "sign")])
+def test_without_a_label_margins_are_within_a_tenth_of_those_of_reported_shares_and_means(oracle, numeric):
+    text = SURVEY.replace('[label]\nname = "class"\nvalues = ["a", "b", "c"]\n', "")
+    plan = read_survey(text.format(epsilon=1.5, oracle=oracle, numeric=numeric)).compile()
+    people = SyntheticPopulation.uniform(plan)
+    margins = {each.name: each for each in compute_expected_margins(ExpectedTotals(plan, people), USERS)}
+    assert list(margins) == ["four", "binned", "number", "gaps"]
+    reported = []
+    for seed in range(REPEATS):
+        snapshot = simulate_survey(plan, people, USERS, np.random.default_rng(seed), FastStream(seed))
+        found = estimate_snapshot(snapshot).features
+        estimates = [each.overall.means if each.kind == "numeric" else each.shares for each in found]
+        reported.append([compute_typical_margins(each.reshape(-1, 1))[0] for each in estimates])
+    for each, margin in zip(margins.values(), np.mean(reported, axis=0), strict=True):
+        assert each.margin == each.overall == pytest.approx(margin, rel=0.1), each.name
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
 def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
     named = ", ".join(f'"{each}"' for each in range(labels))

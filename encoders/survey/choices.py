@@ -6,7 +6,7 @@ survey asks about each choice as a separate feature with the values "no" and "ye
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,11 +36,7 @@ class Choices(CategoricalFeature):
     def ticked(self, value: object) -> frozenset[str] | None:
         """Return the ticked choices; None if the answer is missing.
 
-        Raises
-        ------
-        RowError
-            If the value is not a list, tuple, set or array, or contains something that is not a choice. The
-            error does not contain the value.
+        Raises RowError, without the value, if it is no list of choices.
         """
         if is_missing(value):
             encode_missing(self.name, self.missing, 1)
@@ -94,7 +90,7 @@ class ChoiceFeature(CategoricalFeature):
         return self.entry.from_text(text)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry and the choice; a plan lists the entry once, see :func:`feature_entries`."""
+        """Return the entry and the choice; a plan lists the entry once."""
         return self.entry.as_dict() | {"choice": self.choice}
 
 
@@ -114,8 +110,3 @@ def split_choices(entries: Iterable[Feature]) -> tuple[Feature, ...]:
 def entry_codes(entry: Feature, value: object) -> tuple[int, ...]:
     """Return the codes of the features of an entry of the row; raises RowError, without the value."""
     return entry.codes(value) if isinstance(entry, Choices) else (entry.code(value),)
-
-
-def feature_entries(features: Sequence[Feature]) -> list[dict[str, Any]]:
-    """Return the entries of a plan's JSON document for its features."""
-    return [each.as_dict() for each in row_entries(features)]

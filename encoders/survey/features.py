@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from encoders.errors import RowError
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.numeric_features import BinnedFeature, NumericFeature, RowFeature
 from encoders.survey.parse_value import MISSING_TEXT, category_text, encode_missing, is_missing, unwrap_scalar
 
 _MAX_LISTED_VALUES = 12
@@ -69,7 +69,7 @@ NO_LABEL = Label("", ("",))
 
 
 @dataclass(frozen=True)
-class CategoricalFeature:
+class CategoricalFeature(RowFeature):
     """A feature with a public list of values."""
 
     name: str
@@ -81,11 +81,6 @@ class CategoricalFeature:
 
     def __post_init__(self) -> None:
         self._codes.update((text, code) for code, text in enumerate(self.values))
-
-    @property
-    def row_name(self) -> str:
-        """Name of the row's entry that this feature codes."""
-        return self.name
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -19,8 +19,19 @@ from encoders.survey.parse_value import MISSING_TEXT, encode_missing, parse_numb
 Real = TypeVar("Real", float, "FloatArray")
 
 
+class RowFeature:
+    """A feature that codes the entry of the row with its name."""
+
+    name: str
+
+    @property
+    def row_name(self) -> str:
+        """Name of the row's entry that this feature codes."""
+        return self.name
+
+
 @dataclass(frozen=True)
-class BinnedFeature:
+class BinnedFeature(RowFeature):
     """A number that is coded as the index of its bin between public edges."""
 
     name: str
@@ -34,11 +45,6 @@ class BinnedFeature:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_inner", tuple(float(edge) for edge in self.edges[1:-1]))
-
-    @property
-    def row_name(self) -> str:
-        """Name of the row's entry that this feature codes."""
-        return self.name
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -84,7 +90,7 @@ class BinnedFeature:
 
 
 @dataclass(frozen=True)
-class NumericFeature:
+class NumericFeature(RowFeature):
     """A number, clipped to public bounds and normalised to [-1, 1] (Yilmaz et al. 2019, section 3.2).
 
     Its code u stands for x = (u - GRID) / GRID; a missing number is one more code, the last.
@@ -97,11 +103,6 @@ class NumericFeature:
     missing: str = "error"
     """As for categories; NaN counts as missing. Infinity is refused."""
     kind: ClassVar[str] = "numeric"
-
-    @property
-    def row_name(self) -> str:
-        """Name of the row's entry that this feature codes."""
-        return self.name
 
     @property
     def size(self) -> int:

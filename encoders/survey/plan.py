@@ -14,7 +14,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.choices import entry_codes, feature_entries, row_entries
+from encoders.survey.choices import entry_codes, row_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
@@ -175,7 +175,7 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         | plan.label.as_entries()
         | {
             "epsilon": decimal_text(plan.epsilon),
-            "features": feature_entries(plan.features),
+            "features": [each.as_dict() for each in row_entries(plan.features)],
             "format": FORMAT,
             "id": plan.id,
             "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],

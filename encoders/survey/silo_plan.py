@@ -17,7 +17,6 @@ from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.choices import feature_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import Feature, Label
@@ -177,7 +176,7 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
             | self.label.as_entries()
             | {
                 "epsilon": decimal_text(self.epsilon),
-                "features": feature_entries(self.features),
+                "features": [each.as_dict() for each in self.entries],
                 "format": FORMAT,
                 "id": self.id,
                 "kind": SILO,

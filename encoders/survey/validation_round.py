@@ -19,7 +19,7 @@ from typing import Any
 from encoders.errors import SurveyError
 from encoders.mechanisms.numeric_base import GRID
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.choices import feature_entries
+from encoders.survey.choices import row_entries
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.projection import Projection, required_features
@@ -127,7 +127,7 @@ class Validation:
         """Return this object as its entry in a plan's JSON document."""
         more = {"projection": self.projection.as_dict()} if self.projection else {}
         return more | {
-            "features": feature_entries(self.features),
+            "features": [each.as_dict() for each in row_entries(self.features)],
             "label": self.label.as_dict(),
             "order": list(self.order),
             "prior": list(self.prior),

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.extras import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
+from encoders.survey.choices import ChoiceFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
 from encoders.survey.plan_checks import SILO
@@ -62,7 +63,8 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     Raises
     ------
     ModelError
-        If the package onnx (extra [onnx]) is not installed, or the model is a linear model or a tree.
+        If the package onnx (extra [onnx]) is not installed, the model is a linear model or a tree, or a
+        feature has several answers.
     """
     if isinstance(model, SurveyEstimates):
         raise no_classifier(model.plan_, "there is nothing to export")
@@ -71,6 +73,8 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
 
     check_is_fitted(model)
     probabilities = _find_probabilities(model)
+    if any(isinstance(each, ChoiceFeature) for each in model.plan_.features):
+        raise ModelError("features with several answers cannot be exported as ONNX: use ldp-predict")
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])
     outputs = graph.add_outputs(_add_scores(graph, model.plan_, probabilities), model.classes_)
     proto = helper.make_model(

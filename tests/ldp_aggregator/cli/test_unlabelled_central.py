@@ -174,6 +174,8 @@ def test_each_learner_uses_several_answers_of_a_survey_with_a_label(folder, lear
     assert model.predict([row, row | {"drinks": ["beer", "wine"]}]).tolist() == ["no", "yes"]
     command("ldp-results", folder / "model.json", "-o", folder / "page.html")
     if extra:
+        with pytest.raises(ModelError, match="several answers cannot be exported as ONNX: use ldp-predict"):
+            save_onnx(folder / "model.onnx", model)
         with (folder / "table.csv").open() as stream:
             values = {row["value"] for row in csv.DictReader(stream) if row["feature"] == "drinks"}
         assert values == {"", "beer", "wine"}

@@ -22,6 +22,7 @@ from typing import Protocol
 from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import STEPS, place_code
 from encoders.survey.boolean_values import read_boolean
+from encoders.survey.choices import row_entries
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
 
@@ -122,6 +123,7 @@ class CategoryCounts:
 
     def __init__(self, feature: CategoricalFeature, labels: int) -> None:
         self._feature = feature
+        [self._entry] = row_entries([feature])
         self._texts = _TextCounts(labels, self._code)
 
     def add(self, label: int, cells: Sequence[str]) -> None:
@@ -129,7 +131,7 @@ class CategoryCounts:
         self._texts.add(label, cells)
 
     def _code(self, text: str) -> int:
-        return self._feature.code(read_boolean(self._feature.from_text(text), self._feature.values))
+        return self._feature.code(read_boolean(self._entry.from_text(text), self._feature.values))
 
     def finish(self) -> list[Counter[int]]:
         """Return the counts; see :class:`ColumnCounts`."""

@@ -1,8 +1,4 @@
-"""Entries of a row with several answers ("tick all that apply"), and the yes/no features made from them.
-
-The author, the texts and the application know one entry, whose value is the list of the ticked choices. The
-survey asks about each choice as a separate feature with the values "no" and "yes".
-"""
+"""Entries of a row with several answers: a list of ticked choices, each of which is a yes/no feature."""
 
 from __future__ import annotations
 
@@ -15,9 +11,9 @@ from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.parse_value import category_text, encode_missing, is_missing
 
 SEPARATOR = ";"
-"""Separates the ticked choices in a cell of a CSV file, so no choice contains it."""
+"""Separates the ticked choices in a cell of a CSV file."""
 TICKS = ("no", "yes")
-"""The values of the feature of one choice, in the order of their codes."""
+"""The values of the feature of one choice."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +23,14 @@ class Choices(CategoricalFeature):
     kind: ClassVar[str] = "choices"
 
     def features(self) -> tuple[ChoiceFeature, ...]:
-        """Return the yes/no feature of each choice, in order."""
+        """Return the yes/no feature of each choice."""
         return tuple(
             ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, self, choice)
             for choice in self.values
         )
 
     def ticked(self, value: object) -> frozenset[str] | None:
-        """Return the ticked choices; None if the answer is missing.
-
-        Raises RowError, without the value, if it is no list of choices.
-        """
+        """Return the ticked choices, None if missing; raises RowError, which does not contain the value."""
         if is_missing(value):
             encode_missing(self.name, self.missing, 1)
             return None
@@ -53,10 +46,10 @@ class Choices(CategoricalFeature):
     def codes(self, value: object) -> tuple[int, ...]:
         """Return the code of each choice: 0 for no, 1 for yes, 2 if the answer is missing."""
         ticked = self.ticked(value)
-        return tuple(2 if ticked is None else int(choice in ticked) for choice in self.values)
+        return tuple(2 if ticked is None else int(each in ticked) for each in self.values)
 
     def code(self, value: object) -> int:
-        """Check a list of ticked choices; the features of the choices code it."""
+        """Check a list of ticked choices, which their features code."""
         self.ticked(value)
         return 0
 
@@ -77,17 +70,12 @@ class ChoiceFeature(CategoricalFeature):
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry that this feature codes."""
+        """Name of the row's entry."""
         return self.entry.name
 
     def code(self, value: object) -> int:
         """Return the code of a list of ticked choices; raises RowError, which does not contain the value."""
-        ticked = self.entry.ticked(value)
-        return self.size - 1 if ticked is None else int(self.choice in ticked)
-
-    def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file; see :meth:`Choices.from_text`."""
-        return self.entry.from_text(text)
+        return self.entry.codes(value)[self.entry.values.index(self.choice)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry and the choice; a plan lists the entry once."""
@@ -102,9 +90,10 @@ def row_entries(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 def split_choices(entries: Iterable[Feature]) -> tuple[Feature, ...]:
     """Return the features of the entries of a row: one for each choice of an entry with several answers."""
-    return tuple(
-        feature for each in entries for feature in (each.features() if isinstance(each, Choices) else (each,))
-    )
+    features: list[Feature] = []
+    for each in entries:
+        features += each.features() if isinstance(each, Choices) else [each]
+    return tuple(features)
 
 
 def entry_codes(entry: Feature, value: object) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ class CompiledPlan(Generic[QuestionT]):
     texts: SurveyTexts | None = field(default=None, repr=False)
     """The survey's texts, if they are at hand: a plan that is read alone has only their digest."""
     users: int | None = field(default=None, repr=False)
-    """Number of people who are expected to answer, if it is at hand; it is not in the plan's document."""
+    """Number of expected people, if it is at hand; it is not in the document."""
     json: bytes = field(init=False, repr=False)
     """Canonical form; its SHA-256 is the digest in every report."""
 

@@ -63,7 +63,7 @@ class DisplayTexts:
     """The texts of each entry of the row, by name."""
 
     def find(self, feature: Feature) -> EntryTexts:
-        """Return the texts of a feature; the title of a choice contains the title of its entry."""
+        """Return the texts of a feature or of one choice."""
         if not isinstance(feature, ChoiceFeature):
             return self.features[feature.name]
         entry = self.features[feature.row_name]

@@ -38,7 +38,7 @@ class Label:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the label; empty for a survey without one."""
+        """The name of the label, if it exists."""
         return (self.name,) * self.exists
 
     def code(self, value: object) -> int:
@@ -52,7 +52,7 @@ class Label:
         return _look_up(value, self._codes, self.name, self.values)
 
     def meaning(self, code: int) -> dict[str, str]:
-        """Return a class in words, keyed by the label's name; empty without a label."""
+        """Return a class in words, by the label's name."""
         return {self.name: self.values[code]} if self.exists else {}
 
     def as_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Label:
 
 
 NO_LABEL = Label("", ("",))
-"""The label of a survey without one: all people are in one class (k = 1), never asked for or shown."""
+"""Of a survey without a label: all people are in one class, which is never asked for or shown."""
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ Real = TypeVar("Real", float, "FloatArray")
 
 
 class RowFeature:
-    """A feature that codes the entry of the row with its name."""
+    """Codes the entry of the row with its name."""
 
     name: str
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry that this feature codes."""
+        """Name of the row's entry."""
         return self.name
 
 

@@ -150,10 +150,9 @@ class SchemaReader(EntryReader):
         """Read the choices of a feature with several answers."""
         values = self.read_values(entries, (*path, "choices"), 2)
         for value in values:
-            if SEPARATOR in value or value == MISSING_TEXT:
-                self.note(
-                    (*path, "choices"), f"a choice cannot be {MISSING_TEXT!r} or contain {SEPARATOR!r}", value
-                )
-            elif why := text_fault(f"{name}: {value}"):
-                self.note((*path, "choices"), f"the choice with the feature's name {why}", value)
+            why = f"cannot be {MISSING_TEXT!r} or contain {SEPARATOR!r}"
+            if SEPARATOR not in value and value != MISSING_TEXT:
+                why = text_fault(f"{name}: {value}")
+            if why:
+                self.note((*path, "choices"), f"the choice, with the feature's name, {why}", value)
         return Choices(name, values, missing)

@@ -42,8 +42,8 @@ class Survey:
     enrolment: str = OPEN
     """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
     users: int | None = None
-    """Number of people who are expected to answer, if the author gives it. It determines when intervals
-    during the survey are narrowest. If the author gives no weight of the label, it determines that, too: see
+    """Number of people who are expected to answer, if the author gives it. Intervals during the survey are
+    narrowest there, and it can determine the label's weight, see
     :func:`~encoders.survey.compiler.compute_label_weight`."""
     validation: Validation | None = None
     """A model that devices validate, see :meth:`with_validation`."""

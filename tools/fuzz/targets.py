@@ -193,7 +193,7 @@ def _first_value(entry: Any) -> object:
 def _read_rows(data: bytes) -> None:
     """Read rows as an analyst does: the columns of the survey that are there, and their codes."""
     plan = people_plans()[0]
-    columns = parse_typed_columns(parse_text_columns(data, "rows.csv"), plan.features)
+    columns = parse_typed_columns(parse_text_columns(data, "rows.csv"), plan.entries)
     codes = encode_table(plan, columns)
     assert codes.shape[1] == len(plan.features)
 

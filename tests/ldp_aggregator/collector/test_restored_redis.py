@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,12 @@ class Trial:
 
     def post(self, count: int) -> list[int]:
         return [self.collector.post(self.plan) for _ in range(count)]
+
+    def copy_files(self, folder: Path) -> None:
+        """Copy the files of Redis, which is paused meanwhile: it may be about to replace them."""
+        self.redis.signal(signal.SIGSTOP)
+        shutil.copytree(self.files, folder)
+        self.redis.signal(signal.SIGCONT)
 
     def restart_redis(self, files: Path | None) -> None:
         """Kill Redis, and start it with copies of other files, or with none."""
@@ -83,7 +90,7 @@ OTHERS = {
 def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(trial, tmp_path, other):
     survey, copy = OTHERS[other], tmp_path / "copy"
     assert trial.post(3) == [200] * 3
-    shutil.copytree(trial.files, copy)
+    trial.copy_files(copy)
     trial.restart_redis(survey and files_of_another_redis(tmp_path / "other", survey))
     assert set(trial.post(10)) == {503}
     wait_for(lambda: trial.collector.ready()[0] == 503)
@@ -103,7 +110,7 @@ def test_after_an_older_copy_no_report_is_counted_twice(trial, tmp_path):
 
     first, second = (make_report(trial.plan, ROW, "yes") for _ in range(2))
     assert send(first) == "recorded"
-    shutil.copytree(trial.files, tmp_path / "copy")
+    trial.copy_files(tmp_path / "copy")
     assert send(second) == "recorded"
     trial.restart_redis(tmp_path / "copy")
     assert [send(report) for report in (first, second, second)] == ["duplicate", "recorded", "duplicate"]

@@ -81,18 +81,20 @@ def make_contrasts(seed: int, rows: int = 4, k: int = 5, factors: int = 2) -> Co
     )
 
 
-def dense_covariance(contrasts: Contrasts, row: int, r: float) -> np.ndarray:
-    """Return the (k, k) covariance matrix of the contrasts at r."""
+def dense_covariances(contrasts: Contrasts, row: int, ratios: np.ndarray) -> np.ndarray:
+    """Return the covariance matrices of the contrasts at m ratios, (m, k, k)."""
     constant, linear, quadratic = contrasts.own[:, row]
-    own = constant + linear * r + quadratic * r**2 + contrasts.growth[row] * max(r * (1 - r), 0)
-    factors = contrasts.top_factors[row] - r * contrasts.bottom_factors[row]
-    return np.diag(own) + factors.T @ np.diag(contrasts.signs) @ factors
+    r = ratios[:, None]
+    own = constant + linear * r + quadratic * r**2 + contrasts.growth[row] * np.maximum(r * (1 - r), 0)
+    factors = contrasts.top_factors[row] - r[..., None] * contrasts.bottom_factors[row]
+    shared = np.einsum("mfi,f,mfj->mij", factors, contrasts.signs, factors)
+    return own[:, :, None] * np.eye(own.shape[1]) + shared
 
 
 def smallest_length(contrasts: Contrasts, row: int, candidates: int = 20_001) -> float:
     """Return the smallest squared length of the contrasts over many r."""
     ratios = np.tan(np.linspace(-math.pi / 2, math.pi / 2, candidates, endpoint=False)[1:])
-    covariances = np.stack([dense_covariance(contrasts, row, r) for r in ratios])
+    covariances = dense_covariances(contrasts, row, ratios)
     off = contrasts.top[row] - ratios[:, None] * contrasts.bottom[row]
     lengths = np.einsum("ri,ri->r", off, np.linalg.solve(covariances, off[..., None])[..., 0])
     return float(lengths.min())
@@ -113,7 +115,7 @@ def test_products_are_those_with_the_inverse_of_the_whole_covariance():
     )
     found = contrasts.products(r)
     for row, place in np.ndindex(r.shape):
-        inverse = np.linalg.inv(dense_covariance(contrasts, row, r[row, place]))
+        inverse = np.linalg.inv(dense_covariances(contrasts, row, r[row])[place])
         top, bottom = contrasts.top[row], contrasts.bottom[row]
         expected = top @ inverse @ top, top @ inverse @ bottom, bottom @ inverse @ bottom
         np.testing.assert_allclose([each[row, place] for each in found], expected, rtol=1e-9)
@@ -179,7 +181,9 @@ def test_the_covariance_of_a_value_is_that_of_its_frequencies(mechanism, others)
         off = np.repeat((np.arange(4) == value) - r, others)
         weights = np.einsum("b,cd->cbd", off, np.eye(3)).reshape(3, -1)
         expected = weights @ whole @ weights.T
-        np.testing.assert_allclose(dense_covariance(contrasts, value, r), expected, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(
+            dense_covariances(contrasts, value, np.array([r]))[0], expected, rtol=1e-9, atol=1e-15
+        )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -192,7 +196,7 @@ def test_two_classes_are_compared_by_the_z_test_of_their_difference(mechanism):
     contrasts = value_contrasts(frequencies, 2)
     for value in range(3):
         r = joint[value].sum()
-        covariance = dense_covariance(contrasts, value, r)
+        (covariance,) = dense_covariances(contrasts, value, np.array([r]))
         off = joint[value] / share  # their difference is linear in the contrasts F - r G
         variance = np.array([1, -1]) / share @ covariance @ (np.array([1, -1]) / share)
         assert_statistic(contrasts, value, (off[0] - off[1]) ** 2 / variance, 0.05)

@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(tmp_path, monkeyp
 
 def test_the_documentation_lists_every_key(path):
     page = (
-        (ROOT / "docs" / "survey-file.md").read_text("utf-8").partition("## Check a survey in a program")[2]
+        (ROOT / "docs" / "survey-file.md").read_text("utf-8").partition("## Check a survey from a program")[2]
     )
     documented = set(re.findall(r"`([a-z_.\[\]]+)`", "\n".join(re.findall(r"(?m)^\| (.*?) \|", page))))
     result = check(path, SURVEY + TEXTS)

@@ -34,7 +34,7 @@ class Label:
     @property
     def exists(self) -> bool:
         """Whether the survey has a label."""
-        return len(self.values) > 1
+        return self.name != ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def check_id(survey: object) -> None:
 
 def check_row_schema(label: Label, features: Sequence[Feature], projection: Projection | None = None) -> None:
     """Raise SurveyError unless a label, features and a projection can code rows."""
-    if not label.exists and label != NO_LABEL:
+    if label != NO_LABEL and not (label.exists and len(label.values) > 1):
         raise SurveyError("needs at least two values", "label")
     inputs = projection.inputs if projection else ()
     choices = [each for each in row_entries(features) if isinstance(each, Choices)]

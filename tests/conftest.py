@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -39,6 +40,11 @@ pytest_plugins = ["ldp_client.testing"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that accepts changed texts."""
     parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing")
+
+
+def pytest_collection_finish() -> None:
+    """Exclude the collected tests from garbage collection, which would visit them in vain each time."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
-"""Intervals for early looks: they contain the truth at all looks during a survey together, 19 times in 20.
+"""Intervals for early looks: in 19 of 20 surveys, all intervals that an operator sees contain the truth.
 
-A 95% interval holds for one look. Somebody who looks again and again while reports arrive sees an interval
-that excludes the truth sooner or later: in 42% of surveys at one of 200 looks. The half-width here is that of
-the normal mixture (Robbins 1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
+A 95% interval is for one look. With 200 looks while reports arrive, one or more of them exclude the truth in
+about 40% of surveys (42% if estimates are normal). The half-width here comes from the normal mixture (Robbins
+1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
 
     s sqrt((n r + 1) / (n r) (2 ln(1 / alpha) + ln(n r + 1)))
 
-It holds for all n at once, from about 100 reports on, whatever r is. r is chosen so that the interval is
+It is valid for all n at once, from about 100 reports, for any r. r is chosen so that the interval is
 narrowest at the planned number of reports: there it is 1.55 times as wide as the interval for one look.
 """
 
@@ -37,7 +37,7 @@ _BEST_TIME = _LOG + math.log(_LOG) + 1
 
 
 def sequential_z(progress: float, error: float = SIMULTANEOUS_ERROR) -> float:
-    """Return the half-width of an interval that holds at all looks, in standard errors.
+    """Return the half-width, in standard errors, of an interval that is valid at all looks.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def sequential_z(progress: float, error: float = SIMULTANEOUS_ERROR) -> float:
 
 
 def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
-    """Return the estimates of an open survey of people with intervals that hold at all looks together.
+    """Return the estimates of an open local survey with intervals that are valid at all looks.
 
     Classes count as distinguishable where their simultaneous intervals do not overlap. Relevances stay as
     they are.

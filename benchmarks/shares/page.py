@@ -120,7 +120,7 @@ def _list_looks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         lines.append([what, *shares, f"{np.mean([each['wider'] for each in mine]):.2f}"])
     counts = [f"{each} looks" for each in FREQUENCIES]
     yield from _table(
-        ["estimate", *counts, f"{FREQUENCIES[-1]} looks, intervals for all looks", "times as wide"], lines
+        ["estimate", *counts, f"{FREQUENCIES[-1]} looks, wider intervals", "times as wide"], lines
     )
 
 

@@ -1,4 +1,4 @@
-"""The estimates that an operator sees now: until a survey has closed, their intervals hold at all looks."""
+"""The estimates that an operator sees now, with wider intervals until the survey has closed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CurrentEstimates:
 
     estimates: Estimates
     looks: str
-    """At which looks the intervals contain the truth, 19 times in 20: "one look" or "all looks" together."""
+    """Whether the intervals are valid for "one look" or for "all looks"."""
 
     @classmethod
     def from_snapshot(

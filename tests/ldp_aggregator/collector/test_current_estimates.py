@@ -1,4 +1,4 @@
-"""The estimates that an operator sees: until a survey has closed, their intervals hold at all looks."""
+"""The estimates that an operator sees: until a survey has closed, their intervals are valid at all looks."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Intervals for early looks: their width, their range, and that they hold at all looks together."""
+"""Intervals for early looks: their width, their range, and how often all of them contain the truth."""
 
 import numpy as np
 import pytest

@@ -419,7 +419,7 @@ def test_a_survey_without_a_label_shows_shares_and_no_classes(visit, site):
     expect(page.get_by_role("article")).to_have_count(3)
     assert [row[0] for row in seen.cells("Share of each value: cups")] == ["small", "large"]
     assert [row[0] for row in seen.cells("Mean: hours")] == ["all people"]
-    expect(page.locator("#all-looks")).to_contain_text("hold at all looks together")
+    expect(page.locator("#all-looks")).to_contain_text("in 19 of 20 surveys")
     shown = page.locator("main").inner_text().lower()
     assert not [word for word in ("label", "class", "distinguishable") if word in shown]
     assert_accessible(page)

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from tests.support.servers import wait_for
-from tests.support.web_client import REPORT, START, Site, call, open_client, serve_site
+from tests.support.web_client import REPORT, START, Site, call, open_client, serve_collector, serve_site
 from tools.endurance.client import browser_kills
 
 pytestmark = pytest.mark.slow
@@ -17,9 +16,15 @@ HOUR = 3600
 KILLS = 10
 
 
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve_collector(tmp_path_factory.mktemp("collector")) as started:
+        yield started
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with serve_site(tmp_path) as served:
+def site(base: str) -> Iterator[Site]:
+    with serve_site(base) as served:
         yield served
 
 

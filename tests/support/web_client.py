@@ -56,10 +56,12 @@ def serve_package() -> Iterator[str]:
 
 @dataclass
 class Site:
-    """A collector behind a proxy that records the bodies of reports."""
+    """A collector behind a proxy that records the bodies of reports; several sites may have one collector."""
 
     proxy: Proxy
     base: str
+    earlier: int
+    """The number of reports that the collector had counted before."""
 
     @property
     def url(self) -> str:
@@ -71,7 +73,7 @@ class Site:
 
     def count(self) -> int:
         """Return the number of reports that the collector has counted."""
-        return count_reports(self.base)
+        return count_reports(self.base) - self.earlier
 
 
 def count_reports(base: str) -> int:
@@ -85,18 +87,19 @@ def count_reports(base: str) -> int:
 
 @contextmanager
 def serve_collector(folder: Path) -> Iterator[str]:
-    """Run a collector with its store in a file; yield its base URL."""
+    """Run a collector with its store in a file, which caches no counts; yield its base URL."""
     survey = folder / "sleep.toml"
     survey.write_text(SLEEP)
-    with collector([survey], f"sqlite:///{folder}/store.db", workers=1) as (base, _):
+    prelude = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0"
+    with collector([survey], f"sqlite:///{folder}/store.db", workers=1, prelude=prelude) as (base, _):
         yield base
 
 
 @contextmanager
-def serve_site(folder: Path) -> Iterator[Site]:
-    """Run a collector behind a proxy."""
-    with serve_collector(folder) as base, faulty(base) as proxy:
-        yield Site(proxy, base)
+def serve_site(base: str) -> Iterator[Site]:
+    """Put a new proxy in front of a collector."""
+    with faulty(base) as proxy:
+        yield Site(proxy, base, count_reports(base))
 
 
 def open_package(page: Page, origin: str) -> None:

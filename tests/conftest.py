@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection, which would visit them in vain each time."""
+    """Exclude the collected tests from garbage collection, which would visit them each time."""
     gc.freeze()
 
 

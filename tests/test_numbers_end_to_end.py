@@ -93,7 +93,7 @@ def check_model(numeric: str, store: str, folder: Path) -> None:
 
     features = {each.name: each for each in load_model(folder / "model.json").estimates_.features}
     for name, truths in {"height": (4.0, 7.0), "sum": (0.0, 0.0)}.items():
-        means = features[name].means
+        means = features[name].by_class.means
         for value, error, truth in zip(means.value, means.stderr, truths, strict=True):
             assert abs(value - truth) < 5.5 * error, (name, means)
     (folder / "rows.csv").write_text(

@@ -94,7 +94,7 @@ def compare(table: Path, rows: Sequence[Row]) -> None:
     smokers = {"yes": "yes", "no": "no", "(missing)": ""}
     with table.open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
-            if not line["class"]:  # a share of all people
+            if line["class"] not in ("yes", "no"):  # of all rows, or a comparison of both classes
                 continue
             own = [row for row in rows if row[0] == line["class"]]
             if line["feature"] == "readmitted":

@@ -178,14 +178,14 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
         influences(estimate_snapshot(snapshot, poisoning=True), question),
     )
     # ratios are first-order
-    for interval, of, slack in (
-        (estimate_joint_intervals, frequency_influence, 1e-9),
-        (estimate_conditional_intervals, conditional_influence, 0.03),
+    for interval, of, prefix, slack in (
+        (estimate_joint_intervals, frequency_influence, "frequencies", 1e-9),
+        (estimate_conditional_intervals, conditional_influence, "", 0.03),
     ):
         for place, feature in ((0, "three"), (2, "two")):
             values = np.stack([interval(each[place], 2).value for each in before])
             moved = abs(interval(now[place], 2).value - values).max(axis=0)
-            influence = of(now[place], interval(now[place], 2), f" of {feature}")
+            influence = of(now[place], interval(now[place], 2), f"{prefix} of {feature}")
             np.testing.assert_allclose(moved, influence.one, rtol=slack)
             np.testing.assert_array_equal(bound[influence.estimate].one_percent, influence.one_percent)
     assert set(bound) == {

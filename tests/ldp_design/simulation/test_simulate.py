@@ -304,7 +304,7 @@ def test_public_rows_fit_the_projection_and_do_not_report(line):
     )
     assert private != public
     assert public.accuracy > 0.75
-    with pytest.raises(SimulationError, match="public share"):
+    with pytest.raises(SimulationError, match="public_share"):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=1)
     with pytest.raises(SimulationError, match="leaves no row that reports"):
         simulate(survey, line, SimulationGrid(projections=["dca:1"]), public_share=0.9999)

@@ -26,7 +26,7 @@ from tests.ldp_aggregator.estimation.tables.test_silo_estimates import (
     silo_plan,
 )
 
-SURVEYS = 300
+SURVEYS = 120
 ROWS = 2000
 UNLABELLED = re.sub(r"\[label\].*?(?=\[features)", "", FEATURES, flags=re.DOTALL)
 MEAN = float(PRIOR @ MEANS)

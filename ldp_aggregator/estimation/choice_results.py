@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
 
 from encoders.survey import Feature
 from encoders.survey.choices import TICKS, ChoiceFeature, Choices
-from ldp_aggregator.arrays import FloatArray
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, simultaneous_z
 from ldp_aggregator.estimation.number_result import NumberResult
@@ -24,7 +24,8 @@ def join_choices(
 ) -> Iterator[tuple[Feature, FeatureResult | NumberResult]]:
     """Yield each entry of the row with its result; several choices of an entry are the values of one.
 
-    The shares of choices do not add up to one. Their simultaneous intervals hold for all choices together.
+    If answers can be missing, the last value is the missing answer. The shares of choices do not add up to
+    one. Their simultaneous intervals hold for all choices and the missing answer together.
     """
     pairs = zip(features, results, strict=True)
     for name, group in groupby(pairs, key=lambda pair: pair[0].row_name):
@@ -38,24 +39,28 @@ def join_choices(
 
 
 def _join(name: str, entry: Choices, choices: Sequence[FeatureResult]) -> FeatureResult:
-    correlations = [each.correlation for each in choices]
+    cells = [(each, _TICKED) for each in choices]
+    if len(entry.texts) > len(entry.values):
+        # an answer is missing for all choices at once: the choice with the most reports estimates it
+        most = max(choices, key=lambda each: each.n)
+        cells.append((most, most.values.index(MISSING_TEXT)))
+    correlations = [each.correlation[place] for each, place in cells if each.correlation is not None]
     asked = [each.mechanism for each in choices if each.mechanism]
     return FeatureResult(
         name=name,
         kind=entry.kind,
-        values=entry.values,
+        values=entry.texts,
         mechanism=" + ".join(dict.fromkeys(asked)) or None,
         n=min(each.n for each in choices),
         asked_with=(),
-        shares=_join_estimates([each.shares for each in choices]),
-        frequencies=_join_estimates([each.frequencies for each in choices]),
-        conditionals=_join_estimates([each.conditionals for each in choices]),
-        distinguishable_entries=np.array([each.distinguishable_entries[_TICKED] for each in choices]),
+        shares=_join_estimates([(each.shares, place) for each, place in cells]),
+        frequencies=_join_estimates([(each.frequencies, place) for each, place in cells]),
+        conditionals=_join_estimates([(each.conditionals, place) for each, place in cells]),
+        distinguishable_entries=np.array([each.distinguishable_entries[place] for each, place in cells]),
         relevance=max((each.relevance for each in choices), key=_rank),
-        smoothed=np.stack([each.smoothed[_TICKED] for each in choices]),
-        correlation=None
-        if any(each is None for each in correlations)
-        else np.array([each[_TICKED] for each in correlations if each is not None]),
+        smoothed=np.stack([each.smoothed[place] for each, place in cells]),
+        correlation=np.array(correlations) if len(correlations) == len(cells) else None,
+        counts=tuple(each.n for each, _ in cells),
     )
 
 
@@ -65,17 +70,10 @@ def _rank(relevance: Relevance) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _join_estimates(estimates: Sequence[IntervalEstimate]) -> IntervalEstimate:
-    def stack(read: Callable[[IntervalEstimate], FloatArray]) -> FloatArray:
-        return np.stack([read(each)[_TICKED] for each in estimates])
-
+def _join_estimates(cells: Sequence[tuple[IntervalEstimate, int]]) -> IntervalEstimate:
+    names = vars(cells[0][0])
     joined = IntervalEstimate(
-        value=stack(lambda each: each.value),
-        stderr=stack(lambda each: each.stderr),
-        low=stack(lambda each: each.low),
-        high=stack(lambda each: each.high),
-        simultaneous_low=stack(lambda each: each.simultaneous_low),
-        simultaneous_high=stack(lambda each: each.simultaneous_high),
+        *(np.stack([vars(each)[name][place] for each, place in cells]) for name in names)
     )
-    factor = simultaneous_z(joined.value.size) / simultaneous_z(estimates[0].value.size)
+    factor = simultaneous_z(joined.value.size) / simultaneous_z(cells[0][0].value.size)
     return joined.stretch(1.0, max(factor, 1.0))

@@ -1,9 +1,10 @@
 """Compares a value's share in two classes: risk difference, risk ratio and odds ratio with intervals.
 
 The intervals are those of MOVER (Zou and Donner 2008; Donner and Zou 2012): they combine the two conditional
-shares' own intervals and the correlation of their estimates. The ratios are differences of logarithms and of
-logits, and unknown where an interval touches 0 or, for odds, 1. Where only a simultaneous interval does, only
-the simultaneous interval of the ratio is unknown.
+shares' own intervals and the correlation of their estimates. The estimates compare the consistent shares,
+which are shown, and are cut to these intervals. The ratios are differences of logarithms and of logits, and
+unknown where an interval touches 0 or, for odds, 1. Where only a simultaneous interval does, only the
+simultaneous interval of the ratio is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Comparison:
         return {name: to_json_list(array) for name, array in vars(self).items()}
 
 
-def compare_two_classes(conditionals: IntervalEstimate, correlation: FloatArray) -> Mapping[str, Comparison]:
+def compare_two_classes(
+    conditionals: IntervalEstimate, correlation: FloatArray, consistent: FloatArray
+) -> Mapping[str, Comparison]:
     """Return the risk difference, risk ratio and odds ratio of each value.
 
     Parameters
@@ -48,6 +51,8 @@ def compare_two_classes(conditionals: IntervalEstimate, correlation: FloatArray)
         P(value | class), (values, 2).
     correlation : (values,) array
         Of the estimates in the two classes, see `estimate_class_correlation`.
+    consistent : (values, 2) array
+        The shares to compare; the intervals follow from `conditionals`.
     """
     transforms: dict[str, tuple[Transform, Transform]] = {
         "risk difference": (np.asarray, np.asarray),
@@ -56,13 +61,17 @@ def compare_two_classes(conditionals: IntervalEstimate, correlation: FloatArray)
     }
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return {
-            name: _compare(conditionals, correlation, to_scale, from_scale)
+            name: _compare(conditionals, correlation, consistent, to_scale, from_scale)
             for name, (to_scale, from_scale) in transforms.items()
         }
 
 
 def _compare(
-    shares: IntervalEstimate, correlation: FloatArray, to_scale: Transform, from_scale: Transform
+    shares: IntervalEstimate,
+    correlation: FloatArray,
+    consistent: FloatArray,
+    to_scale: Transform,
+    from_scale: Transform,
 ) -> Comparison:
     value = np.clip(shares.value, shares.low, shares.high)
     first, second = to_scale(value).T
@@ -76,7 +85,10 @@ def _compare(
         )
         ends = np.stack([from_scale(center), from_scale(center - down), from_scale(center + up)])
         found.append(np.where(np.isfinite(ends).all(axis=0), ends, np.nan))
-    return Comparison(*found[0], *found[1][1:])
+    (value, low, high), (_, *simultaneous) = found
+    shown = from_scale(np.subtract(*to_scale(consistent).T))
+    value = np.clip(np.where(np.isnan(shown), value, shown), low, high)  # two shares of 0 have no ratio
+    return Comparison(value, low, high, *simultaneous)
 
 
 def estimate_class_correlation(frequencies: TableEstimate | None) -> FloatArray | None:

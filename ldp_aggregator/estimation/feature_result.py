@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
-from encoders.survey.choices import ChoiceFeature
+from encoders.survey.choices import ChoiceFeature, Choices
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_comparison import (
     Comparison,
@@ -18,7 +18,7 @@ from ldp_aggregator.estimation.class_comparison import (
 )
 from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.negative_estimates import project_columns, project_simplex
 from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
@@ -45,7 +45,7 @@ class FeatureResult:
 
     name: str
     kind: str
-    """One of "categorical" or "binned"."""
+    """One of "categorical" or "binned"; "choices" for the joined choices of an entry."""
     values: tuple[str, ...]
     """Names of the feature's values, in the order of their codes."""
     mechanism: str | None
@@ -69,6 +69,8 @@ class FeatureResult:
     """P(value | label), distributions, for the classifier."""
     correlation: FloatArray | None
     """Of the two estimates of P(value | label), if there are two classes and reports. Shape (values,)."""
+    counts: tuple[int, ...] = ()
+    """Number of reports about each choice of an entry; empty if `n` reports are about all values."""
 
     @classmethod
     def from_estimates(
@@ -103,7 +105,19 @@ class FeatureResult:
     @property
     def comparisons(self) -> Mapping[str, Comparison]:
         """Risk difference, risk ratio and odds ratio of each value; empty unless there are two classes."""
-        return {} if self.correlation is None else compare_two_classes(self.conditionals, self.correlation)
+        if self.correlation is None:
+            return {}
+        consistent = self.make_consistent(self.conditionals)
+        return compare_two_classes(self.conditionals, self.correlation, consistent)
+
+    def make_consistent(self, shares: IntervalEstimate) -> FloatArray:
+        """Return P(value) or P(value | label), (values, classes), as they are shown.
+
+        Each column is a distribution; the shares of choices do not add up to 1 and are cut to their interval.
+        """
+        if self.kind == Choices.kind:
+            return np.clip(shares.value, shares.low, shares.high)
+        return project_columns(shares.value)
 
     @property
     def distinguishable(self) -> bool:

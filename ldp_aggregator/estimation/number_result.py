@@ -17,7 +17,6 @@ from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
-from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
 
@@ -132,6 +131,7 @@ class NumberResult:
             "square_question": self.square_question.as_dict(),
             "overall": self.overall.as_dict(),
             **(self._class_entries() if len(self.smoothed.mean) > 1 else {}),
+            "smoothed": self.smoothed.as_dict(),
             "width": self.width,
             "noise": self.noise,
         }
@@ -143,7 +143,6 @@ class NumberResult:
             "relevance": self.relevance.as_dict(),
             "distinguishable": self.distinguishable,
             "distinguishable_entries": dict(self.distinguishable_entries),
-            "smoothed": self.smoothed.as_dict(),
         }
 
     @classmethod
@@ -160,6 +159,7 @@ class NumberResult:
             mean_question=mean,
             square_question=square,
             overall=overall,
+            smoothed=Gaussian.from_dict(entry["smoothed"], k),
             width=width,
             noise=noise,
             **(_read_classes(entry, k) if k > 1 else _describe_one_class(overall)),
@@ -175,20 +175,12 @@ def _read_classes(entry: Mapping[str, Any], k: int) -> dict[str, Any]:
         "by_class": NumberStatistics.from_dict(entry, k),
         "distinguishable_entries": marks,
         "relevance": Relevance.from_dict(entry["relevance"]),
-        "smoothed": Gaussian.from_dict(entry["smoothed"], k),
     }
 
 
 def _describe_one_class(overall: NumberStatistics) -> dict[str, Any]:
     """Return these parts for a survey without a label, in which all people are one class."""
-    missing = np.full(1, 0.5) if overall.missing else None
-    smoothed = Gaussian(np.zeros(1), np.full(1, UNIFORM_VARIANCE), missing)
-    return {
-        "by_class": overall,
-        "distinguishable_entries": {},
-        "relevance": UNKNOWN,
-        "smoothed": smoothed,
-    }
+    return {"by_class": overall, "distinguishable_entries": {}, "relevance": UNKNOWN}
 
 
 # A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.

@@ -10,6 +10,7 @@ from encoders.survey import Feature, NumericFeature
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
+from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import Relevance
@@ -71,7 +72,11 @@ def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
 def find_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> list[Finding]:
     """Return what the first two entries with known estimates show: a mean, or the most frequent value."""
     entries, found = {each.name: each for each, _ in results.joined_features}, []
-    of_all = (row for row in table if row.class_name is None and row.statistic in (SHARE, MEAN))
+    of_all = (
+        row
+        for row in table
+        if row.class_name is None and row.statistic in (SHARE, MEAN) and row.value != MISSING_TEXT
+    )
     for name, group in groupby(of_all, key=lambda row: row.feature):
         entry, row = entries[name], max(group, key=lambda row: row.estimate or 0.0)
         bounds = entry.bounds if isinstance(entry, NumericFeature) else PROBABILITY
@@ -151,7 +156,8 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
         return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
     assert isinstance(result, FeatureResult)
     together = Names(result.asked_with)
-    size = Counted(len(result.values), "choice" if choices else "value")
+    values_asked = feature.values if isinstance(feature, Choices) else result.values
+    size = Counted(len(values_asked), "choice" if choices else "value")
     return TEXTS.find("tables.feature", number=False, together=together, size=size, **values)
 
 

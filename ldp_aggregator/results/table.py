@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from encoders.survey import Feature
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.parse_value import MISSING_TEXT
@@ -21,7 +20,7 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import Comparison
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
 from ldp_aggregator.render.csv_file import dump_csv
 
 Result = FeatureResult | NumberResult
@@ -133,8 +132,8 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
         feature; without it, each choice is a feature.
     """
     results = estimates.features
-    pairs = list(join_choices(plan.features, results)) if plan else [(None, each) for each in results]
-    shares = [*_list_entries(pairs, results, (None,))]
+    joined = [each for _, each in join_choices(plan.features, results)] if plan else results
+    shares = [*list_feature_rows(joined, (None,))]
     if not estimates.has_label:
         return shares
     # the paper's estimator takes the prior from the label question alone
@@ -143,29 +142,9 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     return [
         *shares,
         *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
-        *_list_entries(pairs, results, classes),
-        *_list_comparisons([feature for _, feature in pairs], classes),
+        *list_feature_rows(joined, classes),
+        *_list_comparisons(joined, classes),
     ]
-
-
-def _list_entries(
-    pairs: Sequence[tuple[Feature | None, Result]], results: Sequence[Result], classes: Classes
-) -> Iterator[EstimateRow]:
-    """Yield the rows of all entries, with the shares of missing answers to entries with several answers.
-
-    Such an answer is missing for all choices at once: the choice with the most reports estimates it.
-    """
-    for entry, feature in pairs:
-        rows = list(list_feature_rows([feature], classes))
-        yield from rows
-        if isinstance(entry, Choices):
-            names = {each.name for each in entry.features()}
-            choices = list_feature_rows([each for each in results if each.name in names], classes)
-            missing = [row for row in choices if row.value == MISSING_TEXT]
-            most = max((row.n for row in missing), default=0)
-            first = [row for row in missing if row.n == most][: len(classes)]
-            statistic = MISSING_SHARE if classes[0] is None else MISSING
-            yield from (replace(row, feature=entry.name, statistic=statistic, value=None) for row in first)
 
 
 def list_prior_rows(
@@ -198,20 +177,21 @@ def list_feature_rows(features: Iterable[Result], classes: Classes) -> Iterator[
 def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[EstimateRow]:
     is_of_all = classes[0] is None
     shares = feature.shares.reshape(-1, 1) if is_of_all else feature.conditionals
-    # the shares of several answers do not add up to one
-    several = feature.kind == Choices.kind
-    consistent = _cut_to_interval(shares) if several else project_columns(shares.value)
+    consistent, several = feature.make_consistent(shares), feature.kind == Choices.kind
     for place, value in enumerate(feature.values):
+        # an answer with several choices is missing for all at once
+        is_missing = several and value == MISSING_TEXT
+        names = (MISSING_SHARE, MISSING) if is_missing else (SHARE, CONDITIONAL)
         for index, name in enumerate(classes):
             yield EstimateRow.from_estimate(
                 shares,
                 (place, index),
                 float(consistent[place, index]),
                 feature=feature.name,
-                statistic=SHARE if is_of_all else CONDITIONAL,
-                value=value,
+                statistic=names[0] if is_of_all else names[1],
+                value=None if is_missing else value,
                 class_name=name,
-                n=feature.n,
+                n=feature.counts[place] if feature.counts else feature.n,
                 mechanism=feature.mechanism,
                 distinguishable=None if is_of_all else bool(feature.distinguishable_entries[place]),
             )
@@ -264,17 +244,9 @@ def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Ite
                     stderr=None,
                     **_read_ends(comparison, (place,)),
                     raw=None,
-                    n=feature.n,
+                    n=feature.counts[place] if feature.counts else feature.n,
                     mechanism=feature.mechanism,
                 )
-
-
-def project_columns(raw: FloatArray) -> FloatArray:
-    """Return the nearest distribution to each column of (A, k) estimates; a column with NaN stays NaN."""
-    consistent = np.full_like(raw, math.nan)
-    known = np.isfinite(raw).all(axis=0)
-    consistent[:, known] = project_simplex(raw[:, known].T).T
-    return consistent
 
 
 def _cut_to_interval(estimate: IntervalEstimate) -> FloatArray:

@@ -5,6 +5,8 @@ Raw frequencies are unbiased, but noise makes some of them negative, and they do
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
@@ -21,6 +23,14 @@ def project_simplex(raw: FloatArray) -> FloatArray:
     shifts = (1.0 - np.cumsum(falling, axis=-1)) / ranks
     support = np.count_nonzero(falling + shifts > 0, axis=-1, keepdims=True)
     return np.maximum(raw + np.take_along_axis(shifts, support - 1, axis=-1), 0.0)
+
+
+def project_columns(raw: FloatArray) -> FloatArray:
+    """Return the nearest distribution to each column of (A, k) estimates; a column with NaN stays NaN."""
+    consistent = np.full_like(raw, math.nan)
+    known = np.isfinite(raw).all(axis=0)
+    consistent[:, known] = project_simplex(raw[:, known].T).T
+    return consistent
 
 
 def replace_negatives(counts: FloatArray) -> FloatArray:

@@ -31,6 +31,7 @@ from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import (
     estimate_joint_intervals,
     estimate_share_intervals,
+    simultaneous_z,
 )
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import SOURCES, ClassMoments
@@ -152,6 +153,10 @@ def test_a_share_is_the_sum_over_the_classes_and_without_a_label_the_mechanisms_
 # -- comparisons of two classes ---------------------------------------------------------------------
 
 
+def compare_shares(shares, correlation):
+    return compare_two_classes(shares, correlation, shares.value)
+
+
 def wilson(count: int, n: int) -> tuple[float, float]:
     """Return Wilson's interval of a share, without the product's code."""
     z, p = stats.norm.isf(0.025), count / n
@@ -177,7 +182,7 @@ def make_conditionals(*counts: tuple[int, int]) -> IntervalEstimate:
 )
 def test_risk_differences_are_those_of_a_published_table(first, second, difference, low, high):
     """Newcombe (1998), table II, method 10: MOVER with Wilson's intervals of independent shares."""
-    found = compare_two_classes(make_conditionals(first, second), np.zeros(1))["risk difference"]
+    found = compare_shares(make_conditionals(first, second), np.zeros(1))["risk difference"]
     expected = difference, low, high
     assert [found.value[0], found.low[0], found.high[0]] == pytest.approx(expected, abs=5.1e-5)
 
@@ -185,7 +190,7 @@ def test_risk_differences_are_those_of_a_published_table(first, second, differen
 @pytest.mark.parametrize("correlation", [-0.4, 0.0, 0.7])
 def test_ratios_are_movers_of_logarithms_and_logits(correlation):
     counts = (56, 70), (48, 80)
-    found = compare_two_classes(make_conditionals(*counts), np.array([correlation]))
+    found = compare_shares(make_conditionals(*counts), np.array([correlation]))
     scales = {
         "risk difference": (float, float),
         "risk ratio": (math.log, math.exp),
@@ -203,19 +208,35 @@ def test_ratios_are_movers_of_logarithms_and_logits(correlation):
 def test_a_ratio_is_unknown_only_where_its_own_intervals_touch_the_end_of_the_range():
     shares = make_conditionals((56, 70), (48, 80))
     wide = replace(shares, simultaneous_low=shares.low * [[1, 0]])
-    ratio = compare_two_classes(wide, np.zeros(1))["risk ratio"]
-    assert ratio.low[0] == compare_two_classes(shares, np.zeros(1))["risk ratio"].low[0]
+    ratio = compare_shares(wide, np.zeros(1))["risk ratio"]
+    assert ratio.low[0] == compare_shares(shares, np.zeros(1))["risk ratio"].low[0]
     assert np.isnan([ratio.simultaneous_low, ratio.simultaneous_high]).all()
     touching = replace(wide, low=wide.simultaneous_low)
-    found = compare_two_classes(touching, np.zeros(1))
+    found = compare_shares(touching, np.zeros(1))
     assert np.isnan(
         [each for name in ("risk ratio", "odds ratio") for each in vars(found[name]).values()]
     ).all()
     assert np.isfinite(list(vars(found["risk difference"]).values())).all()
     certain = replace(shares, high=np.ones((1, 2)))
-    found = compare_two_classes(certain, np.zeros(1))
+    found = compare_shares(certain, np.zeros(1))
     assert np.isfinite(found["risk ratio"].high[0])
     assert np.isnan(found["odds ratio"].value[0])
+
+
+def test_comparisons_are_of_the_consistent_shares_and_inside_their_interval():
+    shares = make_conditionals((56, 70), (48, 80))
+    correlation = np.zeros(1)
+    raw = compare_shares(shares, correlation)
+    for consistent, expected in (((0.7, 0.63), 0.07), ((0.5, 0.9), raw["risk difference"].low[0])):
+        found = compare_two_classes(shares, correlation, np.array([consistent]))
+        assert found["risk difference"].value[0] == pytest.approx(expected)
+        assert found["risk difference"].low == raw["risk difference"].low
+        assert found["risk difference"].simultaneous_high == raw["risk difference"].simultaneous_high
+    found = compare_two_classes(shares, correlation, np.array([[0.7, 0.63]]))
+    assert found["risk ratio"].value[0] == pytest.approx(0.7 / 0.63)
+    for ends in ([0.0, 0.0], [1.0, 1.0]):  # there the odds ratio is not defined
+        odds = compare_two_classes(shares, correlation, np.array([ends]))["odds ratio"]
+        assert odds.value == raw["odds ratio"].value
 
 
 # -- numbers of all people --------------------------------------------------------------------------
@@ -430,6 +451,24 @@ def test_the_relevance_of_choices_is_the_largest_that_is_known():
     [(_, joined)] = join_choices(plan.features, estimates.features)
     assert joined.relevance == estimates.features[1].relevance
     assert np.isnan(joined.shares.value).tolist() == [True, False]
+
+
+def test_simultaneous_intervals_of_choices_are_of_all_choices_and_the_missing_answer():
+    cups = {"choices": [f"c{each}" for each in range(12)], "missing": "category"}
+    plan = make_plan(label=None, features={"cups": cups}, mechanism={"frequency": "DE"})
+    results = estimate_snapshot(make_snapshot(plan, 40_000)).features
+    [(_, joined)] = join_choices(plan.features, results)
+    assert joined.values[-1] == "(missing)"
+    assert joined.counts == (*(each.n for each in results), max(each.n for each in results))
+    most = max(results, key=lambda each: each.n)
+    factor = simultaneous_z(13) / simultaneous_z(3)
+    for place, (one, index) in enumerate([*((each, 1) for each in results), (most, 2)]):
+        assert joined.shares.value[place] == one.shares.value[index]
+        wide, narrow = (
+            each.shares.simultaneous_high[at] - each.shares.value[at]
+            for each, at in ((joined, place), (one, index))
+        )
+        assert wide == pytest.approx(factor * narrow)
 
 
 # -- the benchmark ----------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ HOURS = "estimates: features.1"
         (("privacy", "people", "reports"), -1, "privacy: people: reports: needs a whole number"),
         (("privacy", "simulated"), 1, "privacy: simulated: needs true or false"),
         (("estimates", "reports"), DELETED, "estimates: reports: it has no entry 'reports'"),
-        (("estimates", "label"), DELETED, "estimates: label: is not that of the plan"),
+        (("estimates", "label"), DELETED, f"{HOURS}: needs numbers with the shape"),
         (("estimates", "label", "smoothed"), [0.4, 0.5], "estimates: label: .* of asleep are invalid"),
         (("estimates", "label", "smoothed"), [-0.4, 1.4], "estimates: label: .* of asleep are invalid"),
         (("estimates", "label", "name"), "awake", "estimates: label: is not that of the plan"),

@@ -70,6 +70,25 @@ def test_two_classes_are_compared_after_all_other_rows():
     assert ends == tuple(array[0] for array in vars(found).values())
 
 
+def test_the_estimates_of_comparisons_are_computed_from_the_estimates_of_the_shares():
+    rows = build_table(estimate_snapshot(make_snapshot(make_plan(epsilon=0.5), 1000)))
+    shown = {(row.feature, row.value, row.class_name): row for row in rows if row.statistic == CONDITIONAL}
+    assert any(row.estimate != row.raw for row in shown.values())
+    for row in rows:
+        if row.statistic == "risk difference":
+            first, second = (shown[row.feature, row.value, name].estimate for name in ("yes", "no"))
+            assert row.estimate == pytest.approx(min(max(first - second, row.low), row.high))
+
+
+def test_each_choice_has_its_number_of_reports():
+    plan = make_plan(label=None, features={"cups": {"choices": ["small", "large"], "missing": "category"}})
+    estimates = estimate_snapshot(make_snapshot(plan, 4000))
+    small, large = (each.n for each in estimates.features)
+    assert small != large
+    rows = build_table(estimates, plan)
+    assert [row.n for row in rows] == [small, large, max(small, large)]
+
+
 def test_a_survey_without_a_label_has_only_shares_and_no_columns_about_classes():
     features = {"tea": ["black", "green"], "cups": {"choices": ["small", "large"]}, "age": {"range": [0, 9]}}
     rows = build_table(estimate_snapshot(make_snapshot(make_plan(label=None, features=features), 4000)))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,8 +15,10 @@ from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.models.unlabelled_training import fit_unlabelled
 from ldp_aggregator.results.card import describe_model
+from ldp_aggregator.results.feature_sections import find_shares
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
+from ldp_aggregator.results.table import build_table
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
 from tests.ldp_aggregator.results.samples import SILOS, collect, draw_silo_rows, make_habits, make_results
@@ -96,6 +99,18 @@ def test_the_first_table_of_every_output_is_about_shares(trained, model):
     assert printed.startswith("Shares\n")
     assert "## Shares" in model.card().splitlines()[2]
     assert re.search(r"feature cups +A small cup \(small\) \d", str(model))
+
+
+def test_a_missing_answer_is_not_the_most_frequent_value():
+    results = collect(make_habits())
+    table = build_table(results.estimates, results.plan)
+    largest = [
+        replace(row, estimate=0.9) if row.feature == "smokes" and row.value == "(missing)" else row
+        for row in table
+    ]
+    assert largest != table
+    assert find_shares(results, largest) == find_shares(results, table)
+    assert "smokes, the most frequent value is" in str(find_shares(results, largest)[0])
 
 
 def test_several_answers_are_one_table_with_one_row_for_missing_answers(trained):

@@ -2,21 +2,37 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_design.sizing.pilot import PilotError
+from ldp_design.sizing.pilot import PilotError, read_pilot
 from ldp_design.sizing.size import (
     size_for_users,
 )
 from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import SURVEY, TEXT, make_pilot
+from tests.support.snapshots import make_snapshot, train_model
+from tests.support.surveys import make_plan
 
 
 def test_a_pilot_may_have_asked_about_more_features():
     text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
     people = make_pilot().build_population(read_survey(text).compile())
     assert len(people.conditionals) == 2
+
+
+def test_a_model_without_a_label_describes_the_same_people_as_its_snapshot(tmp_path):
+    features = {"tea": ["black", "green"], "hours": {"range": [0, 80], "missing": "category"}}
+    snapshot = make_snapshot(make_plan(label=None, features=features), 4000)
+    (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
+    train_model(tmp_path / "model.json", snapshot)
+    of_model, of_snapshot = (read_pilot(tmp_path / f"{each}.json") for each in ("model", "snapshot"))
+    (tea, hours), (same_tea, same_hours) = of_model.conditionals, of_snapshot.conditionals
+    np.testing.assert_allclose(tea, same_tea)
+    for name, array in vars(hours).items():
+        np.testing.assert_allclose(array, vars(same_hours)[name])
+    assert of_model.noise == of_snapshot.noise
 
 
 def test_the_pilots_reports_and_its_noisy_features_are_named():

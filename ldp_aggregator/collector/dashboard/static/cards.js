@@ -71,10 +71,12 @@ function viewValues(feature, classes, rule) {
     differs: feature.distinguishable_entries?.[row],
     rows: classes.map((name, place) => ({ name, ...pickEstimate(feature.conditionals, row, place) })),
   }));
+  const several = feature.kind === "choices";
+  const caption = several ? "Share of people who ticked each choice" : "Share of each value";
   return {
-    note: describeQuestion(feature, feature.counts) + others,
+    note: (several && feature.mechanism ? "at least " : "") + describeQuestion(feature, feature.counts) + others,
     tables: [
-      { caption: "Share of each value", scale: { ...SHARE, rule }, groups: [{ rows: shares }], head: "Value" },
+      { caption, scale: { ...SHARE, rule }, groups: [{ rows: shares }], head: "Value" },
       ...(classes.length ? [{ caption: "Share of each value in each class", scale: { ...SHARE, rule }, groups }] : []),
     ],
   };

@@ -404,7 +404,7 @@ def test_a_survey_without_a_label_shows_shares_and_no_classes(visit, site):
     features = {
         "tea": {"values": ["black", "green"]},
         "hours": {"range": [0, 12], "missing": "category"},
-        "cups": {"choices": ["small", "large"]},
+        "cups": {"choices": ["small", "large"], "missing": "category"},
     }
     plan = make_plan(label=None, features=features, users=2000)
     snapshot = make_snapshot(plan)
@@ -417,7 +417,9 @@ def test_a_survey_without_a_label_shows_shares_and_no_classes(visit, site):
     page.reload()
     seen.unlock()
     expect(page.get_by_role("article")).to_have_count(3)
-    assert [row[0] for row in seen.cells("Share of each value: cups")] == ["small", "large"]
+    ticked = seen.cells("Share of people who ticked each choice: cups")
+    assert [row[0] for row in ticked] == ["small", "large", "(missing)"]
+    expect(page.locator('article[aria-label="cups"] .note')).to_contain_text("at least ")
     assert [row[0] for row in seen.cells("Mean: hours")] == ["all people"]
     expect(page.locator("#all-looks")).to_contain_text("in 19 of 20 surveys")
     shown = page.locator("main").inner_text().lower()

@@ -65,7 +65,7 @@ export const viewFeature = (feature, classes, rule) => ({
 /** View of a discrete feature: the shares of its values, and within each class. */
 function viewValues(feature, classes, rule) {
   const others = feature.asked_with.length ? `, same reports as ${feature.asked_with.join(", ")}` : "";
-  const shares = feature.values.map((name, place) => ({ name, ...pickEstimate(feature.shares, place) }));
+  const shares = feature.values.map((name, place) => ({ name, colour: 0, ...pickEstimate(feature.shares, place) }));
   const groups = feature.values.map((value, row) => ({
     value,
     differs: feature.distinguishable_entries?.[row],

@@ -55,7 +55,7 @@ function makeHead({ low, high }, { writeAxis }, hasValues, head) {
 }
 
 function makeGroup({ value, differs, rows }, axis, scale) {
-  const body = element("tbody", {}, ...rows.map((row, colour) => makeRow({ ...row, colour }, axis, scale)));
+  const body = element("tbody", {}, ...rows.map((row, colour) => makeRow({ colour, ...row }, axis, scale)));
   if (value !== undefined) {
     const name = element("bdi", {}, value);
     const span = { scope: "rowgroup", rowspan: rows.length, class: "value" };

@@ -177,5 +177,8 @@ def test_each_learner_uses_several_answers_of_a_survey_with_a_label(folder, lear
         with pytest.raises(ModelError, match="several answers cannot be exported as ONNX: use ldp-predict"):
             save_onnx(folder / "model.onnx", model)
         with (folder / "table.csv").open() as stream:
-            values = {row["value"] for row in csv.DictReader(stream) if row["feature"] == "drinks"}
+            rows = [row for row in csv.DictReader(stream) if row["feature"] == "drinks"]
+        values = {row["value"] for row in rows if row["statistic"].startswith("P(")}
         assert values == {"", "beer", "wine"}
+        compared = {row["value"] for row in rows if row["class"] == "yes vs no"}
+        assert compared == {"beer", "wine", "(missing)"}

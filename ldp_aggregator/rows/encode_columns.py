@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.choices import ChoiceFeature
+from encoders.survey.choices import Choices, row_entries, split_choices
 from encoders.survey.features import CategoricalFeature, Feature
 from ldp_aggregator.arrays import IntArray
 
@@ -26,20 +27,38 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
         With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
         has one error for each such feature.
     """
-    coded = map_collecting_errors(lambda feature: _encode_feature(feature, columns), features)
+    entries = row_entries(features)
+    tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), entries)
+    names = (each.name for each in split_choices(entries))
+    by_name = dict(zip(names, chain.from_iterable(tables), strict=True))
+    coded = [by_name[each.name] for each in features]
     for feature, codes in zip(features, coded, strict=True):
         if len(codes) != len(coded[0]):
-            raise RowError(feature.name, f"has {len(codes)} rows, but the first column has {len(coded[0])}")
+            raise RowError(
+                feature.row_name, f"has {len(codes)} rows, but the first column has {len(coded[0])}"
+            )
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
-def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
-    if feature.row_name not in columns:
-        raise RowError(feature.row_name, "the table has no such column: add it")
-    values = columns[feature.row_name]
-    if isinstance(feature, ChoiceFeature):  # a list of ticked choices cannot be hashed
-        lists = [tuple(each) if isinstance(each, list | set | frozenset) else each for each in values]
-        return encode_values(lists, feature.code, feature.row_name)
+def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[IntArray]:
+    if entry.name not in columns:
+        raise RowError(entry.name, "the table has no such column: add it")
+    values = columns[entry.name]
+    return _encode_choices(entry, values) if isinstance(entry, Choices) else [_encode_feature(entry, values)]
+
+
+def _encode_choices(entry: Choices, values: Iterable[object]) -> IntArray:
+    """Return the codes of m lists of ticked choices, which cannot be hashed; shape (choices, m)."""
+    rows = []
+    for row, value in enumerate(values, 1):
+        try:
+            rows.append(entry.codes(value))
+        except RowError as error:
+            raise RowError(entry.name, f"row {row}: {error.why}") from error
+    return np.array(rows, np.int64).reshape(-1, len(entry.values)).T
+
+
+def _encode_feature(feature: Feature, values: Any) -> IntArray:
     if hasattr(values, "dtype"):
         values = np.asanyarray(values)  # a pandas Series too
     # masked arrays and arrays of objects are coded value by value: that keeps masks and types

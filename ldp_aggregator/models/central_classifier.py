@@ -97,16 +97,9 @@ class CentralClassifier(SurveyClassifier):
         return scores[:, self._order]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the estimates of Naive Bayes as a DataFrame: one row per class and quantity.
+        """Return the estimates of Naive Bayes as a DataFrame, see docs/central.md; needs the extra [pandas].
 
-        docs/central.md describes them. They were released with the model and cost no more epsilon.
-
-        Raises
-        ------
-        ModelError
-            If the model is not Naive Bayes.
-        MissingExtraError
-            If pandas is not installed.
+        They were released with the model and cost no more epsilon. Other learners raise ModelError.
         """
         check_is_fitted(self, "model_")
         return build_frame(build_central_table(self._content))

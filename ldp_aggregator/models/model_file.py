@@ -216,9 +216,8 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier | SurveyEstimat
     content = parse_content(read_file(path), name)
     if content["kind"] == ModelKind.CENTRAL:
         central = read_central_content(content, name)
-        return (
-            CentralClassifier.from_file(central) if central.plan.label.exists else CentralEstimates(central)
-        )
+        has_label = central.plan.label.exists
+        return CentralClassifier.from_file(central) if has_label else CentralEstimates(central)
     model = _read_model(content, name)
     if not model.estimates.has_label:
         return SurveyEstimates(model.results)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.choices import Choices, row_entries, split_choices
+from encoders.survey.choices import Choices, row_entries
 from encoders.survey.features import CategoricalFeature, Feature
 from ldp_aggregator.arrays import IntArray
 
@@ -27,35 +27,30 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
         With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
         has one error for each such feature.
     """
-    entries = row_entries(features)
-    tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), entries)
-    names = (each.name for each in split_choices(entries))
-    by_name = dict(zip(names, chain.from_iterable(tables), strict=True))
+    tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), row_entries(features))
+    by_name = dict(chain.from_iterable(tables))
     coded = [by_name[each.name] for each in features]
-    for feature, codes in zip(features, coded, strict=True):
+    for each, codes in zip(features, coded, strict=True):
         if len(codes) != len(coded[0]):
-            raise RowError(
-                feature.row_name, f"has {len(codes)} rows, but the first column has {len(coded[0])}"
-            )
+            raise RowError(each.row_name, f"has {len(codes)} rows, but the first column has {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
-def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[IntArray]:
+def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[tuple[str, IntArray]]:
+    """Return the name and the codes, shape (m,), of each feature of an entry."""
     if entry.name not in columns:
         raise RowError(entry.name, "the table has no such column: add it")
     values = columns[entry.name]
-    return _encode_choices(entry, values) if isinstance(entry, Choices) else [_encode_feature(entry, values)]
-
-
-def _encode_choices(entry: Choices, values: Iterable[object]) -> IntArray:
-    """Return the codes of m lists of ticked choices, which cannot be hashed; shape (choices, m)."""
-    rows = []
+    if not isinstance(entry, Choices):
+        return [(entry.name, _encode_feature(entry, values))]
+    rows = []  # each list is coded once: it cannot be hashed
     for row, value in enumerate(values, 1):
         try:
             rows.append(entry.codes(value))
         except RowError as error:
             raise RowError(entry.name, f"row {row}: {error.why}") from error
-    return np.array(rows, np.int64).reshape(-1, len(entry.values)).T
+    table = np.array(rows, np.int64).reshape(-1, len(entry.values))
+    return [(each.name, codes) for each, codes in zip(entry.features(), table.T, strict=True)]
 
 
 def _encode_feature(feature: Feature, values: Any) -> IntArray:

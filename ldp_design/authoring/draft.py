@@ -131,9 +131,7 @@ def _format_label(name: str, cells: Sequence[str]) -> str:
     if not all(map(is_text, [name, *texts])):
         raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
     if find_choices(texts):
-        raise DraftError(
-            f"cells of the label {quote(name)} list several values: choose a column without lists"
-        )
+        raise DraftError(f"cells of the label {quote(name)} list several values: choose another column")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
             f"the label {quote(name)} has {len(texts)} values; choose a label with 2 to {MAX_VALUES}"

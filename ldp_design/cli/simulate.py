@@ -277,9 +277,8 @@ def _simulate_shares(
 ) -> str:
     """Return the errors of shares and means, as a table or as JSON."""
     context = click.get_current_context()
-    options_of_models = [each for each in context.command.params if each.name in _MODEL_OPTIONS]
-    sources = {each.opts[0]: context.get_parameter_source(str(each.name)) for each in options_of_models}
-    if given := [name for name, source in sources.items() if source != ParameterSource.DEFAULT]:
+    flags, source = {each.name: each.opts[0] for each in context.command.params}, context.get_parameter_source
+    if given := [flags[each] for each in _MODEL_OPTIONS if source(each) != ParameterSource.DEFAULT]:
         raise click.UsageError(f"the survey has no label to predict: leave {', '.join(given)} out")
     variants = grid.list_variants(survey, "default")
     counts = {name: options[name] for name in ("repeats", "seed", "users")}

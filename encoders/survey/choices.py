@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from encoders.errors import RowError
-from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.features import CategoricalFeature, Feature, quote_values
 from encoders.survey.parse_value import category_text, encode_missing, is_missing
 
 SEPARATOR = ";"
@@ -35,13 +35,14 @@ class Choices(CategoricalFeature):
             encode_missing(self.name, self.missing, 1)
             return None
         # an iterator could be read once only, and the keys of a mapping do not say what is ticked
-        if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
+        refused = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) != 1
+        if refused or not isinstance(value, Collection):
             raise RowError(self.name, f"must be a list of the ticked choices, not a {type(value).__name__}")
-        texts = [category_text(each) for each in value]
-        if None in texts or not set(texts) <= set(self.values):
-            known = ", ".join(f'"{each}"' for each in self.values[:12])
+        texts = {category_text(each) for each in value}
+        if not texts <= set(self.values):
+            known = quote_values(self.values)
             raise RowError(self.name, f"contains something else than the survey's choices: {known}")
-        return frozenset(text for text in texts if text is not None)
+        return frozenset(filter(None, texts))
 
     def codes(self, value: object) -> tuple[int, ...]:
         """Return the code of each choice: 0 for no, 1 for yes, 2 if the answer is missing."""

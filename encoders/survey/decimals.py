@@ -46,4 +46,4 @@ def equal_width_edges(low: Decimal, high: Decimal, bins: int) -> tuple[str, ...]
     """Return the bins + 1 edges of equal-width bins, to 15 digits (Yilmaz et al. 2019, section 3.2)."""
     exact = (Fraction(low) + (Fraction(high) - Fraction(low)) * j / bins for j in range(1, bins))
     inner = [_EDGE_DIGITS.divide(Decimal(edge.numerator), Decimal(edge.denominator)) for edge in exact]
-    return tuple(decimal_text(edge) for edge in [low, *inner, high])
+    return tuple(map(decimal_text, [low, *inner, high]))

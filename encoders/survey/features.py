@@ -115,11 +115,15 @@ def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str,
     if text is None:
         raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
     if text not in codes:
-        shown = ", ".join(f'"{each}"' for each in values[:_MAX_LISTED_VALUES]) + (
-            ", ..." if len(values) > _MAX_LISTED_VALUES else ""
-        )
-        raise RowError(name, f"is not one of the survey's values: {shown}{_read_as(unwrap_scalar(value))}")
+        shown = quote_values(values) + _read_as(unwrap_scalar(value))
+        raise RowError(name, f"is not one of the survey's values: {shown}")
     return codes[text]
+
+
+def quote_values(values: tuple[str, ...]) -> str:
+    """Return the first values, in quotes."""
+    shown = [f'"{each}"' for each in values[:_MAX_LISTED_VALUES]]
+    return ", ".join(shown + ["..."] * (len(values) > _MAX_LISTED_VALUES))
 
 
 def _read_as(value: object) -> str:

@@ -109,8 +109,10 @@ def check_row_schema(label: Label, features: Sequence[Feature], projection: Proj
     inputs = projection.inputs if projection else ()
     choices = [each for each in row_entries(features) if isinstance(each, Choices)]
     names = [*label.names, *(each.name for each in (*features, *inputs, *choices))]
-    if not all(is_text(name) for name in names) or len(set(names)) < len(names):
-        raise SurveyError(f"label and features need different names, {_TEXT}", "features")
+    if not all(map(is_text, names)):
+        raise SurveyError(f"names must be {_TEXT}", "features")
+    if twice := [name for name, following in pairwise(sorted(names)) if name == following]:
+        raise SurveyError(f"names must differ; repeated: {twice[0]}", "features")
     if label.exists:
         _check_texts(label.values, label.name)
     map_collecting_errors(_check_feature, (*features, *inputs, *choices))
@@ -166,7 +168,7 @@ def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
 
 
 def _check_texts(values: Sequence[object], name: str) -> None:
-    if not values or not all(is_text(text) for text in values) or len(set(values)) < len(values):
+    if not values or not all(map(is_text, values)) or len(set(values)) < len(values):
         raise SurveyError(f"values must be different texts, {_TEXT}", name)
 
 

@@ -127,7 +127,7 @@ class Projection:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Projection:
         """Read a projection from its entry in a plan; `check` raises an error if it cannot be used."""
-        inputs = tuple(_input(entry) for entry in document["inputs"])
+        inputs = tuple(map(_input, document["inputs"]))
         components = (
             Component(entry["name"], tuple(entry["weights"]), entry["offset"])
             for entry in document["components"]

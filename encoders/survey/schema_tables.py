@@ -150,8 +150,8 @@ class SchemaReader(EntryReader):
         """Read the choices of a feature with several answers."""
         values = self.read_values(entries, (*path, "choices"), 2)
         for value in values:
-            why = f"cannot be {MISSING_TEXT!r} or contain {SEPARATOR!r}"
-            if SEPARATOR not in value and value != MISSING_TEXT:
+            why = f"cannot be {MISSING_TEXT!r}, contain {SEPARATOR!r}, or begin or end with a space"
+            if value == value.strip() != MISSING_TEXT and SEPARATOR not in value:
                 why = text_fault(f"{name}: {value}")
             if why:
                 self.note((*path, "choices"), f"the choice, with the feature's name, {why}", value)

@@ -92,7 +92,7 @@ class EntryReader:
         listed = entries if isinstance(entries, list) else []
         texts = [entry if isinstance(entry, str) else category_text(entry) for entry in listed]
         if len(texts) < fewest:
-            self.note(path, f'needs a list of at least {fewest} values, for example ["yes", "no"]')
+            self.note(path, f'needs a list of at least {fewest} values, for example ["tea", "coffee"]')
         if not all(texts):
             self.note(path, "each value must be a text that is not empty, a whole number, true or false")
         for text in filter(None, dict.fromkeys(texts)):

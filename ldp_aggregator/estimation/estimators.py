@@ -88,7 +88,7 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
     if raw.label is None:
         raise EstimationError(
             "the paper's estimator takes the class prior from a label question, which this survey does not "
-            "ask: give [label] a weight of 1 in the survey, or use the default estimator"
+            f"ask: {'give [label] a weight of 1 in the survey, or ' * (raw.k > 1)}use the default estimator"
         )
     counts = _positive_counts(raw.label, raw.k)
     return PriorEstimate(label_prior(raw.label), counts / counts.sum())

@@ -15,9 +15,11 @@ from ldp_aggregator.central.losses import SHARPNESS
 from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
-from ldp_aggregator.models.model_document import ModelError, no_classifier
+from ldp_aggregator.models.described_model import DescribedModel
+from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
+from ldp_aggregator.models.survey_estimates import SurveyEstimates
 from ldp_aggregator.models.table_input import Columns
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.central_card import describe_central
@@ -84,8 +86,6 @@ class CentralClassifier(SurveyClassifier):
         raise ModelError("ldp-central train makes this model; a fit would not be recorded in a ledger")
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        if not self.plan_.label.exists:
-            raise no_classifier(self.plan_, "ldp-results and to_frame() show its estimates")
         codes = encode_table(self.plan_, self._to_columns(rows))
         if isinstance(self.model_, LogProbabilities):
             return self.model_.compute_scores(codes)
@@ -97,16 +97,9 @@ class CentralClassifier(SurveyClassifier):
         return scores[:, self._order]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the estimates of Naive Bayes as a DataFrame: one row per class and quantity.
+        """Return the estimates of Naive Bayes as a DataFrame, see docs/central.md; needs the extra [pandas].
 
-        docs/central.md describes them. They were released with the model and cost no more epsilon.
-
-        Raises
-        ------
-        ModelError
-            If the model is not Naive Bayes.
-        MissingExtraError
-            If pandas is not installed.
+        They were released with the model and cost no more epsilon. Other learners raise ModelError.
         """
         check_is_fitted(self, "model_")
         return build_frame(build_central_table(self._content))
@@ -123,6 +116,22 @@ class CentralClassifier(SurveyClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class CentralEstimates(SurveyEstimates):
+    """The estimates of a curator's survey without a label; all that needs a classifier refuses."""
+
+    notices = DescribedModel.notices
+
+    def __init__(self, content: CentralModelFile) -> None:
+        self.plan_, self.privacy_, self._content = content.plan, content.privacy, content
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all estimates as a DataFrame, see docs/central.md; needs the extra [pandas]."""
+        return build_frame(build_central_table(self._content))
+
+    def _describe(self) -> ModelDescription:
+        return describe_central(self._content.plan, self._content.learner, self.privacy_, None, "Estimates")
 
 
 def score_linear(model: LinearModel, codes: IntArray) -> FloatArray:

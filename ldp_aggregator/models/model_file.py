@@ -208,14 +208,16 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier | SurveyEstimat
     ldp_aggregator.models.model_document.ModelError: absent.json: cannot be read: No such file or directory
     """
     # these load scikit-learn
-    from ldp_aggregator.models.central_classifier import CentralClassifier
+    from ldp_aggregator.models.central_classifier import CentralClassifier, CentralEstimates
     from ldp_aggregator.models.naive_bayes import NaiveBayes
     from ldp_aggregator.models.survey_estimates import SurveyEstimates
 
     name = str(path)
     content = parse_content(read_file(path), name)
     if content["kind"] == ModelKind.CENTRAL:
-        return CentralClassifier.from_file(read_central_content(content, name))
+        central = read_central_content(content, name)
+        has_label = central.plan.label.exists
+        return CentralClassifier.from_file(central) if has_label else CentralEstimates(central)
     model = _read_model(content, name)
     if not model.estimates.has_label:
         return SurveyEstimates(model.results)

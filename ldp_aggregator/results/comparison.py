@@ -202,8 +202,12 @@ def _find_feature(results: SurveyResults, name: str) -> Feature | None:
 
 def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
     """Yield one entry for each feature, statistic and reason, which names the class or the value."""
-    groups = dict.fromkeys((f"{each.feature}, {each.statistic}", why) for each, why in reasons.items())
-    yield from (NotCompared(what, why) for what, why in groups)
+    groups: dict[tuple[str, str, str], set[bool]] = defaultdict(set)
+    for each, why in reasons.items():
+        groups[each.feature, each.statistic, why].add(bool(each.class_name))
+    for (feature, statistic, why), in_class in groups.items():
+        of_classes = " in each class" if in_class == {True} and "class" not in statistic else ""
+        yield NotCompared(f"{feature}, {statistic}{of_classes}", why)
 
 
 def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:

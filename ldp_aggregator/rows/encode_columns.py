@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.choices import ChoiceFeature
+from encoders.survey.choices import Choices, row_entries
 from encoders.survey.features import CategoricalFeature, Feature
 from ldp_aggregator.arrays import IntArray
 
@@ -26,20 +27,33 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
         With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
         has one error for each such feature.
     """
-    coded = map_collecting_errors(lambda feature: _encode_feature(feature, columns), features)
-    for feature, codes in zip(features, coded, strict=True):
+    tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), row_entries(features))
+    by_name = dict(chain.from_iterable(tables))
+    coded = [by_name[each.name] for each in features]
+    for each, codes in zip(features, coded, strict=True):
         if len(codes) != len(coded[0]):
-            raise RowError(feature.name, f"has {len(codes)} rows, but the first column has {len(coded[0])}")
+            raise RowError(each.row_name, f"has {len(codes)} rows, but the first column has {len(coded[0])}")
     return np.stack(coded, axis=1) if coded else np.empty((0, 0), dtype=np.int64)
 
 
-def _encode_feature(feature: Feature, columns: Mapping[str, Any]) -> IntArray:
-    if feature.row_name not in columns:
-        raise RowError(feature.row_name, "the table has no such column: add it")
-    values = columns[feature.row_name]
-    if isinstance(feature, ChoiceFeature):  # a list of ticked choices cannot be hashed
-        lists = [tuple(each) if isinstance(each, list | set | frozenset) else each for each in values]
-        return encode_values(lists, feature.code, feature.row_name)
+def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[tuple[str, IntArray]]:
+    """Return the name and the codes, shape (m,), of each feature of an entry."""
+    if entry.name not in columns:
+        raise RowError(entry.name, "the table has no such column: add it")
+    values = columns[entry.name]
+    if not isinstance(entry, Choices):
+        return [(entry.name, _encode_feature(entry, values))]
+    rows = []  # each list is coded once: it cannot be hashed
+    for row, value in enumerate(values, 1):
+        try:
+            rows.append(entry.codes(value))
+        except RowError as error:
+            raise RowError(entry.name, f"row {row}: {error.why}") from error
+    table = np.array(rows, np.int64).reshape(-1, len(entry.values))
+    return [(each.name, codes) for each, codes in zip(entry.features(), table.T, strict=True)]
+
+
+def _encode_feature(feature: Feature, values: Any) -> IntArray:
     if hasattr(values, "dtype"):
         values = np.asanyarray(values)  # a pandas Series too
     # masked arrays and arrays of objects are coded value by value: that keeps masks and types

@@ -85,7 +85,7 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
         return InferredFeature(left_out="empty in every row")
     if len(texts) == 1 and "" not in cells:
         return InferredFeature(left_out="the same in every row")
-    if choices := _find_choices(texts):
+    if choices := find_choices(texts):
         comment = f'# guess: several answers, separated by "{SEPARATOR}"; all choices of the sample; confirm'
         note = f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.'
         missing = _format_missing(cells, sum(not cell.strip() for cell in cells))
@@ -101,7 +101,7 @@ def _infer_categories(cells: Sequence[str]) -> InferredFeature:
     return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))
 
 
-def _find_choices(texts: Sequence[str]) -> list[str]:
+def find_choices(texts: Sequence[str]) -> list[str]:
     """Return the choices if the different texts of a column are lists of them, otherwise nothing.
 
     They are lists if several texts have a choice in common, or if the separator alone is a text.

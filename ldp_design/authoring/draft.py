@@ -11,6 +11,7 @@ from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
     InferredFeature,
+    find_choices,
     find_spelling_hints,
     find_values,
     format_value_list,
@@ -129,6 +130,8 @@ def _format_label(name: str, cells: Sequence[str]) -> str:
         raise DraftError("name the label's column")
     if not all(map(is_text, [name, *texts])):
         raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
+    if find_choices(texts):
+        raise DraftError(f"cells of the label {quote(name)} list several values: choose another column")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
             f"the label {quote(name)} has {len(texts)} values; choose a label with 2 to {MAX_VALUES}"

@@ -276,9 +276,10 @@ def _simulate_shares(
     as_json: bool,
 ) -> str:
     """Return the errors of shares and means, as a table or as JSON."""
-    sources = map(click.get_current_context().get_parameter_source, _MODEL_OPTIONS)
-    if set(sources) != {ParameterSource.DEFAULT}:
-        raise click.UsageError("the survey has no label to predict: leave options about models out")
+    context = click.get_current_context()
+    flags, source = {each.name: each.opts[0] for each in context.command.params}, context.get_parameter_source
+    if given := [flags[each] for each in _MODEL_OPTIONS if source(each) != ParameterSource.DEFAULT]:
+        raise click.UsageError(f"the survey has no label to predict: leave {', '.join(given)} out")
     variants = grid.list_variants(survey, "default")
     counts = {name: options[name] for name in ("repeats", "seed", "users")}
     with show_progress("simulating", len(variants) * options["repeats"], "trials") as progress:

@@ -158,7 +158,7 @@ def preview_(
     else:
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
-    label_value = row.get(plan.row_label.name) if label is None else label
+    label_value = row.get(plan.row_label.name) if label is None and plan.row_label.exists else label
     for index, name in enumerate(names):
         report_preview = preview(plan, row, label_value, SystemEntropy(), name, language=language)
         click.echo(f"\n{'-' * 80}\n\n" * (index > 0) + str(report_preview))

@@ -70,3 +70,9 @@ def test_the_questions_of_an_entry_are_previewed_in_order(folder):
     shown = run("preview tea.toml --csv rows.csv --question cups").stdout
     places = [shown.index(f"cups: {choice} = ") for choice in ("small", "large", "glass")]
     assert places == sorted(places)
+
+
+def test_a_label_with_lists_in_its_cells_is_refused(folder):
+    result = CliRunner().invoke(survey, ["init", "--from", "rows.csv", "--label", "cups"])
+    assert result.exit_code == 1
+    assert 'cells of the label "cups" list several values' in result.stderr

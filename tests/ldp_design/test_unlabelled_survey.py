@@ -52,6 +52,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in surveys.items():
         (tmp_path / f"{name}.toml").write_text(text, "utf-8")
     (tmp_path / "rows.csv").write_text(ROWS, "utf-8")
+    numbered = (f",{row}" if index == 0 else f"{index},{row}" for index, row in enumerate(ROWS.splitlines()))
+    (tmp_path / "numbered.csv").write_text("\n".join(numbered), "utf-8")
     (tmp_path / "row.json").write_text('{"tea": null, "cups": [], "hours": 7, "naps": 1, "age": 30}')
     return tmp_path
 
@@ -68,6 +70,7 @@ def run(command: str) -> Result:
         *("check tea.toml", "check tea.toml --json", "check tokens.toml", "check grouped.toml"),
         *("check silos.toml", "check silos.toml --json", "check curator.toml", "check curator.toml --json"),
         *("preview tea.toml", "preview tea.toml --csv rows.csv --row-number 2", "preview grouped.toml"),
+        "preview tea.toml --csv numbered.csv",
         *(
             "preview tea.toml --row row.json --question naps",
             "preview tea.toml --question cups --language en",
@@ -124,8 +127,11 @@ def test_a_dossier_says_who_sends_nothing_only_if_somebody_must_answer(folder):
         ("dossier tea.toml --label-shares yes=1 -o x.html", "the survey has no label: leave this option out"),
         ("project tea.toml --from rows.csv", "DCA separates the values of a label, and there is none"),
         ("compare tea.toml rows.csv", "the survey has no label, so there is no accuracy to compare"),
-        ("simulate tea.toml rows.csv --rounds 2 --validate", "the survey has no label to predict: leave"),
-        ("simulate tea.toml rows.csv --project pca:1", "leave options about models out"),
+        (
+            "simulate tea.toml rows.csv --rounds 2 --validate",
+            "no label to predict: leave --rounds, --validate out",
+        ),
+        ("simulate tea.toml rows.csv --project pca:1", "leave --project out"),
         ("simulate labelled.toml rows.csv", "there is no column 'tired' to take the label from"),
         ("init --label tea", "--label needs --from"),
     ],

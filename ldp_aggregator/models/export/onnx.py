@@ -107,8 +107,6 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
 def _find_probabilities(model: SurveyClassifier) -> LogProbabilities:
     if isinstance(model, NaiveBayes):
         return model.log_probabilities_
-    if not model.plan_.label.exists:
-        raise no_classifier(model.plan_, "there is nothing to export")
     if isinstance(model, CentralClassifier) and isinstance(model.model_, LogProbabilities):
         return model.model_
     raise ModelError("only Naive Bayes can be exported as ONNX: train with --learner nb, or use ldp-predict")

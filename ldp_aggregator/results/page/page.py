@@ -40,10 +40,7 @@ from ldp_aggregator.results.sections import (
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 
-_NO_COMPARISON = (
-    "a model of a curator does not have estimates with intervals, so it cannot be compared: give models of "
-    "ldp-train"
-)
+_NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
 
 
 def render_page(
@@ -58,7 +55,7 @@ def render_page(
     ----------
     results : SurveyResults or CentralModelFile
     other : SurveyResults, optional
-        Another survey to compare the results with. Models of curators have no estimates to compare.
+        Another survey to compare the results with. Models of curators cannot be compared.
     independent : bool
         See :func:`compare_surveys`.
 

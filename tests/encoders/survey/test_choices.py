@@ -45,6 +45,7 @@ def test_a_missing_answer_is_a_third_value_of_every_choice():
         (["small", "tiny"], "contains something else than the survey's choices"),
         ([None], "contains something else than the survey's choices"),
         ([["small"]], "contains something else than the survey's choices"),
+        (["tiny"], 'choices: "small", "large", "3"$'),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_without_quoting_it(value, why):
@@ -77,6 +78,8 @@ def test_a_large_epsilon_asks_for_several_choices_at_once():
     ("choices", "why"),
     [
         (["a"], "needs a list of at least 2 values"),
+        (["a", "b "], "begin or end with a space"),
+        (["a", " "], "begin or end with a space"),
         (["a", "a;b"], "contain ';'"),
         (["a", "(missing)"], "cannot be"),
         (["a", "x" * 198], "has 204 characters"),
@@ -96,7 +99,7 @@ def test_values_and_choices_exclude_each_other():
 
 
 def test_the_name_of_a_choice_must_be_free():
-    with pytest.raises(SurveyError, match="need different names"):
+    with pytest.raises(SurveyError, match=r"names must differ; repeated: cups: a$"):
         read_survey(
             survey_toml(features={"cups": {"choices": ["a", "b"]}})
             + '[features."cups: a"]\nvalues = ["x", "y"]\n'
@@ -128,6 +131,15 @@ def test_a_mapping_or_an_iterator_is_not_a_list(value):
 def test_an_array_is_a_list():
     np = pytest.importorskip("numpy")
     assert CUPS.codes(np.array(["large", "3"])) == (0, 1, 1)
+    for value in (np.array("large"), np.array([["large"]])):
+        with pytest.raises(RowError, match="must be a list of the ticked choices, not a ndarray"):
+            CUPS.codes(value)
+
+
+def test_an_error_lists_the_first_choices():
+    many = Choices("cups", tuple(f"c{index}" for index in range(13)))
+    with pytest.raises(RowError, match=r'"c0", .*, "c11", \.\.\.$'):
+        many.codes(["tiny"])
 
 
 def test_the_list_is_read_once_for_all_choices():

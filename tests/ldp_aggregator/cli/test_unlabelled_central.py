@@ -141,9 +141,15 @@ def test_the_model_has_estimates_and_predicts_nothing(folder):
     model = load_model(folder / "model.json")
     assert set(model.to_frame()["feature"]) == set(FEATURES)
     row = {"smoker": "no", "drinks": ["wine"], "age": 3, "weight": 80, "pulse": None}
-    for method in (model.predict, model.predict_proba):
+    for method, words in (
+        (model.predict, ([{}],)),
+        (model.predict_proba, ([row],)),
+        (model.score, ([row], ["x"])),
+    ):
         with pytest.raises(ModelError, match="habits: this survey has no label, so there is no classifier"):
-            method([row])
+            method(*words)
+    assert not model.notices
+    assert not hasattr(model, "classes_")
     with pytest.raises(ModelError, match="so there is no classifier: there is nothing to export"):
         save_onnx(folder / "model.onnx", model)
 

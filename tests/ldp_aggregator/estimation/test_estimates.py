@@ -16,7 +16,7 @@ from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import World, make_world, number_world, raw_results
-from tests.support.surveys import survey_toml
+from tests.support.surveys import make_plan, survey_toml
 
 # Yilmaz et al. 2019, table 1
 CUSTOMERS = """
@@ -136,6 +136,8 @@ def test_the_papers_estimator_needs_the_label_question():
     plan = replace(payments(), weights=(0, 1, 1, 1)).compile()
     with pytest.raises(EstimationError, match=r"give \[label\] a weight of 1"):
         estimate_snapshot(Snapshot(plan, {}, {}), "paper")
+    with pytest.raises(EstimationError, match="this survey does not ask: use the default estimator"):
+        estimate_snapshot(Snapshot(make_plan(label=None), {}, {}), "paper")
 
 
 def test_an_unknown_estimator_is_named(de_world):

@@ -152,6 +152,8 @@ def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
     comparison = compare_surveys(first, ask(other, 5_000, 5))
     assert {each.quantity.class_name for each in comparison.differences} == {""}  # shares of all people
     assert set(reasons(comparison).values()) == {"the labels differ: asleep and awake"}
+    assert "hours, mean in each class" in reasons(comparison)  # that of all people is compared
+    assert "hours, mean" not in reasons(comparison)
 
 
 def ask_codes(plan: Plan) -> SurveyResults:

@@ -153,3 +153,34 @@ def test_pandas_columns_are_coded_as_arrays(monkeypatch):
     expected = encode_columns([feature], {"x": values})
     monkeypatch.setattr("ldp_aggregator.rows.encode_columns.encode_values", refuse)
     assert np.array_equal(encode_columns([feature], {"x": pd.Series(values)}), expected)
+
+
+@pytest.mark.parametrize(
+    "make", [list, tuple, set, np.array, pd.Series, lambda ticked: dict.fromkeys(ticked).keys()]
+)
+def test_any_list_of_ticked_choices_can_be_in_a_cell(make):
+    plan = make_plan(
+        label=None, features={"cups": {"choices": ["small", "large"]}, "tea": ["black", "green"]}
+    )
+    columns = {"cups": [make(["large"]), make(["small", "large"]), make([])], "tea": ["green"] * 3}
+    assert encode_table(plan, columns).tolist() == [[0, 1, 1], [1, 1, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("value", [{"small": True}, ["s3cret"], [["small"]], "small"])
+def test_a_mistake_in_a_list_of_ticked_choices_is_one_problem(value):
+    plan = make_plan(label=None, features={"cups": {"choices": ["small", "large", "glass"]}})
+    with pytest.raises(RowError, match=r"cups: row 2: (must be a list of|contains something else)") as caught:
+        encode_table(plan, {"cups": [["small"], value]})
+    assert len(caught.value.problems) == 1
+    assert "s3cret" not in str(caught.value)
+
+
+def test_choices_are_coded_in_the_order_of_the_features():
+    plan = make_plan(
+        label=None, features={"cups": {"choices": ["small", "large"]}, "tea": ["black", "green"]}
+    )
+    small, large, tea = plan.features
+    columns = {"cups": [["large"]], "tea": ["green"]}
+    assert encode_columns([tea, large, small], columns).tolist() == [[1, 1, 0]]
+    with pytest.raises(RowError, match="cups: has 1 rows, but the first column has 2"):
+        encode_columns([tea, large], columns | {"tea": ["green", "black"]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +114,7 @@ def draw_gaussian_array(variance: Fraction, count: int, source: RandomSource) ->
     return np.array([draw_gaussian(variance, source) for _ in range(count)], dtype=np.int64)
 
 
+@lru_cache(maxsize=16)
 def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return a rho for which rho-zCDP implies (epsilon, delta)-differential privacy.
 

@@ -40,6 +40,7 @@ values = ["p", "q", "r"]
 range = [0, 10]
 missing = "category"
 """
+PLAN = read_survey(SURVEY).compile()
 SHARE = 0.3
 """P(class b)."""
 VALUES = {"different": ((0.7, 0.25, 0.05), (0.4, 0.5, 0.1)), "equal": ((0.7, 0.25, 0.05),) * 2}
@@ -57,13 +58,11 @@ def draw_rows(kind: str, count: int, rng: np.random.Generator) -> CodedRows:
     x = np.clip(rng.normal(np.array(MEANS[kind])[labels], DEVIATION), 0, 10)
     places = np.rint(x / 10 * 2 * GRID).astype(np.int64)
     places[rng.random(count) < np.array(MISSING[kind])[labels]] = 2 * GRID + 1
-    return CodedRows(
-        read_survey(SURVEY).compile().features, 2, np.stack([f, places], axis=1).astype(np.int64), labels
-    )
+    return CodedRows(PLAN.features, 2, np.stack([f, places], axis=1).astype(np.int64), labels)
 
 
 def estimate(rows: CodedRows, epsilon: str, source: FastStream, delta: str = "0") -> list[EstimateRow]:
-    data = CuratorRows(read_survey(SURVEY).compile(), MANY_USERS, rows, ("file", "sorted rows"))
+    data = CuratorRows(PLAN, MANY_USERS, rows, ("file", "sorted rows"))
     training = CuratorTraining(data, Promise(Fraction(epsilon), Fraction(delta)), "nb")
     return build_central_table(read_central_content(parse_content(training.run(source), "m"), "m"))
 

@@ -278,6 +278,23 @@ FOR_SILOS = (
     "ldp_silo",
 )
 """What organisations with many rows need, and no device of a person."""
+FOR_AUTHORS = tuple(
+    f"encoders.survey.{name}"
+    for name in (
+        "compiler",
+        "cross_tables",
+        "level_choice",
+        "question_groups",
+        "schema_tables",
+        "survey",
+        "survey_tables",
+        "table_entries",
+        "text_tables",
+        "toml_reader",
+    )
+)
+"""What compiles a survey file. A device with a compiled plan loads none of it."""
+PLAN_FILES = "encoders.survey.plan_files"
 
 
 @pytest.mark.parametrize("module", ["encoders.progress", "encoders.explain.nonresponse", *FOR_SILOS])
@@ -290,6 +307,17 @@ def test_devices_import_no_module_for_desks(module):
     }
     allowed = FOR_SILOS if module in FOR_SILOS else ()
     assert not {name for name in importers if not name.startswith(allowed or "-")}
+
+
+@pytest.mark.parametrize("module", FOR_AUTHORS)
+def test_devices_compile_surveys_only_on_demand(module):
+    importers = {
+        module_name(path)
+        for path in modules_of(*ON_THE_DEVICE)
+        for name, late in every_import(path)
+        if f"{name}.".startswith(f"{module}.") and not (late and module_name(path) == PLAN_FILES)
+    }
+    assert importers <= {*FOR_AUTHORS, *FOR_SILOS}
 
 
 def test_devices_do_not_import_what_fits_a_projection():

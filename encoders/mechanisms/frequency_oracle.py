@@ -115,6 +115,12 @@ class FrequencyOracle(Mechanism):
         off_off = -(self.off_var + on_off) / (others - 1) if others > 1 else 0.0
         return off_off / unit, (on_off - off_off) / unit
 
+    @property
+    def independent_variance(self) -> float:
+        """The part of the variance of one report's estimate of a frequency 1/d that no other value shares."""
+        on, off, shared, slope = self.sums()
+        return off - shared + (1 + on - off - 2 * slope) / self.domain
+
     def uniform_variance(self, parts: int) -> float:
         """Return the variance of one report's estimate of the frequency 1/parts of domain/parts values."""
         return self.variance(1 / parts, self.domain // parts)

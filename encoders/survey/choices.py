@@ -25,7 +25,7 @@ class Choices(CategoricalFeature):
     def features(self) -> tuple[ChoiceFeature, ...]:
         """Return the yes/no feature of each choice."""
         return tuple(
-            ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, self, choice)
+            ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, entry=self, choice=choice)
             for choice in self.values
         )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from math import ceil, fsum, prod
+from math import ceil, fsum, lcm, prod
+from statistics import fmean
 from typing import NamedTuple
 
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import (
-    NUMERIC_MECHANISMS,
     FrequencyOracle,
     Laplace,
     NumericDomain,
@@ -20,7 +20,10 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.registry import AUTO
-from encoders.survey.features import Feature, Label
+from encoders.survey.cross_tables import CrossTable
+from encoders.survey.features import NO_LABEL, Feature, Label
+from encoders.survey.level_choice import choose_widths
+from encoders.survey.levels import count_values, find_shift, join_values
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.projection import Projection
@@ -56,6 +59,8 @@ class _Draft(NamedTuple):
     weight: int
     moment: int | None
     mechanism: FrequencyOracle | NumericMechanism
+    label: Label
+    width: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,7 @@ class Compiler:
     frequency: str
     numeric: str
     users: int | None
+    tables: tuple[CrossTable, ...]
     projection: Projection | None
     validation: Validation | None
     _oracles: dict[int, FrequencyOracle] = field(init=False, default_factory=dict)
@@ -82,36 +88,47 @@ class Compiler:
         self._check_sizes()
         weighted = {index: weight for index, weight in enumerate(self.weights[1:]) if weight}
         numbers = [index for index in weighted if isinstance(self.features[index], NumericFeature)]
-        scale = 2 if numbers else 1  # a number is two questions
-        # 1. features with a list of values, and each number alone
-        drafts = list(self._draft_discrete(weighted, numbers, scale))
+        widths = self._choose_levels(weighted, numbers)
+        # a number is two questions, and an ordered feature one for each of its levels
+        scale = lcm(2 if numbers else 1, *map(len, widths.values()))
+        # 1. features with a list of values, each number alone, and tables
+        drafts = list(self._draft_discrete(weighted, numbers, widths, scale))
         if self.numeric != Laplace.name:
             drafts += [
-                self._draft((index,), weighted[index], moment)
+                self._draft((index,), weighted[index] * scale // 2, moment)
                 for index in numbers
                 for moment in (MEAN, SQUARE)
             ]
+        for table in self.tables:
+            label = self.label if table.with_label else NO_LABEL
+            drafts.append(self._draft(table.feature_indices, table.weight * scale, None, label))
         drafts.sort(key=lambda draft: draft.feature_indices[0])
         # 2. or all numbers at once
         if self.numeric == Laplace.name and numbers:
-            weight = sum(weighted[index] for index in numbers)
+            weight = sum(weighted[index] for index in numbers) * scale // 2
             drafts += [self._draft(tuple(numbers), weight, moment) for moment in (MEAN, SQUARE)]
         # 3. the label alone, if the others do not estimate its prior, or not well enough
-        if weight := self._choose_label_weight(drafts, weighted, numbers, scale):
+        if weight := self._choose_label_weight(drafts, weighted, scale):
             drafts.insert(0, self._draft((), weight * scale, None))
-        return tuple(
-            Question(
-                index=index,
-                label=self.label,
-                feature_indices=draft.feature_indices,
-                asked_features=tuple(self.features[each] for each in draft.feature_indices),
-                weight=draft.weight,
-                mechanism=draft.mechanism,
-                moment=draft.moment,
-                projection=self.projection,
-                validation=self.validation,
-            )
-            for index, draft in enumerate(drafts)
+        return tuple(self._build_question(index, draft) for index, draft in enumerate(drafts))
+
+    def _build_question(self, index: int, draft: _Draft) -> Question:
+        asked = tuple(self.features[each] for each in draft.feature_indices)
+        shift = 0
+        if draft.width > 1:
+            shift, asked = find_shift(asked[0], draft.width), (join_values(asked[0], draft.width),)
+        return Question(
+            index=index,
+            label=draft.label,
+            feature_indices=draft.feature_indices,
+            asked_features=asked,
+            weight=draft.weight,
+            mechanism=draft.mechanism,
+            width=draft.width,
+            shift=shift,
+            moment=draft.moment,
+            projection=self.projection,
+            validation=self.validation,
         )
 
     def _check_sizes(self) -> None:
@@ -135,11 +152,41 @@ class Compiler:
                 why = _TOO_MANY_VALUES.format(feature.size, counted)
             raise SurveyError(why, f"features.{feature.name}")
 
+    def _choose_levels(
+        self, weighted: Mapping[int, int], numbers: Sequence[int]
+    ) -> dict[int, tuple[int, ...]]:
+        """Return the widths of the intervals of each ordered feature that "auto" asks about at levels."""
+        if self.frequency != AUTO:
+            return {}
+        ordered = [index for index in weighted if index not in numbers and self.features[index].ordered]
+        chosen = {index: self._choose_widths(self.features[index]) for index in ordered}
+        return {index: widths for index, widths in chosen.items() if len(widths) > 1}
+
+    def _choose_widths(self, feature: Feature) -> tuple[int, ...]:
+        values, classes = count_values(feature), len(self.label.values)
+
+        def variance(intervals: int) -> float:
+            return self._oracle((intervals + feature.size - values) * classes).independent_variance
+
+        return choose_widths(values, variance)
+
     def _draft_discrete(
-        self, weighted: Mapping[int, int], numbers: Sequence[int], scale: int
+        self,
+        weighted: Mapping[int, int],
+        numbers: Sequence[int],
+        levels: Mapping[int, tuple[int, ...]],
+        scale: int,
     ) -> Iterator[_Draft]:
         """Yield the questions about listed values; only "auto" asks about several features at once."""
-        discrete = [index for index in weighted if index not in numbers]
+        tabulated = {index for table in self.tables for index in table.feature_indices}
+        for index, widths in levels.items():
+            for width in widths:
+                weight = weighted[index] * scale // len(widths)
+                yield self._draft((index,), weight, None, width=width)
+        for index in tabulated & weighted.keys() - levels.keys():
+            yield self._draft((index,), weighted[index] * scale, None)
+        apart = {*numbers, *levels, *tabulated}
+        discrete = [index for index in weighted if index not in apart]
         for weight in sorted({weighted[index] for index in discrete}):
             equal = [index for index in discrete if weighted[index] == weight]
             groups: list[tuple[int, ...]] = [(place,) for place in range(len(equal))]
@@ -152,16 +199,14 @@ class Compiler:
     def _variance(self, domain: int, parts: int) -> float:
         return self._oracle(domain).uniform_variance(parts)
 
-    def _choose_label_weight(
-        self, drafts: Sequence[_Draft], weighted: Mapping[int, int], numbers: Sequence[int], scale: int
-    ) -> int:
+    def _choose_label_weight(self, drafts: Sequence[_Draft], weighted: Mapping[int, int], scale: int) -> int:
         """Return the weight of the question about the label alone; 0 if it is not asked."""
         if not self.label.exists:
             return 0
-        estimates_prior = self.numeric == AUTO or NUMERIC_MECHANISMS[self.numeric].estimates_prior
-        estimated = bool(weighted) and (estimates_prior or len(numbers) < len(weighted))
+        informing = [draft for draft in drafts if draft.label.exists]
+        estimated = any(map(_estimates_prior, informing))
         weight = self.weights[0]
-        if weight == 0 and weighted and not estimated:
+        if weight == 0 and drafts and not estimated:
             raise SurveyError(_NO_LABEL_QUESTION, "label.weight")
         if weight is not None:
             return weight
@@ -170,20 +215,31 @@ class Compiler:
             return least
         k = len(self.label.values)
         total = sum(draft.weight for draft in drafts)
-        information = fsum(draft.weight / _label_variance(draft.mechanism, k) for draft in drafts) / total
-        alone = _label_variance(self._design((), None), k)
-        mean = sum(weighted.values()) / len(weighted)
+        information = fsum(draft.weight / _label_variance(draft.mechanism, k) for draft in informing) / total
+        alone = _label_variance(self._design((), None, self.label), k)
+        mean = fmean([*weighted.values(), *(table.weight for table in self.tables)])
         multiple = compute_label_weight(self.users, total / (mean * scale), alone, information)
         return max(least, min(ceil(mean * multiple), MAX_WEIGHT))
 
-    def _draft(self, indices: tuple[int, ...], weight: int, moment: int | None) -> _Draft:
-        return _Draft(indices, weight, moment, self._design(indices, moment))
+    def _draft(
+        self,
+        indices: tuple[int, ...],
+        weight: int,
+        moment: int | None,
+        label: Label | None = None,
+        width: int = 1,
+    ) -> _Draft:
+        label = label or self.label
+        return _Draft(indices, weight, moment, self._design(indices, moment, label, width), label, width)
 
-    def _design(self, indices: tuple[int, ...], moment: int | None) -> FrequencyOracle | NumericMechanism:
+    def _design(
+        self, indices: tuple[int, ...], moment: int | None, label: Label, width: int = 1
+    ) -> FrequencyOracle | NumericMechanism:
         asked = tuple(self.features[index] for index in indices)
         try:
             if moment is None:
-                return self._oracle(prod(each.size for each in asked) * len(self.label.values))
+                sizes = [join_values(asked[0], width).size] if width > 1 else [each.size for each in asked]
+                return self._oracle(prod(sizes) * len(label.values))
             domain = build_numeric_domain(self.label, asked, moment)
             if domain not in self._numeric_mechanisms:
                 self._numeric_mechanisms[domain] = design_numeric(self.numeric, domain, self.epsilon)
@@ -223,6 +279,10 @@ def compute_label_weight(users: int, features: float, alone: float, information:
         return 0.0
     share = needed / gained
     return min(features * share / (1 - share), MAX_LABEL_WEIGHT) if share < 1 else MAX_LABEL_WEIGHT
+
+
+def _estimates_prior(draft: _Draft) -> bool:
+    return isinstance(draft.mechanism, FrequencyOracle) or draft.mechanism.estimates_prior
 
 
 def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:

@@ -76,6 +76,8 @@ class CategoricalFeature(RowFeature):
     values: tuple[str, ...]
     missing: str = "error"
     """"category": a missing value is one more category. "error": it is refused."""
+    ordered: bool = False
+    """Whether the order of the values has a meaning, so that the results have a median and quartiles."""
     kind: ClassVar[str] = "categorical"
     _codes: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -104,7 +106,8 @@ class CategoricalFeature(RowFeature):
 
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
-        return {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}
+        entry = {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}
+        return entry | ({"ordered": True} if self.ordered else {})
 
 
 Feature = CategoricalFeature | BinnedFeature | NumericFeature

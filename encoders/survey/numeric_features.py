@@ -40,6 +40,7 @@ class BinnedFeature(RowFeature):
     edge are clipped to the first or last bin."""
     missing: str = "error"
     """As for categories; NaN counts as missing. Infinity is refused."""
+    ordered: ClassVar[bool] = True
     kind: ClassVar[str] = "binned"
     _inner: tuple[float, ...] = field(init=False, repr=False, compare=False, default=())
 
@@ -102,6 +103,7 @@ class NumericFeature(RowFeature):
     """The public bounds, as decimal strings; numbers beyond them are clipped."""
     missing: str = "error"
     """As for categories; NaN counts as missing. Infinity is refused."""
+    ordered: ClassVar[bool] = False
     kind: ClassVar[str] = "numeric"
 
     @property

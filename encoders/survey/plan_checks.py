@@ -23,6 +23,8 @@ from encoders.survey.questions import MEAN, SQUARE, Question
 from encoders.survey.validation_round import Validation
 
 MAX_WEIGHT = 10**6
+WEIGHT_SCALE = 12
+"""The most parts into which the weight of a feature is divided: by two moments and up to four levels."""
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
 """Who may answer: anybody, or people with an invitation."""
@@ -204,17 +206,18 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     if not questions:
         raise SurveyError("no question has a positive weight", "questions")
     for index, question in enumerate(questions):
-        most = 2 * MAX_WEIGHT * (len(question.asked_features) if question.mechanism.multivariate else 1)
+        numbers = len(question.asked_features) if question.mechanism.multivariate else 1
+        most = WEIGHT_SCALE * MAX_WEIGHT * numbers
         if type(question.weight) is not int or not 0 < question.weight <= most:
             raise SurveyError(f"weights must be whole numbers from 1 to {most}", f"questions.{index}")
         _check_kind(question, f"questions.{index}")
-    # the order is: the label, the features in their order, all numbers at once
+    # the order is: the label, then by the first feature, all numbers at once
     order = [_order(question, len(features)) for question in questions]
-    if order != sorted(set(order)):
-        raise SurveyError("each feature is asked at most once, in the order of the features", "questions")
-    places = [place for each in questions if each.moment is None for place in each.feature_indices]
-    if len(set(places)) < len(places):
-        raise SurveyError("each feature is asked at most once", "questions")
+    if order != sorted(order):
+        raise SurveyError("must be in the order of their first features", "questions")
+    asked = [(each.feature_indices, each.moment, each.width) for each in questions]
+    if len(set(asked)) < len(asked):
+        raise SurveyError("each question is asked at most once", "questions")
     means, squares = (
         [each.feature_indices for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
     )

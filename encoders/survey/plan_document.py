@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from math import prod
 from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.survey.choices import Choices, split_choices
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
+from encoders.survey.levels import find_shift, join_values
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection
@@ -76,6 +78,11 @@ def _question(
     """Build a question; its mechanism is built once for all questions that share it."""
     indices = _feature_indices(entry["feature"], len(schema.features), f"questions.{index}.feature")
     asked = tuple(schema.features[each] for each in indices)
+    width, shift, label = entry.get("width", 1), 0, schema.label
+    if "width" in entry:
+        shift, asked = _read_intervals(asked, width, f"questions.{index}.width")
+    if asked and entry.get("domain") == prod(each.size for each in asked):
+        label = NO_LABEL  # the answers are the values alone
     moment, name = entry.get("moment"), entry["mechanism"]
     if moment is None:
         which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
@@ -87,15 +94,24 @@ def _question(
     built[which] = mechanism
     return Question(
         index=index,
-        label=schema.label,
+        label=label,
         feature_indices=indices,
         asked_features=asked,
+        width=width,
+        shift=shift,
         weight=entry["weight"],
         mechanism=mechanism,
         moment=moment,
         projection=schema.projection,
         validation=validation,
     )
+
+
+def _read_intervals(asked: Sequence[Feature], width: object, field: str) -> tuple[int, tuple[Feature, ...]]:
+    """Return the shift and the feature of a question about intervals of `width` values."""
+    if type(width) is not int or width < 2 or len(asked) != 1:
+        raise SurveyError("must be a whole number from 2, and the question must be about one feature", field)
+    return find_shift(asked[0], width), (join_values(asked[0], width),)
 
 
 def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
@@ -120,7 +136,8 @@ def _read_feature(entry: Mapping[str, Any]) -> Feature:
     if entry["kind"] == Choices.kind:
         return Choices(entry["name"], tuple(entry["values"]), entry["missing"])
     if entry["kind"] == CategoricalFeature.kind:
-        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"])
+        ordered = entry.get("ordered", False)
+        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"], ordered)
     if entry["kind"] == BinnedFeature.kind:
         return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
     if entry["kind"] == NumericFeature.kind:

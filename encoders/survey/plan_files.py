@@ -12,8 +12,7 @@ from encoders.survey.compiled_plan import PlanT
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
-from encoders.survey.toml_lines import find_line
-from encoders.survey.toml_reader import TOML_ONLY, read_survey
+from encoders.survey.toml_lines import TOML_ONLY, find_line
 
 CompiledT = TypeVar("CompiledT")
 
@@ -104,6 +103,8 @@ def _require_whole_plan(text: str) -> None:
 
 
 def _compile(text: str) -> Plan:
+    from encoders.survey.toml_reader import read_survey  # late: devices read compiled plans
+
     survey = read_survey(text)
     with named_lines(text, survey.features):
         return survey.compile()

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 MIN_GROUP_GAIN = 1.05
-"""Factor by which one more feature must improve a question; less does not justify a longer question."""
+"""Factor by which a change must improve a question; less does not justify a question that is harder to
+explain."""
 MAX_GROUP_DOMAIN = 256
 """Largest number of answers of a question about several features: an answer is one byte of a report."""
 

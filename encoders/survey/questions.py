@@ -5,8 +5,9 @@ Coupling preserves the relation of feature and label that Naive Bayes needs. A d
 question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
 numeric feature is two questions, the number and its square, each with the label (section 3.2). A survey
 without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
-`laplace` asks for all numbers of the row in one question. At a large epsilon, several discrete features can
-be one question, whose answers are all their combinations with the label.
+`laplace` asks for all numbers of the row in one question. Several discrete features can be one question,
+whose answers are all their combinations, with the label or without it. An ordered feature with many values
+can be several questions, about intervals of different widths.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import Feature, Label
+from encoders.survey.levels import count_values
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
@@ -42,6 +44,7 @@ class Question:
     index: int
     """Index in the plan, which reports contain."""
     label: Label
+    """`NO_LABEL` if the label is not asked for, as in a table of several features."""
     feature_indices: tuple[int, ...]
     """Indices of the features in the plan: none for the label question, several for `laplace` and for
     discrete features that share a question."""
@@ -50,6 +53,11 @@ class Question:
     weight: int
     """The question is drawn with probability weight / (sum of all weights)."""
     mechanism: Mechanism
+    width: int = 1
+    """Number of adjacent values of an ordered feature that are one answer, see :mod:`encoders.survey.levels`.
+    `asked_features` then has these intervals as values."""
+    shift: int = 0
+    """Number of values that the first interval lacks."""
     moment: int | None = None
     """MEAN or SQUARE if a number or its square is asked for; None for discrete features."""
     projection: Projection | None = None
@@ -72,6 +80,8 @@ class Question:
     def name(self) -> str:
         """Name of the question for people: its features, or the label."""
         about = ", ".join(feature.name for feature in self.asked_features) or self.label.name
+        if self.width > 1:
+            about += f" ({count_values(self.asked_features[0])} intervals)"
         return {None: about, MEAN: f"{about} (mean)", SQUARE: f"{about} (square)"}[self.moment]
 
     @property
@@ -137,12 +147,14 @@ class Question:
         """Return the true answer of a coded row as an input of the mechanism.
 
         It is the label's code c for the label alone, a k + c for a feature's code a, and (a B + b) k + c for
-        two features, the second with B values. A number or its square has a code like a feature. For several
-        numbers, the answer is a tuple.
+        two features, the second with B values. k is 1, and c is 0, for a question without the label. The
+        interval of a code a is (a + shift) // width. A number or its square has a code like a feature. For
+        several numbers, the answer is a tuple.
         """
+        label_code = label_code if self.label.exists else 0
         if not self.feature_indices:
             return label_code
-        found = [codes[index] for index in self.feature_indices]
+        found = [(codes[index] + self.shift) // self.width for index in self.feature_indices]
         if self.moment == SQUARE:
             found = [square_code(code) for code in found]
         if self.mechanism.multivariate:
@@ -203,6 +215,8 @@ class Question:
             "tables": tables,
             "weight": self.weight,
         }
+        if self.width > 1:
+            entry["width"] = self.width
         return entry | ({"moment": self.moment} if self.moment else {"domain": self.domain})
 
 

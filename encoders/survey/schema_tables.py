@@ -30,7 +30,7 @@ class SchemaReader(EntryReader):
     """Reads the tables of one document; a default replaces a mistaken entry, so that reading continues."""
 
     feature_keys = frozenset(
-        {"values", "choices", "range", "bins", "edges", "missing", "weight", "weights", "offset"}
+        {"values", "choices", "range", "bins", "edges", "missing", "ordered", "weight", "weights", "offset"}
     )
 
     def __init__(self, document: Table) -> None:
@@ -117,6 +117,8 @@ class SchemaReader(EntryReader):
             return None
         if "bins" in entry and kinds != ["range"]:
             self.note((*path, "bins"), "is only for range = [low, high]: delete it")
+        if "ordered" in entry and kinds != ["values"]:
+            self.note((*path, "ordered"), "is only for values = [...]; bins are ordered anyway: delete it")
         if kinds == ["choices"]:
             return self.read_choices(name, entry["choices"], missing, path)
         if kinds == ["values"]:
@@ -127,11 +129,18 @@ class SchemaReader(EntryReader):
                     f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead',
                     MISSING_TEXT,
                 )
-            return CategoricalFeature(name, values, missing)
+            return CategoricalFeature(name, values, missing, self.read_ordered(entry, path))
         if kinds == ["edges"]:
             edges = self.read_edges(entry["edges"], path)
             return BinnedFeature(name, edges, missing) if edges else None
         return self.read_range(name, entry, missing, path)
+
+    def read_ordered(self, entry: Table, path: Path) -> bool:
+        """Read whether the order of the values has a meaning."""
+        ordered = entry.get("ordered", False)
+        if not isinstance(ordered, bool):
+            self.note((*path, "ordered"), "must be true or false")
+        return ordered is True
 
     def read_range(self, name: str, entry: Table, missing: str, path: Path) -> Feature | None:
         """Read a number, with bins or without."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from encoders.errors import SurveyError
 from encoders.survey.compiler import Compiler
+from encoders.survey.cross_tables import CrossTable
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
@@ -37,6 +38,8 @@ class Survey:
     """Mechanism of numbers, or "auto"."""
     projection: Projection | None = None
     """Computes some of the features from other numbers of the row."""
+    tables: tuple[CrossTable, ...] = ()
+    """Several features that are asked for together."""
     family: str = ""
     """See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id."""
     enrolment: str = OPEN
@@ -66,6 +69,7 @@ class Survey:
             label=validation.question_label,
             features=validation.question_features,
             weights=(0, *(1 for _ in validation.top_k)),
+            tables=(),
             projection=None,
             users=None,
             validation=validation,
@@ -74,9 +78,9 @@ class Survey:
     def compile(self) -> Plan:
         """Return the plan: every question's tables are designed for `epsilon` and proved.
 
-        A numeric feature is two questions, mean and square, each with the feature's weight. If there are
-        numeric features, all other weights are doubled, so that all features are asked about in proportion
-        to their weights. `laplace` asks for all numbers at once, with the sum of their weights.
+        A numeric feature is two questions, mean and square, and an ordered feature with many values is
+        several. They share the feature's weight: all weights are multiplied, so that features are asked about
+        in proportion to them. `laplace` asks for all numbers at once, with the sum of their weights.
 
         Raises
         ------
@@ -94,6 +98,7 @@ class Survey:
             frequency=self.frequency,
             numeric=self.numeric,
             users=self.users,
+            tables=self.tables,
             projection=self.projection,
             validation=self.validation,
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
+from encoders.survey.cross_tables import CrossTable, read_cross_tables
 from encoders.survey.decimals import decimal_text, parse_decimal
+from encoders.survey.features import Feature
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan_checks import CENTRAL, LOCAL
 from encoders.survey.projection import Component, Projection
@@ -34,6 +36,7 @@ _CENTRAL_HINTS = {
     ("survey", "enrolment"): "a curator holds the rows, so invitations are not needed: delete it",
     ("", "mechanism"): "a curator chooses a learner: ldp-central train --learner",
     ("", "validation"): "only people's answers can validate a model: delete it",
+    ("", "tables"): "a curator counts single features: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
 }
@@ -50,10 +53,12 @@ class _SurveyReader(SchemaReader):
 
     kind = LOCAL
     table_keys = _TABLE_KEYS
+    feature_keys = SchemaReader.feature_keys | {"alone"}
 
     def read_survey(self) -> Survey:
-        tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features"})}
-        self.check_keys(self.document, {*self.table_keys, "features", "about", "texts"}, ())
+        tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features", "tables"})}
+        named = {"features", "about", "texts"} | ({"tables"} if self.kind == LOCAL else set())
+        self.check_keys(self.document, {*self.table_keys, *named}, ())
         for name, known in self.table_keys.items():
             self.check_keys(tables[name], known, (name,))
         if survey_kind(self.document) != self.kind:
@@ -62,11 +67,9 @@ class _SurveyReader(SchemaReader):
         features = self.read_features(tables["features"])
         if label.exists and label.name in tables["features"]:
             self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
-        asked = {
-            name: self.read_weight(entry, ("features", name), 1) for name, entry in tables["features"].items()
-        }
+        cross_tables = read_cross_tables(self, tables["tables"], label, features)
         weights = [self.read_weight(tables["label"], ("label",), None) if label.exists else 0]
-        weights += [asked[each.row_name] for each in features]
+        weights += self.read_feature_weights(tables["features"], features, cross_tables)
         survey = Survey(
             id=self.read_id(tables["survey"]),
             epsilon=self.read_epsilon(tables["survey"]),
@@ -76,6 +79,7 @@ class _SurveyReader(SchemaReader):
             frequency=self.read_mechanism(tables["mechanism"], "frequency", check_name),
             numeric=self.read_mechanism(tables["mechanism"], "numeric", check_numeric_name),
             projection=self.read_projection(tables["projection"], tables["features"]),
+            tables=cross_tables,
             family=self.read_family(tables["survey"]),
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
@@ -86,6 +90,30 @@ class _SurveyReader(SchemaReader):
             return survey
         validation = self.read_validation(tables["validation"], survey)
         return survey.with_validation(validation) if validation else survey
+
+    def read_feature_weights(
+        self, entries: Table, features: Sequence[Feature], cross_tables: Sequence[CrossTable]
+    ) -> list[int | None]:
+        """Return the weight of the question about each feature alone; 0 if only tables contain it."""
+        tabulated = {features[index].row_name for table in cross_tables for index in table.feature_indices}
+        weights = {}
+        for name, entry in entries.items():
+            path = ("features", name)
+            weights[name] = self.read_weight(entry, path, 1)
+            alone = entry.get("alone", False) if isinstance(entry, dict) else False
+            if not isinstance(alone, bool):
+                self.note((*path, "alone"), "must be true or false")
+            elif alone and name not in tabulated:
+                self.note((*path, "alone"), "is in no table, so it is asked alone anyway: delete this entry")
+            elif name in tabulated and not alone and "weight" in entry:
+                self.note((*path, "weight"), "is not used, because a table asks for it: add alone = true")
+        single = {index for table in cross_tables for index in table.feature_indices}
+        return [
+            0
+            if index in single and not entries[each.row_name].get("alone", False)
+            else weights[each.row_name]
+            for index, each in enumerate(features)
+        ]
 
     # -- [survey] and [mechanism] ------------------------------------------------------------
 

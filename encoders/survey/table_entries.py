@@ -12,15 +12,16 @@ from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]
-_ORDERED_HINT = "the order of values is not used: if the steps are numbers, give range = [low, high] instead"
+_ORDERED_HINT = "write ordered = true, or, if the steps are numbers, range = [low, high] instead of values"
 _MULTIPLE_HINT = "for several answers, write choices = [...] instead of values"
 HINTS = {
-    ("features", "ordered"): _ORDERED_HINT,
     ("features", "ordinal"): _ORDERED_HINT,
     ("features", "scale"): _ORDERED_HINT,
     ("features", "multiple"): _MULTIPLE_HINT,
     ("features", "multi"): _MULTIPLE_HINT,
     ("features", "several"): _MULTIPLE_HINT,
+    ("features", "alone"): "only a survey of people has tables: delete it",
+    ("", "tables"): "only a survey of people has tables: delete it",
     ("survey", "rows"): 'it is only for kind = "silo"',
     ("survey", "rows_per_person"): 'it is only for kind = "silo"',
     ("label", "missing"): 'add a value such as "unknown", which becomes a class',

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 _QUOTED = r"""|"(?:\\.|[^"\\])*"|'[^']*'"""
 _TEXT_OR_COMMENT = re.compile(rf"{_QUOTED.removeprefix('|')}|#.*")
 _HEADER = re.compile(rf"""\s*\[(?:[^\[\]"']{_QUOTED})+\]\s*(#.*)?$""")

@@ -13,11 +13,9 @@ from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
 from encoders.survey.table_entries import Mistake, survey_kind
-from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_lines import TOML_ONLY, find_line
 
 SurveyT = TypeVar("SurveyT")
-
-TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 
 
 def read_survey(text: str) -> Survey:

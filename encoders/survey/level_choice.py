@@ -31,6 +31,8 @@ def choose_widths(values: int, variance: Callable[[int], float]) -> tuple[int, .
         Takes a number of intervals; returns the variance of one report's estimate of an interval's share.
     """
     best: tuple[int, ...] = (1,)
+    if values < 2:
+        return best
     least = _mean_variance(best, values, variance) / MIN_LEVEL_GAIN
     for factor in _FACTORS:
         widths: tuple[int, ...] = (1,)

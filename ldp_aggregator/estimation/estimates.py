@@ -11,6 +11,7 @@ from encoders.survey.features import NO_LABEL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import pool_prior
+from ldp_aggregator.estimation.cross_tables import TableResult, describe_tables
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
@@ -69,6 +70,8 @@ class Estimates:
     poisoning: PoisoningSummary | None
     """Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
     computed."""
+    tables: tuple[TableResult, ...] = ()
+    """Of the questions about several features."""
     validation_result: ValidationResult | None = None
     """The validation result, if the survey is a validation round."""
     validation: Estimates | None = None
@@ -115,6 +118,7 @@ class Estimates:
             "reports": self.reports,
             **({"label": self._label_entries()} if self.has_label else {}),
             "features": [feature.as_dict() for feature in self.features],
+            **({"tables": [table.as_dict() for table in self.tables]} if self.tables else {}),
             "poisoning": self.poisoning.as_dict() if self.poisoning else None,
             "validation_result": self.validation_result.as_dict() if self.validation_result else None,
             "validation": self.validation.as_dict() if self.validation else None,
@@ -152,6 +156,10 @@ class Estimates:
                 kind = NumberResult if entry["kind"] == NumberResult.kind else FeatureResult
                 features.append(kind.from_dict(entry, k))
         texts = {}
+        tables = []
+        for index, entry in enumerate(document.get("tables", ())):
+            with reading(f"tables.{index}"):
+                tables.append(TableResult.from_dict(entry))
         for name in ("survey", "plan_digest", "estimator"):
             with reading(name):
                 texts[name] = read_text(document[name])
@@ -171,6 +179,7 @@ class Estimates:
             raw_prior=raw_prior,
             prior=prior,
             features=tuple(features),
+            tables=tuple(tables),
             poisoning=read("poisoning", PoisoningSummary.from_dict),
             validation_result=read("validation_result", ValidationResult.from_dict),
             validation=read("validation", cls.from_dict),
@@ -221,10 +230,9 @@ def estimate_snapshot(
 
     # 4. If there was a validation round: features that it does not select become uninformative.
     validated = _estimate_validation(snapshot, validation, poisoning)
-    if validated:
-        conditionals = mask_unselected_features(conditionals, prior.smoothed, _find_selected(plan, validated))
+    conditionals = _mask_unselected(conditionals, prior.smoothed, plan, validated)
 
-    # 5. Per feature, the raw estimates with confidence intervals and its relevance, for people.
+    # 5. Per feature and table, the raw estimates with confidence intervals, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
 
     # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
@@ -243,15 +251,21 @@ def estimate_snapshot(
         prior=prior.smoothed,
         features=features,
         poisoning=summary,
+        tables=describe_tables(raw.tables),
         validation_result=find_validation_result(snapshot),
         validation=validated,
         silos=SiloSummary.from_estimates(surveys),
     )
 
 
-def _find_selected(plan: Plan | SiloPlan, validated: Estimates) -> frozenset[int]:
+def _mask_unselected(
+    conditionals: ClassConditionals, prior: FloatArray, plan: Plan | SiloPlan, validated: Estimates | None
+) -> ClassConditionals:
+    if validated is None:
+        return conditionals
     assert validated.validation_result is not None
-    return validated.validation_result.find_selected(plan.features)
+    selected = validated.validation_result.find_selected(plan.features)
+    return mask_unselected_features(conditionals, prior, selected)
 
 
 def _estimate_validation(

@@ -90,6 +90,11 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
             "the paper's estimator takes the class prior from a label question, which this survey does not "
             f"ask: {'give [label] a weight of 1 in the survey, or ' * (raw.k > 1)}use the default estimator"
         )
+    if not all(isinstance(each, Frequencies | ClassMoments | None) for each in raw.feature_estimates):
+        raise EstimationError(
+            "the paper's estimator needs one question with the label for each feature, and this survey asks "
+            "about some in several: use the default estimator"
+        )
     counts = _positive_counts(raw.label, raw.k)
     return PriorEstimate(label_prior(raw.label), counts / counts.sum())
 

@@ -26,8 +26,8 @@ def _describe(
     snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> Iterator[FeatureResult | NumberResult]:
     asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
-    parts = zip(snapshot.plan.features, raw.feature_estimates, conditionals, strict=True)
-    for index, (feature, estimate, conditional) in enumerate(parts):
+    parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)
+    for index, (feature, estimate, shares, conditional) in enumerate(parts):
         if isinstance(estimate, ClassMoments):
             assert isinstance(feature, NumericFeature)
             assert isinstance(conditional, Gaussian)
@@ -38,4 +38,5 @@ def _describe(
         else:
             assert not isinstance(feature, NumericFeature)
             assert not isinstance(conditional, Gaussian)
-            yield FeatureResult.from_estimates(feature, estimate, conditional, prior)
+            assert not isinstance(shares, ClassMoments)
+            yield FeatureResult.from_estimates(feature, estimate, conditional, prior, shares)

@@ -10,6 +10,7 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.choices import ChoiceFeature, Choices
+from encoders.survey.levels import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_comparison import (
     Comparison,
@@ -17,6 +18,7 @@ from ldp_aggregator.estimation.class_comparison import (
     estimate_class_correlation,
 )
 from ldp_aggregator.estimation.class_differences import find_differing_values
+from ldp_aggregator.estimation.discrete.combined import sum_classes
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns, project_simplex
 from ldp_aggregator.estimation.intervals import (
@@ -35,6 +37,7 @@ from ldp_aggregator.estimation.json_form import (
     require,
     to_json_list,
 )
+from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_table_relevance
 
@@ -71,6 +74,8 @@ class FeatureResult:
     """Of the two estimates of P(value | label), if there are two classes and reports. Shape (values,)."""
     counts: tuple[int, ...] = ()
     """Number of reports about each choice of an entry; empty if `n` reports are about all values."""
+    ordered: OrderedResult | None = None
+    """Cumulative shares and quantiles, if the values are ordered."""
 
     @classmethod
     def from_estimates(
@@ -79,19 +84,36 @@ class FeatureResult:
         raw: TableEstimate | None,
         smoothed: FloatArray,
         prior: FloatArray,
+        shares: TableEstimate | None = None,
     ) -> Self:
-        """Build the result from the raw estimates of a coupled question and the table of an estimator."""
+        """Build the result of one feature.
+
+        Parameters
+        ----------
+        feature : CategoricalFeature or BinnedFeature
+        raw : TableEstimate, optional
+            Frequencies of values and classes, (A k,); None without a question.
+        smoothed : (A, k) array
+            The table of an estimator.
+        prior : (k,) array
+        shares : TableEstimate, optional
+            Frequencies of values, (A,), by default the sums of `raw`.
+        """
         k = smoothed.shape[1]
+        shares = sum_classes(raw, k) if raw and not shares else shares
         choices = len(feature.entry.values) if isinstance(feature, ChoiceFeature) else 1
         unknown = IntervalEstimate.unknown(smoothed.shape)
+        is_ordered = feature.ordered and count_values(feature) > 1
         return cls(
             name=feature.name,
             kind=feature.kind,
             values=tuple(feature.texts),
-            mechanism=raw.mechanism if raw else None,
-            n=raw.n if raw else 0,
-            asked_with=tuple(each.name for each in raw.asked_features if each is not feature) if raw else (),
-            shares=estimate_share_intervals(raw, k) if raw else IntervalEstimate.unknown(smoothed.shape[:1]),
+            mechanism=shares.mechanism if shares else None,
+            n=shares.n if shares else 0,
+            asked_with=_list_others(feature, shares) if shares else (),
+            shares=estimate_share_intervals(shares, 1)
+            if shares
+            else IntervalEstimate.unknown(smoothed.shape[:1]),
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
             conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
             distinguishable_entries=find_differing_values(raw, k, choices)
@@ -100,6 +122,7 @@ class FeatureResult:
             relevance=estimate_table_relevance(raw, prior),
             smoothed=smoothed,
             correlation=estimate_class_correlation(raw) if k == 2 else None,
+            ordered=OrderedResult.from_estimates(feature, raw, shares, k) if is_ordered else None,
         )
 
     @property
@@ -144,6 +167,7 @@ class FeatureResult:
             "n": self.n,
             "asked_with": list(self.asked_with),
             "shares": self.shares.as_dict(),
+            **({"ordered": self.ordered.as_dict()} if self.ordered else {}),
             **(self._class_entries() if self.smoothed.shape[1] > 1 else {}),
         }
 
@@ -176,8 +200,14 @@ class FeatureResult:
             n=question.n,
             asked_with=read_texts(entry["asked_with"]),
             shares=shares,
+            ordered=OrderedResult.from_dict(entry["ordered"], k) if "ordered" in entry else None,
             **(_read_classes(entry, shape, name) if k > 1 else _describe_one_class(shares)),
         )
+
+
+def _list_others(feature: CategoricalFeature | BinnedFeature, estimate: TableEstimate) -> tuple[str, ...]:
+    names = (each.name for each in estimate.asked_features)
+    return tuple(name for name in dict.fromkeys(names) if name != feature.name)
 
 
 def _read_classes(entry: Mapping[str, Any], shape: tuple[int, int], name: str) -> dict[str, Any]:

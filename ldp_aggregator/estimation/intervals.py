@@ -92,6 +92,10 @@ class IntervalEstimate:
         """Return the same estimates as arrays of another shape."""
         return IntervalEstimate(*(each.reshape(shape) for each in vars(self).values()))
 
+    def transpose(self) -> IntervalEstimate:
+        """Return the same estimates with rows and columns exchanged."""
+        return IntervalEstimate(*(each.T for each in vars(self).values()))
+
     def as_dict(self) -> dict[str, Any]:
         """Return all arrays as nested lists for JSON; unknown and infinite values become None."""
         return {
@@ -190,7 +194,7 @@ def ratio_intervals(
     constant: FloatArray,
     linear: FloatArray,
     quadratic: FloatArray,
-    count: int,
+    count: float,
     bounds: Bounds = PROBABILITY,
     kurtosis: FloatArray | float = 0.0,
 ) -> Intervals:

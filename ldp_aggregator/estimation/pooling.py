@@ -19,6 +19,7 @@ from encoders.survey import Feature, Label, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
+from ldp_aggregator.estimation.discrete.combined import pool_covariances
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.estimators import EstimationError
 from ldp_aggregator.estimation.numeric.number import ClassMoments
@@ -47,11 +48,7 @@ class PooledFrequencies:
     @classmethod
     def from_estimates(cls, silos: TableEstimate, others: TableEstimate) -> PooledFrequencies:
         """Weight both by the inverse of the mean variance of their cells, at the same frequencies."""
-        parts = silos.covariance, others.covariance
-        weight = _weigh(*(part.variance for part in parts))
-        likely = weight * parts[0].distribution + (1 - weight) * parts[1].distribution
-        weight = _weigh(*(part.evaluate_at(likely).variance for part in parts))
-        return cls(silos, others, weight, parts[0].pool(parts[1], weight, likely))
+        return cls(silos, others, *pool_covariances(silos.covariance, others.covariance))
 
     @property
     def n(self) -> int:
@@ -84,12 +81,6 @@ class PooledFrequencies:
         return self.silos.raw - self.others.raw, variance, np.full(len(likely), fourth)
 
 
-def _weigh(silos: FloatArray, others: FloatArray) -> float:
-    """Return the weight of the silos: inverse to the mean variances."""
-    of_silos, of_others = float(silos.mean()), float(others.mean())
-    return of_others / (of_silos + of_others)
-
-
 def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEstimates:
     """Return the pooled raw estimates of a survey, of people or of silos, and of further ones of silos.
 
@@ -108,6 +99,10 @@ def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEst
         feature_estimates=[
             reduce(pool, each) for each in zip(*(each.feature_estimates for each in surveys), strict=True)
         ],
+        share_estimates=[
+            reduce(pool, each) for each in zip(*(each.share_estimates for each in surveys), strict=True)
+        ],
+        tables=first.tables,
         prior=prior,
         reports=sum(each.reports for each in surveys),
         silos=tuple(tables for each in surveys for tables in each.silos),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from encoders.survey import Feature, Plan, Question
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
+from ldp_aggregator.estimation.discrete.combined import combine_questions, sum_classes
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
 from ldp_aggregator.estimation.json_form import read_object
@@ -41,6 +43,11 @@ class RawEstimates:
     feature_estimates: Sequence[TableEstimate | ClassMoments | None]
     """One per feature. Of a discrete feature: the frequencies of its coupled question, None if the survey
     does not ask it. Of a numeric feature: always ClassMoments, possibly without reports."""
+    share_estimates: Sequence[TableEstimate | ClassMoments | None]
+    """The same, summed over the classes, and also from questions without the label. Of numbers the same as
+    `feature_estimates`."""
+    tables: Sequence[Frequencies]
+    """The frequencies of each question about several features."""
     prior: PooledPrior
     """Pooled from all questions."""
     reports: int
@@ -62,18 +69,27 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
     estimates = [
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
     ]
-    coupled = {
-        feature: each.marginal(index)
-        for each in estimates
-        for index, feature in enumerate(each.question.feature_indices)
-    }
-    label_shares = [LabelShares.from_frequencies(each, k) for each in estimates if each.n]
+    margins: dict[int, list[Frequencies]] = defaultdict(list)
+    for each in estimates:
+        for index, feature in enumerate(each.question.feature_indices):
+            margins[feature].append(each.marginal(index))
+    informing = [each for each in estimates if each.n and len(each.question.label.values) == k]
+    label_shares = [LabelShares.from_frequencies(each, k) for each in informing]
     prior, numbers = _estimate_numbers(snapshot, label_shares)
+
+    def combine(classes: int) -> list[TableEstimate | ClassMoments | None]:
+        return [
+            numbers.get(index) or combine_questions(margins[index], feature, classes)
+            for index, feature in enumerate(plan.features)
+        ]
+
     return RawEstimates(
         k=k,
         features=plan.features,
         label=next((each for each in estimates if not each.question.feature_indices), None),
-        feature_estimates=[numbers.get(index) or coupled.get(index) for index in range(len(plan.features))],
+        feature_estimates=combine(k),
+        share_estimates=combine(1),
+        tables=[each for each in estimates if len(each.question.feature_indices) > 1],
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
     )
@@ -81,11 +97,16 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
 
 def estimate_silos(silos: SiloTables) -> RawEstimates:
     """Return the raw estimates of the tables of silos."""
+    features = silos.estimate_features()
     return RawEstimates(
         k=silos.k,
         features=silos.plan.features,
         label=None,
-        feature_estimates=silos.estimate_features(),
+        feature_estimates=features,
+        share_estimates=[
+            each if isinstance(each, ClassMoments) else sum_classes(each, silos.k) for each in features
+        ],
+        tables=(),
         prior=silos.prior,
         reports=silos.messages,
         silos=(silos,),

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import BoolArray
+from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.estimates import Estimates
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import (
@@ -28,6 +29,7 @@ from ldp_aggregator.estimation.intervals import (
     simultaneous_z,
 )
 from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_root
+from ldp_aggregator.estimation.quantiles import OrderedResult
 
 PLANNED_REPORTS = 1000
 """Planned number of reports of a question, if the plan does not have the number of expected people."""
@@ -64,6 +66,7 @@ def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
             _widen_feature(feature, result, people * _chance(plan, index))
             for index, (feature, result) in enumerate(zip(plan.features, estimates.features, strict=True))
         ),
+        tables=tuple(_widen_table(each, people * _chance_of_table(plan, each)) for each in estimates.tables),
     )
 
 
@@ -71,6 +74,13 @@ def _chance(plan: Plan, index: int) -> float:
     """Return the probability that a person is asked about a feature; of a number, for its mean."""
     asked = [each for each in plan.questions if index in each.feature_indices and each.moment != 2]
     return sum(map(plan.question_probability, asked))
+
+
+def _chance_of_table(plan: Plan, table: TableResult) -> float:
+    """Return the probability that a person is asked for a table."""
+    asked = (each for each in plan.questions if not each.moment)
+    names = ((each, tuple(feature.name for feature in each.asked_features)) for each in asked)
+    return sum(plan.question_probability(each) for each, features in names if features == table.features)
 
 
 def _progress(reports: int, planned: float) -> float:
@@ -89,6 +99,7 @@ def _widen_feature(
             frequencies=_widen(result.frequencies, progress),
             conditionals=conditionals,
             distinguishable_entries=_are_apart(conditionals),
+            ordered=_widen_ordered(result.ordered, progress) if result.ordered else None,
         )
     assert isinstance(feature, NumericFeature)
     progress = _progress(result.mean_question.n, planned)
@@ -99,6 +110,26 @@ def _widen_feature(
         overall=_widen_statistics(result.overall, feature, progress),
         by_class=by_class,
         distinguishable_entries={name: apart[name] for name in result.distinguishable_entries},
+    )
+
+
+def _widen_table(table: TableResult, planned: float) -> TableResult:
+    """Return the table with wider intervals; a test of independence is for one look."""
+    progress = _progress(table.n, planned)
+    return replace(
+        table,
+        cells=_widen(table.cells, progress),
+        row_shares=_widen(table.row_shares, progress),
+        column_shares=_widen(table.column_shares, progress),
+        independence=None,
+    )
+
+
+def _widen_ordered(ordered: OrderedResult, progress: float) -> OrderedResult:
+    return replace(
+        ordered,
+        cumulative=_widen(ordered.cumulative, progress),
+        by_class=_widen(ordered.by_class, progress),
     )
 
 

@@ -87,9 +87,11 @@ def validate_table(validation: Validation, codes: IntArray, labels: IntArray) ->
 
 def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
     """Return the true answers of some rows of a coded table; `rows` are their indices."""
-    own = label_codes[rows]
+    own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
     if not question.mechanism.multivariate:
-        found = [codes[rows, index] for index in question.feature_indices]
+        found = [
+            (codes[rows, index] + question.shift) // question.width for index in question.feature_indices
+        ]
         if question.moment == SQUARE:
             found = [square_code(each) for each in found]
         return sum(map(mul, found, question.strides), own)

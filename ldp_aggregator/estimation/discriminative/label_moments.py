@@ -79,7 +79,7 @@ class LabelMoments:
         """The covariance of all moments; shape (cells, k, cells, k)."""
         covariance = np.zeros((*self.mean.shape, *self.mean.shape))
         for part in self.noise:
-            covariance[part.cells[:, None], :, part.cells] = part.covariance.transpose(0, 2, 1, 3)
+            covariance[part.cells[:, None], :, part.cells] += part.covariance.transpose(0, 2, 1, 3)
         return covariance
 
     @property
@@ -93,7 +93,7 @@ class LabelMoments:
         """Covariance of `shares`; shape (cells, cells)."""
         covariance = np.zeros((len(self.mean),) * 2)
         for part in self.noise:
-            covariance[np.ix_(part.cells, part.cells)] = part.covariance.sum(axis=(1, 3))
+            covariance[np.ix_(part.cells, part.cells)] += part.covariance.sum(axis=(1, 3))
         return covariance
 
 
@@ -122,7 +122,11 @@ def estimate_label_moments(snapshot: Snapshot) -> LabelMoments:
         If the survey has too many values and classes, or no reports except on numbers without bins.
     """
     k = len(snapshot.plan.label.values)
-    questions = [question for question in snapshot.plan.questions if not question.moment]
+    questions = [
+        each
+        for each in snapshot.plan.questions
+        if not each.moment and each.label == snapshot.plan.label and each.width == 1
+    ]
     counts = [k * sum(question.shape[:-1]) for question in questions]
     largest = max(counts, default=0)
     combinations = "combinations of a value and a class"
@@ -184,24 +188,33 @@ def _sum_cells(frequencies: Frequencies, k: int) -> tuple[list[int], FloatArray,
 
 
 def _combine(parts: Sequence[_Part], k: int) -> LabelMoments:
-    """Order the features of all questions as in the plan."""
-    blocks = sorted(  # feature, number of cells, number of the question
-        (feature, size, number)
-        for number, (features, sizes, *_) in enumerate(parts)
-        for feature, size in zip(features, sizes, strict=True)
-    )
-    starts = np.cumsum([0, *(size for _, size, _ in blocks)])
-    firsts = {feature: int(start) for (feature, *_), start in zip(blocks, starts, strict=False)}
-    mean = np.zeros((starts[-1], k))
-    noise = []
+    """Order the features of all questions as in the plan.
+
+    The moments of a feature in several questions are averaged, weighted by the inverse of the mean variances.
+    """
+    blocks = sorted({pair for features, sizes, *_ in parts for pair in zip(features, sizes, strict=True)})
+    starts = np.cumsum([0, *(size for _, size in blocks)])
+    firsts = {feature: int(start) for (feature, _), start in zip(blocks, starts, strict=False)}
+    mean, total = np.zeros((starts[-1], k)), np.zeros(starts[-1])
+    added = []
     for features, sizes, part_mean, part_covariance in parts:
         ranges = [np.arange(size) + firsts[each] for each, size in zip(features, sizes, strict=True)]
+        variances = np.split(part_covariance.diagonal(), k * np.cumsum(sizes)[:-1])
+        precision = np.concatenate(
+            [np.full(size, 1 / each.mean()) for size, each in zip(sizes, variances, strict=True)]
+        )
         cells = np.concatenate(ranges)
-        mean[cells] = part_mean.reshape(-1, k)
-        noise.append(QuestionNoise(cells, part_covariance.reshape(len(cells), k, len(cells), k)))
+        total[cells] += precision
+        added.append((cells, precision, part_mean.reshape(-1, k), part_covariance))
+    noise = []
+    for cells, precision, part_mean, part_covariance in added:
+        weight = precision / total[cells]
+        mean[cells] += weight[:, None] * part_mean
+        covariance = part_covariance.reshape(len(cells), k, len(cells), k)
+        noise.append(QuestionNoise(cells, covariance * np.multiply.outer(weight, weight)[:, None, :, None]))
     return LabelMoments(
-        features=tuple(feature for feature, *_ in blocks),
-        sizes=tuple(size for _, size, _ in blocks),
+        features=tuple(feature for feature, _ in blocks),
+        sizes=tuple(size for _, size in blocks),
         mean=mean,
         noise=tuple(noise),
     )

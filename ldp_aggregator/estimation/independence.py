@@ -1,0 +1,89 @@
+"""Tests whether the rows and columns of a table are independent.
+
+The statistic is the squared distance of the raw frequencies from the tables of independent rows and columns
+near the product of the margins, in units of their covariance. Of the covariance, what changes margins alone
+cancels: diag(v) + shared 11' is left, evaluated at this product. The margins are projected to possible ones,
+so that they need not be well known. The statistic has nearly a chi-square distribution with (rows - 1)
+(columns - 1) degrees of freedom; docs/results/tables.md has the measured false alarms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.class_differences import chi_square_tail
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
+from ldp_aggregator.estimation.json_form import read_object
+
+
+@dataclass(frozen=True)
+class Independence:
+    """The result of a test of independence."""
+
+    statistic: float
+    degrees: int
+    """Degrees of freedom."""
+    p_value: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the result that :meth:`as_dict` wrote."""
+        return read_object(cls, entry)
+
+
+def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> Independence:
+    """Test whether rows and columns are independent.
+
+    Parameters
+    ----------
+    table : (rows, columns) array
+        Unbiased frequencies of the cells.
+    covariance : FrequencyCovariance
+        Of the same cells, from one question.
+    """
+    rows, columns = (_find_likely_margin(table, covariance, axis) for axis in (1, 0))
+    residual = table - np.outer(rows, columns)
+    weights = 1 / (covariance.floor + covariance.growth * np.outer(rows, columns))
+    # least squares: a table of independent rows and columns changes by changes of its margins, and the last
+    # column of the normal equations is the noise that all cells share
+    crossed = weights * np.outer(rows, columns)
+    design = [
+        [np.diag(weights @ columns**2), crossed, (weights @ columns)[:, None]],
+        [crossed.T, np.diag(rows**2 @ weights), (rows @ weights)[:, None]],
+        [(weights @ columns)[None], (rows @ weights)[None], np.full((1, 1), weights.sum())],
+    ]
+    normal = np.block(design)
+    moments = np.concatenate(
+        [(weights * residual) @ columns, rows @ (weights * residual), [(weights * residual).sum()]]
+    )
+    if covariance.shared:
+        normal[-1, -1] += 1 / covariance.shared
+    else:
+        normal, moments = normal[:-1, :-1], moments[:-1]
+    explained = moments @ np.linalg.lstsq(normal, moments)[0]
+    statistic = max(float((weights * residual**2).sum() - explained), 0.0)
+    degrees = (len(rows) - 1) * (len(columns) - 1)
+    return Independence(statistic, degrees, chi_square_tail(statistic, degrees))
+
+
+def _find_likely_margin(table: FloatArray, covariance: FrequencyCovariance, axis: int) -> FloatArray:
+    """Return possible frequencies near the sums along an axis."""
+    size = table.shape[axis]
+    sums = table.sum(axis=axis)
+    even = 1 / len(sums)
+    variance = size * covariance.floor + covariance.growth * even
+    variance += (
+        size**2 * covariance.shared + 2 * size * covariance.slope * even - covariance.product * even**2
+    )
+    return find_likely_frequencies(sums, math.sqrt(max(variance, 0.0)))

@@ -1,0 +1,212 @@
+"""Cumulative shares and quantiles of ordered features, of all people and of each class.
+
+A cumulative share is the ratio of two sums of frequencies, whose covariance is known in closed form. Its
+single interval is Fieller's. The simultaneous intervals form a band that contains the whole distribution
+function in 95% of surveys; it is narrower than Bonferroni's, because neighbouring shares are correlated. The
+interval of a quantile inverts the intervals of the cumulative shares, which needs no density.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Self
+
+import numpy as np
+
+from encoders.survey import BinnedFeature, CategoricalFeature
+from encoders.survey.levels import count_values
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.estimation.discrete.combined import compute_sum_covariances
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, IntervalEstimate, ratio_intervals
+from ldp_aggregator.estimation.json_form import read_texts, to_json_list
+
+PROBABILITIES = (0.25, 0.5, 0.75)
+"""The quantiles: first quartile, median and third quartile."""
+_DRAWS = 4000
+"""Number of simulated normal vectors that determine the width of a band."""
+
+
+@dataclass(frozen=True)
+class QuantileEstimates:
+    """Quantiles with 95% intervals, (3,) or (3, k), in the feature's unit or as codes of its values.
+
+    Without reports, estimates are NaN and intervals are the whole range.
+    """
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    simultaneous_low: FloatArray
+    simultaneous_high: FloatArray
+    """Intervals of all quantiles and classes that contain the truth at once."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all arrays as lists for JSON; unknown values become None."""
+        return {name: to_json_list(array) for name, array in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class OrderedResult:
+    """Cumulative shares of an ordered feature among people whose value is not missing."""
+
+    limits: tuple[str, ...]
+    """Of bins the inner edges, for P(x < edge); of values all but the last, for P(x <= value)."""
+    edges: tuple[float, ...]
+    """All edges of the bins; empty for values."""
+    cumulative: IntervalEstimate
+    """Shape (limits,)."""
+    by_class: IntervalEstimate
+    """Shape (limits, classes)."""
+
+    @classmethod
+    def from_estimates(
+        cls,
+        feature: CategoricalFeature | BinnedFeature,
+        joint: TableEstimate | None,
+        shares: TableEstimate | None,
+        k: int,
+    ) -> Self:
+        """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
+        values = count_values(feature)
+        edges = feature.edges if isinstance(feature, BinnedFeature) else ()
+        return cls(
+            limits=feature.edges[1:-1] if isinstance(feature, BinnedFeature) else feature.values[:-1],
+            edges=tuple(map(float, edges)),
+            cumulative=_estimate_cumulative(shares, values, 1).reshape(-1),
+            by_class=_estimate_cumulative(joint, values, k),
+        )
+
+    @property
+    def quantiles(self) -> QuantileEstimates:
+        """The quantiles of all people, (3,)."""
+        found = self._find_quantiles(self.cumulative.reshape(-1, 1))
+        return QuantileEstimates(*(each[:, 0] for each in vars(found).values()))
+
+    @property
+    def class_quantiles(self) -> QuantileEstimates:
+        """The quantiles of each class, (3, classes)."""
+        return self._find_quantiles(self.by_class)
+
+    def _find_quantiles(self, shares: IntervalEstimate) -> QuantileEstimates:
+        """Invert cumulative shares, (limits, groups).
+
+        A quantile is above the last limit before the first one whose interval reaches the probability, and at
+        most the next limit after the last one whose interval is below it.
+        """
+        p = np.array(PROBABILITIES)[:, None, None]
+        ends = []
+        for low, high in (
+            (shares.low, shares.high),
+            (shares.simultaneous_low, shares.simultaneous_high),
+        ):
+            first = _count_leading(high < p)
+            last = len(self.limits) - _count_leading((low >= p)[:, ::-1])
+            ends += [self._locate(first), self._locate(last, 1)]
+        return QuantileEstimates(self._estimate_quantiles(shares), *ends)
+
+    def _locate(self, codes: IntArray, end: int = 0) -> FloatArray:
+        """Return codes of values unchanged, and the lower or upper edge of bins."""
+        return np.array(self.edges)[codes + end] if self.edges else np.asarray(codes, dtype=np.float64)
+
+    def _estimate_quantiles(self, shares: IntervalEstimate) -> FloatArray:
+        """Return the quantiles, (3, groups); within a bin, people are assumed to be spread evenly."""
+        whole = np.pad(make_monotone(shares), ((1, 1), (0, 0)), constant_values=((0.0, 1.0), (0.0, 0.0)))
+        found = np.full((len(PROBABILITIES), whole.shape[1]), np.nan)
+        for group in np.flatnonzero(np.isfinite(whole).all(axis=0)):
+            if self.edges:
+                found[:, group] = np.interp(PROBABILITIES, whole[:, group], self.edges)
+            else:
+                found[:, group] = np.searchsorted(whole[1:, group], PROBABILITIES)
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        found = {
+            "limits": list(self.limits),
+            "edges": list(self.edges),
+            "cumulative": self.cumulative.as_dict(),
+            "quantiles": self.quantiles.as_dict(),
+        }
+        if self.by_class.value.shape[1] == 1:
+            return found
+        return found | {
+            "by_class": self.by_class.as_dict(),
+            "class_quantiles": self.class_quantiles.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
+        """Return the result for k classes that :meth:`as_dict` wrote."""
+        limits = read_texts(entry["limits"])
+        cumulative = IntervalEstimate.from_dict(entry["cumulative"], (len(limits),))
+        by_class = (
+            IntervalEstimate.from_dict(entry["by_class"], (len(limits), k))
+            if k > 1
+            else cumulative.reshape(-1, 1)
+        )
+        return cls(limits, tuple(map(float, entry["edges"])), cumulative, by_class)
+
+
+def make_monotone(shares: IntervalEstimate) -> FloatArray:
+    """Return cumulative shares as they are shown: from 0 to 1 and increasing along the first axis."""
+    value = shares.value
+    rising = np.maximum.accumulate(value)
+    falling = np.minimum.accumulate(value[::-1])[::-1]
+    return np.clip((rising + falling) / 2, 0.0, 1.0)
+
+
+def _count_leading(flags: BoolArray) -> IntArray:
+    """Return how many elements are true before the first false one, along the second axis."""
+    return np.asarray(np.logical_and.accumulate(flags, axis=1).sum(axis=1))
+
+
+def _estimate_cumulative(estimate: TableEstimate | None, values: int, k: int) -> IntervalEstimate:
+    """Return the cumulative shares of each class, (values - 1, k)."""
+    if estimate is None or estimate.n == 0:
+        return IntervalEstimate.unknown((values - 1, k))
+    classes = [_estimate_class(estimate, values, k, label) for label in range(k)]
+    return IntervalEstimate(*(np.stack(each, axis=1) for each in zip(*classes, strict=True)))
+
+
+def _estimate_class(estimate: TableEstimate, values: int, k: int, label: int) -> tuple[FloatArray, ...]:
+    """Return the cumulative shares of one class, their standard errors, and the ends of their intervals."""
+    shares = estimate.raw.reshape(-1, k)[:, label]
+    size = len(shares)
+    weights = np.zeros((values, size))  # the last sum is that of all values that are not missing
+    weights[:, :values] = np.tri(values)
+    constant = np.zeros(values)
+    if k == 1:  # all shares add up to one, which makes every sum more accurate
+        constant = weights.mean(axis=1)
+        weights = weights - constant[:, None]
+    sums = constant + weights @ shares
+    covariance = compute_sum_covariances(estimate, weights, k, label)
+    top, whole = sums[:-1], np.full(values - 1, sums[-1])
+    known = whole > 0
+    ratio = np.divide(top, whole, out=np.full_like(top, np.nan), where=known)
+    coefficients = (
+        np.diag(covariance)[:-1],
+        -2 * covariance[:-1, -1],
+        np.full_like(top, covariance[-1, -1]),
+    )
+    likely = np.clip(np.where(known, ratio, 0.5), 0.0, 1.0)
+    contrasts = np.hstack([np.eye(values - 1), -likely[:, None]])
+    residual = contrasts @ covariance @ contrasts.T
+    intervals = ratio_intervals(top, whole, *coefficients, _count_independent(residual, k))
+    stderr = np.sqrt(np.maximum(np.diag(residual), 0.0)) / np.where(known, whole, 1.0)
+    return ratio, np.where(known, stderr, np.inf), *intervals
+
+
+def _count_independent(covariance: FloatArray, k: int) -> float:
+    """Return the number of independent intervals whose simultaneous 95% intervals are as wide as the band.
+
+    The greatest of correlated normal variables is simulated, with a fixed seed.
+    """
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
+    normal = np.random.default_rng(0).standard_normal((_DRAWS, len(values)))
+    draws = normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    z = float(np.quantile(np.abs(draws).max(axis=1), 1 - SIMULTANEOUS_ERROR / k))
+    return SIMULTANEOUS_ERROR / (2 * NormalDist().cdf(-z))

@@ -103,6 +103,7 @@ def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEst
             reduce(pool, each) for each in zip(*(each.share_estimates for each in surveys), strict=True)
         ],
         tables=first.tables,
+        margins=first.margins,
         prior=prior,
         reports=sum(each.reports for each in surveys),
         silos=tuple(tables for each in surveys for tables in each.silos),

@@ -48,6 +48,8 @@ class RawEstimates:
     `feature_estimates`."""
     tables: Sequence[Frequencies]
     """The frequencies of each question about several features."""
+    margins: Mapping[int, Sequence[Frequencies]]
+    """The frequencies of each discrete feature, by its index, in each question about it."""
     prior: PooledPrior
     """Pooled from all questions."""
     reports: int
@@ -90,6 +92,7 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
         feature_estimates=combine(k),
         share_estimates=combine(1),
         tables=[each for each in estimates if len(each.question.feature_indices) > 1],
+        margins=margins,
         prior=prior,
         reports=sum(total_of(snapshot, question).n for question in plan.questions),
     )
@@ -107,6 +110,7 @@ def estimate_silos(silos: SiloTables) -> RawEstimates:
             each if isinstance(each, ClassMoments) else sum_classes(each, silos.k) for each in features
         ],
         tables=(),
+        margins={},
         prior=silos.prior,
         reports=silos.messages,
         silos=(silos,),

@@ -38,8 +38,8 @@ class Influence:
 
     estimate: str
     """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
-    several features, followed by " of " and the name of the feature. Without a label, "shares" instead of the
-    first three."""
+    several features, followed by " of " and the name of the feature. Of a question without the label,
+    "shares" instead of the first three."""
     one: FloatArray
     """How far one report can move each entry; infinite if it is the only one."""
     one_percent: FloatArray

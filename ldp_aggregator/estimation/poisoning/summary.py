@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Self
 
 from encoders.survey import Question
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.intervals import (
+    IntervalEstimate,
+    estimate_conditional_intervals,
+    estimate_joint_intervals,
+    estimate_share_intervals,
+)
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportCounts
@@ -124,18 +130,29 @@ def _test_support(snapshot: Snapshot, question: Question, level: float) -> Suppo
 def _feature_influences(
     snapshot: Snapshot, raw: RawEstimates, features: Sequence[FeatureResult | NumberResult]
 ) -> Iterator[tuple[int, Influence]]:
-    """Yield each influence on the estimates of features, with the index of the question it comes from."""
-    for estimate, result in zip(raw.feature_estimates, features, strict=True):
-        if isinstance(estimate, Frequencies) and estimate.n and isinstance(result, FeatureResult):
-            suffix = f" of {result.name}" if len(estimate.question.feature_indices) > 1 else ""
-            index = estimate.question.index
-            if raw.k == 1:
-                yield index, frequency_influence(estimate, result.shares, f"shares{suffix}")
-                continue
-            yield index, frequency_influence(estimate, result.frequencies, f"frequencies{suffix}")
-            yield index, conditional_influence(estimate, result.conditionals, suffix)
-        elif isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
+    """Yield each influence on the estimates of features, with the index of the question it comes from.
+
+    If several questions are about a feature, each influence is on the question's own estimate. In standard
+    errors, the influence on the estimate from all questions is at most as large.
+    """
+    for place, (estimate, result) in enumerate(zip(raw.feature_estimates, features, strict=True)):
+        for margin in raw.margins.get(place, ()):
+            if margin.n:
+                yield from _margin_influences(margin, result.name)
+        if isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
             yield from _number_influences(snapshot, estimate, result)
+
+
+def _margin_influences(margin: Frequencies, name: str) -> Iterator[tuple[int, Influence]]:
+    question = margin.question
+    suffix, index = f" of {name}" if len(question.feature_indices) > 1 else "", question.index
+    k = len(question.label.values)
+    if k == 1:
+        shares = estimate_share_intervals(margin, 1)
+        yield index, frequency_influence(margin, shares, f"shares{suffix}")
+        return
+    yield index, frequency_influence(margin, estimate_joint_intervals(margin, k), f"frequencies{suffix}")
+    yield index, conditional_influence(margin, estimate_conditional_intervals(margin, k), suffix)
 
 
 def _number_influences(
@@ -166,10 +183,8 @@ def _prior_influences(
     weights = raw.prior.weights
     if prior is not raw.prior.estimate and raw.label:
         weights = {raw.label.question.index: 1.0}
-    discrete = [
-        each for each in (raw.label, *raw.feature_estimates) if isinstance(each, Frequencies) and each.n
-    ]
-    for frequencies in {each.question.index: each for each in discrete}.values():
+    discrete = [raw.label, *chain.from_iterable(raw.margins.values())]
+    for frequencies in {each.question.index: each for each in discrete if each and each.n}.values():
         if weight := weights.get(frequencies.question.index, 0.0):
             yield frequencies.question.index, prior_influence(frequencies, prior, weight)
     for moments in (each for number in raw.numbers for each in number.questions):

@@ -8,9 +8,11 @@ import pytest
 
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
-from encoders.survey import Question
+from encoders.randomness import FastStream
+from encoders.survey import Question, read_survey
 from ldp_aggregator.estimation import Estimates, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.poisoning.influence import Influence
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world, raw_results
 
@@ -75,6 +77,25 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
         ]
         moved = abs(now.raw_prior.value - np.stack(before)).max(axis=0)
         assert np.allclose(moved, influences(now, question)["prior"].one, rtol=0.1)
+
+
+def test_a_report_to_one_of_several_questions_moves_a_share_by_no_more_than_its_influence():
+    """The feature's share is the mean of both questions' estimates."""
+    head = '[survey]\nid = "tables"\nepsilon = 1\n[mechanism]\nfrequency = "OUE"\n'
+    features = '[features.a]\nvalues = ["x", "y"]\nalone = true\n[features.b]\nvalues = ["u", "v"]\n'
+    plan = read_survey(f'{head}{features}[tables.t]\nfeatures = ["a", "b"]\n').compile()
+    codes = np.random.default_rng(1).integers(0, 2, (20_000, 2))
+    snapshot = simulate_reports(plan, codes, np.zeros(20_000, dtype=np.int64), FastStream(1))
+    now = estimate_snapshot(snapshot, poisoning=True)
+    for question, name in zip(plan.questions, ("shares", "shares of a"), strict=True):
+        before = [
+            estimate_snapshot(without(snapshot, question, each)).features[0].shares.value
+            for each in payloads(question.mechanism)
+        ]
+        moved = abs(now.features[0].shares.value - np.stack(before)).max(axis=0)
+        bound = influences(now, question)[name].one
+        assert (moved <= bound).all()
+        assert (moved >= bound / 4).all()
 
 
 @pytest.mark.slow

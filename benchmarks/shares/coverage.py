@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +18,16 @@ from benchmarks.shares.populations import (
     Estimate,
     Floats,
     Key,
-    Population,
     read_population,
 )
+from ldp_aggregator.estimation.quantiles import QuantileEstimates
 
 DATA = (YRBSS, MADE_UP)
 PEOPLE = (500, 2_000, 20_000)
 EPSILONS = ("0.5", "1", "4")
 SURVEYS = 400
 LEVEL = 0.95
+Interval = Estimate | QuantileEstimates
 SINGLE_ERRORS, SIMULTANEOUS_ERRORS = 4, 3
 """Standard errors by which the coverage of a cell may be off."""
 
@@ -95,20 +97,32 @@ def measure_coverage(setting: Setting, surveys: int, directory: Path | None) -> 
     found = [population.survey(plan, setting.people, [*setting.seed, each]) for each in range(surveys)]
     known = {statistic for statistic, _ in found[0]}
     return [
-        asdict(_summarise(setting, statistic, population, found))
+        asdict(summarise_surveys(setting, statistic, population, found))
         for statistic in STATISTICS
         if statistic in known
     ]
 
 
-def _summarise(
-    setting: Setting, statistic: str, population: Population, surveys: Sequence[dict[Key, Estimate]]
+class HasTruths(Protocol):
+    """A population whose true values are known."""
+
+    @property
+    def truths(self) -> Mapping[Key, Floats]: ...
+
+    def width(self, statistic: str) -> float: ...
+
+
+def summarise_surveys(
+    setting: Setting,
+    statistic: str,
+    population: HasTruths,
+    surveys: Sequence[Mapping[Key, Interval]],
 ) -> Coverage:
     """Pool the entries' intervals of one statistic."""
     seen = [
         _Seen.of([each[key] for each in surveys], truth, population.width(statistic))
         for key, truth in population.truths.items()
-        if key[0] == statistic
+        if key[0] == statistic and key in surveys[0]
     ]
     held, unknown, above = (
         np.concatenate([getattr(each, name) for each in seen], axis=1)
@@ -141,7 +155,7 @@ class _Seen:
     """Whether the simultaneous interval contains the truth."""
 
     @classmethod
-    def of(cls, estimates: Sequence[Estimate], truth: Floats, width: float) -> _Seen:
+    def of(cls, estimates: Sequence[Interval], truth: Floats, width: float) -> _Seen:
         low, high, all_low, all_high = (
             np.stack([getattr(each, name) for each in estimates])
             for name in ("low", "high", "simultaneous_low", "simultaneous_high")

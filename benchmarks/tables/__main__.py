@@ -1,0 +1,129 @@
+"""Measure tables, ordered values and quantiles, and write the tables of docs/results/tables.md.
+
+    LDP_DATA=DIRECTORY python -m benchmarks.tables [--surveys 400] [--page COPY.md]
+
+DIRECTORY contains yrbss.csv; without it, only made-up people are measured. A stopped run continues after the
+last finished part. `--fresh` begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.parts import Job, Results, fill_page, make_table, measure, percent
+from benchmarks.shares.coverage import SETTINGS, Coverage, Setting, summarise_surveys
+from benchmarks.shares.page import summarise_coverage
+from benchmarks.shares.populations import MADE_UP
+from benchmarks.tables import independence, quantile_errors
+from benchmarks.tables.independence import MARGINS, STRENGTHS, Detections, measure_test
+from benchmarks.tables.populations import STATISTICS, read_table_population
+from benchmarks.tables.quantile_errors import QuantileErrors, measure_quantiles
+
+TESTS = 5
+"""Surveys of a test of independence, for each survey of another part."""
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+def list_jobs(surveys: int, directory: Path | None) -> Iterator[Job]:
+    """Yield the table, the name and the work of each part."""
+    for setting in SETTINGS:
+        if directory or setting.data == MADE_UP:
+            yield "coverage", str(setting), partial(measure_coverage, setting, surveys, directory)
+    for test in independence.SETTINGS:
+        yield "tests", str(test), partial(measure_test, test, TESTS * surveys)
+    for case in quantile_errors.SETTINGS:
+        yield "quantiles", str(case), partial(measure_quantiles, *case, surveys)
+
+
+def measure_coverage(setting: Setting, surveys: int, directory: Path | None) -> list[dict[str, object]]:
+    """Run the surveys of a setting; return the fields of a `Coverage` for each statistic."""
+    population = read_table_population(setting.data, directory)
+    plan = population.plan(setting.epsilon, setting.labelled)
+    found = [population.survey(plan, setting.people, [*setting.seed, each]) for each in range(surveys)]
+    known = {statistic for statistic, _ in found[0]}
+    return [
+        asdict(summarise_surveys(setting, statistic, population, found))
+        for statistic in STATISTICS
+        if statistic in known
+    ]
+
+
+def write_page(page: Path, results: Results) -> Iterator[str]:
+    """Write the tables into the page, and yield their lines."""
+    detections = [Detections(**each) for each in results["tests"]]
+    tables = {
+        "coverage": summarise_coverage([Coverage(**each) for each in results["coverage"]], STATISTICS),
+        "false alarms": _list_alarms(detections),
+        "power": _list_powers(detections),
+        "quantiles": _list_quantiles([QuantileErrors(**each) for each in results["quantiles"]]),
+    }
+    return fill_page(page, "benchmarks.tables", tables)
+
+
+def _list_alarms(detections: Sequence[Detections]) -> Iterator[str]:
+    """Yield a line for each table, and one for all of them."""
+    alarms = [each for each in detections if not each.strength]
+    rows = []
+    for name in (*MARGINS, "all"):
+        mine = [each for each in alarms if name in ("all", each.table)]
+        shares = [each.rejected for each in mine]
+        off = sum(not each.is_right for each in mine)
+        rows.append([name, percent(np.mean(shares)), percent(min(shares)), percent(max(shares)), off])
+    yield from make_table(["table", "false alarms", "fewest", "most", "off"], rows)
+
+
+def _list_powers(detections: Sequence[Detections]) -> Iterator[str]:
+    rows = []
+    for name in MARGINS:
+        for strength in STRENGTHS[1:]:
+            mine = [each for each in detections if (each.table, each.strength) == (name, strength)]
+            lost = [each.oracle - each.rejected for each in mine]
+            shares = ([each.rejected for each in mine], [each.oracle for each in mine])
+            rows.append(
+                [name, f"{strength:g}", *(f"{np.mean(each):.3f}" for each in shares), f"{max(lost):.3f}"]
+            )
+    yield from make_table(["table", "dependence", "power", "best possible", "largest loss"], rows)
+
+
+def _list_quantiles(errors: Sequence[QuantileErrors]) -> Iterator[str]:
+    rows = [
+        [
+            each.shape,
+            each.bins,
+            each.epsilon,
+            ", ".join(map(str, each.widths)),
+            *(", ".join(f"{100 * part:.2f}" for part in parts) for parts in (each.flat, each.levels)),
+            f"{each.ratio:.2f}",
+        ]
+        for each in errors
+    ]
+    head = ["distribution", "bins", "epsilon", "levels", "error, bins alone", "error, levels", "ratio"]
+    yield from make_table(head, rows)
+
+
+@click.command(help=(__doc__ or "").partition("\n")[0])
+@click.argument("directory", envvar="LDP_DATA", required=False, type=_FOLDER)
+@click.option("--surveys", type=click.IntRange(min=2), default=400, show_default=True)
+@click.option("--processes", type=click.IntRange(min=1), default=None, help="By default one for each core.")
+@click.option("--results", type=_FILE, default=Path("build/tables.jsonl"), show_default=True)
+@click.option("--page", type=_FILE, default=Path("docs/results/tables.md"), show_default=True)
+@click.option("--fresh", is_flag=True, help="Delete the results in the file of results first.")
+def main(
+    directory: Path | None, surveys: int, processes: int | None, results: Path, page: Path, fresh: bool
+) -> None:
+    if fresh:
+        results.unlink(missing_ok=True)
+    found = measure(list_jobs(surveys, directory), surveys, results, processes)
+    for line in write_page(page, found):
+        click.echo(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The test of independence: false alarms, and power beside a test that knows noise and margins."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from benchmarks.shares.populations import Floats
+from encoders.randomness import FastStream
+from encoders.survey import Question, read_survey
+from ldp_aggregator.estimation.class_differences import chi_square_quantile
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.frequencies import estimate_frequencies, oracle_of
+from ldp_aggregator.estimation.independence import assess_independence
+from ldp_aggregator.simulated_population import simulate_total
+
+LEVEL = 0.05
+ERRORS = 4
+"""Standard errors by which the false alarms of a cell may be off."""
+PEOPLE = (500, 2_000, 20_000)
+EPSILONS = ("0.5", "1", "4")
+MARGINS = {
+    "2 x 2": ((0.5, 0.5), (0.5, 0.5)),
+    "2 x 2, rare": ((0.95, 0.05), (0.9, 0.1)),
+    "3 x 4": ((0.5, 0.3, 0.2), (0.4, 0.3, 0.2, 0.1)),
+    "2 x 20": ((0.7, 0.3), (0.05,) * 20),
+    "8 x 8": (((1 / 8),) * 8, ((1 / 8),) * 8),
+}
+STRENGTHS = (0.0, 1.0, 2.0)
+"""Dependence: 0 for false alarms; 1 is detected in about half of surveys, if a table can depend so much."""
+
+
+@dataclass(frozen=True)
+class TestSetting:
+    """Surveys of one table."""
+
+    table: str
+    people: int
+    epsilon: str
+    strength: float
+
+    @property
+    def seed(self) -> list[int]:
+        """Seed of this setting's surveys."""
+        names = list(MARGINS)
+        return [31, names.index(self.table), self.people, round(10 * float(self.epsilon))]
+
+    @property
+    def independent(self) -> Floats:
+        """The cells if rows and columns are independent."""
+        rows, columns = map(np.array, MARGINS[self.table])
+        return np.asarray(rows[:, None] * columns)
+
+    @cached_property
+    def question(self) -> Question:
+        """The question about the table."""
+        rows, columns = self.independent.shape
+        features = "".join(
+            f"[features.{name}]\nvalues = {[str(each) for each in range(size)]}\n"
+            for name, size in (("a", rows), ("b", columns))
+        )
+        head = f'[survey]\nid = "t"\nepsilon = {self.epsilon}\n'
+        [question] = read_survey(f'{head}{features}[tables.t]\nfeatures = ["a", "b"]\n').compile().questions
+        return question
+
+    @cached_property
+    def cells(self) -> Floats:
+        """The true cells; two blocks of rows and columns go together."""
+        expected = self.independent
+        pattern = np.outer(*(_halve(np.array(each)) for each in MARGINS[self.table]))
+        power_of_half = chi_square_quantile(LEVEL, _degrees(expected)) - _degrees(expected)
+        reached = self._measure_dependence(pattern)
+        step = self.strength * np.sqrt(power_of_half / reached)
+        return np.asarray(expected + min(step, _largest_step(expected, pattern)) * pattern)
+
+    def _measure_dependence(self, pattern: Floats) -> float:
+        """Return the mean increase of the statistic that this difference from independence causes."""
+        expected = self.independent
+        return OracleTest.of(expected, expected, self.question, self.people).measure(expected + pattern)
+
+
+def _degrees(cells: Floats) -> int:
+    return int(np.prod(np.array(cells.shape) - 1))
+
+
+def _halve(shares: Floats) -> Floats:
+    """Return differences of shares that add up to zero: the first half more frequent."""
+    first = np.arange(len(shares)) < len(shares) // 2
+    return np.asarray(np.where(first, shares / shares[first].sum(), -shares / shares[~first].sum()))
+
+
+def _largest_step(expected: Floats, pattern: Floats) -> float:
+    """Return the largest multiple of a pattern that leaves half of every cell."""
+    return float((expected / 2 / np.abs(pattern)).min())
+
+
+@dataclass(frozen=True)
+class OracleTest:
+    """A test that knows the true margins and the covariance of the true cells, with full matrices."""
+
+    expected: Floats
+    contrasts: Floats
+    """Sums of cells that no change of the margins changes, (contrasts, cells)."""
+    inverse: Floats
+    """Of the covariance of the contrasts."""
+
+    @classmethod
+    def of(cls, expected: Floats, cells: Floats, question: Question, people: int) -> OracleTest:
+        """Return the test of tables whose cells are the expected ones if rows and columns are independent."""
+        true, ones = cells.ravel(), np.ones(cells.size)
+        known = FrequencyCovariance.from_mechanism(oracle_of(question), true, people)
+        covariance = np.diag(known.independent_variance) + known.shared
+        covariance += known.slope * (np.outer(true, ones) + np.outer(ones, true))
+        covariance -= known.product * np.outer(true, true)
+        rows, columns = expected.sum(axis=1), expected.sum(axis=0)
+        moves = [np.outer(each, columns).ravel() for each in np.eye(len(rows))]
+        moves += [np.outer(rows, each).ravel() for each in np.eye(len(columns))]
+        vectors, _, _ = np.linalg.svd(np.stack(moves, axis=1))
+        contrasts = vectors[:, cells.size - _degrees(cells) :].T
+        return cls(expected, contrasts, np.linalg.inv(contrasts @ covariance @ contrasts.T))
+
+    def measure(self, table: Floats) -> float:
+        """Return the statistic of a table."""
+        residual = self.contrasts @ (table - self.expected).ravel()
+        return float(residual @ self.inverse @ residual)
+
+
+@dataclass(frozen=True)
+class Detections:
+    """How often a setting's surveys reject independence."""
+
+    table: str
+    people: int
+    epsilon: str
+    strength: float
+    rejected: float
+    """Share of surveys in which the test rejects independence at 5%."""
+    oracle: float
+    """The same for the test that knows the noise."""
+    surveys: int
+
+    @property
+    def error(self) -> float:
+        """Standard error of the false alarms of an exact test."""
+        return float(np.sqrt(LEVEL * (1 - LEVEL) / self.surveys))
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the false alarms are within ERRORS standard errors of 5%."""
+        return abs(self.rejected - LEVEL) <= ERRORS * self.error
+
+
+SETTINGS = [TestSetting(*each) for each in product(MARGINS, PEOPLE, EPSILONS, STRENGTHS)]
+
+
+def measure_test(setting: TestSetting, surveys: int) -> list[dict[str, object]]:
+    """Simulate surveys of a table, and return how often both tests reject independence."""
+    question, cells = setting.question, setting.cells
+    rng = np.random.default_rng(setting.seed)
+    devices = FastStream(np.random.SeedSequence(setting.seed))
+    oracle = OracleTest.of(np.outer(cells.sum(axis=1), cells.sum(axis=0)), cells, question, setting.people)
+    limit, found = chi_square_quantile(LEVEL, _degrees(cells)), np.zeros(2)
+    for _ in range(surveys):
+        people = rng.multinomial(setting.people, cells.ravel())
+        total = simulate_total(question, np.repeat(np.arange(cells.size), people), devices)
+        frequencies = estimate_frequencies(question, total)
+        table = frequencies.raw.reshape(cells.shape)
+        p_value = assess_independence(table, frequencies.covariance).p_value
+        found += [p_value <= LEVEL, oracle.measure(table) > limit]
+    rejected, by_oracle = (found / surveys).tolist()
+    row = Detections(
+        setting.table, setting.people, setting.epsilon, setting.strength, rejected, by_oracle, surveys
+    )
+    return [asdict(row)]

@@ -121,15 +121,28 @@ def value_of(plan: dict[str, Any], question: dict[str, Any], case: dict[str, Any
     labels, features = classes_of(plan), reference.features_of(plan)
     if question["feature"] is None:
         return case["label_code"]
-    codes = [case["codes"][place] for place in as_list(question["feature"])]
+    places = as_list(question["feature"])
+    codes, sizes = [case["codes"][place] for place in places], []
+    if "moment" not in question:
+        intervals = [interval_of(features[each], question, case["codes"][each]) for each in places]
+        codes, sizes = [code for code, _ in intervals], [size for _, size in intervals]
+        labels = labels if question["domain"] == labels * math.prod(sizes) else 1
+    label_code = case["label_code"] if labels > 1 else 0
     if question.get("moment") == 2:
         codes = [reference.square_of(code) for code in codes]
     if question["mechanism"] == "laplace":
-        return [code * labels + case["label_code"] for code in codes]
+        return [code * labels + label_code for code in codes]
     number = codes[0]
-    for place, code in zip(as_list(question["feature"])[1:], codes[1:], strict=True):
-        number = number * size_of(features[place]) + code
-    return number * labels + case["label_code"]
+    for size, code in zip(sizes[1:], codes[1:], strict=True):
+        number = number * size + code
+    return number * labels + label_code
+
+
+def interval_of(feature: dict[str, Any], question: dict[str, Any], code: int) -> tuple[int, int]:
+    """Return the interval of a code, which is the code itself without a width, and how many there are."""
+    missing, width = feature["missing"] == "category", question.get("width", 1)
+    values = size_of(feature) - missing
+    return (code + -values % width) // width, math.ceil(values / width) + missing
 
 
 def size_of(feature: dict[str, Any]) -> int:

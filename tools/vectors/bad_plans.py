@@ -12,6 +12,7 @@ from tools.vectors.common import first_draws, random_bytes, words
 from tools.vectors.plan_mistakes import unlabelled
 from tools.vectors.plan_mistakes.entries import entries
 from tools.vectors.plan_mistakes.honest import LABEL, ROW, Document, text_of
+from tools.vectors.plan_mistakes.levels import levels
 from tools.vectors.plan_mistakes.projections import projections
 from tools.vectors.plan_mistakes.several_features import numbers, together
 from tools.vectors.plan_mistakes.spellings import spellings
@@ -21,7 +22,8 @@ from tools.vectors.plan_mistakes.validations import validations
 
 def bad_plans() -> Document:
     """Return the plans, and a row that fits the honest ones."""
-    named = (*spellings(), *entries(), *numbers(), *together(), *projections(), *validations(), *tables())
+    features = (*numbers(), *together(), *levels(), *projections())
+    named = (*spellings(), *entries(), *features, *validations(), *tables())
     return _file(text_of(), ROW, LABEL, "plans", named)
 
 

@@ -3,6 +3,7 @@
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the value
 and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and good-numeric-
 projection.json for numbers made of others; good-together.json for features that are asked about together;
+good-tables*.json for tables of several features and for intervals of ordered ones (tables.py);
 good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
 together.json for a model that devices validate (validations.py); good-texts.json for a plan with the SHA-256
 of its texts, and the texts that each language displays (texts.py). good-unlabelled*.json, good-choices*.json
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,17 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
-from tools.vectors import bad_plans, limits, normal_forms, texts, tokens, unlabelled, validations, values
+from tools.vectors import (
+    bad_plans,
+    limits,
+    normal_forms,
+    tables,
+    texts,
+    tokens,
+    unlabelled,
+    validations,
+    values,
+)
 from tools.vectors.common import case, first_draws, random_bytes, words
 
 VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
@@ -194,7 +205,7 @@ def cases(plan: Plan) -> Iterator[dict[str, Any]]:
         yield case(plan, *ROWS[2], byte * (24 + wanted))
 
 
-def numeric_cases(plan: Plan, rows: list[tuple[dict[str, Any], str]]) -> Iterator[dict[str, Any]]:
+def numeric_cases(plan: Plan, rows: Sequence[tuple[dict[str, Any], str | None]]) -> Iterator[dict[str, Any]]:
     """Yield every question with drawn noise for every row, and with the extreme noise for one."""
     for question, middle in zip(plan.questions, first_draws(plan), strict=True):
         wanted, first = question.mechanism.random_bytes, words(middle)
@@ -208,7 +219,7 @@ def numeric_cases(plan: Plan, rows: list[tuple[dict[str, Any], str]]) -> Iterato
 
 
 def limit_cases(
-    plan: Plan, question: Question, row: dict[str, Any], label: str, draw: int
+    plan: Plan, question: Question, row: dict[str, Any], label: str | None, draw: int
 ) -> Iterator[dict[str, Any]]:
     """Yield one row with noise at the exact limits of the question's mechanism."""
     report_id = random_bytes(f"{plan.id}/{question.index}/limits", 16)
@@ -248,6 +259,12 @@ def good_together() -> dict[str, Any]:
         for place, ((row, label), (sugar, tea)) in enumerate(zip(ROWS, drinks, strict=True))
     ]
     return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_tables(labelled: bool) -> dict[str, Any]:
+    plan = tables.plan_with_tables(labelled)
+    listed = list(numeric_cases(plan, tables.rows(labelled)))
+    return {"cases": listed, "digest": plan.digest, "plan": plan.json.decode()}
 
 
 def good_validation() -> dict[str, Any]:
@@ -397,6 +414,8 @@ def files() -> dict[str, str]:
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
     documents["good-numeric-projection.json"] = good_projection()
     documents["good-together.json"] = good_together()
+    documents["good-tables.json"] = good_tables(labelled=True)
+    documents["good-tables-unlabelled.json"] = good_tables(labelled=False)
     documents["good-texts.json"] = good_texts()
     documents["good-values.json"] = values.good()
     documents["good-validation.json"] = good_validation()

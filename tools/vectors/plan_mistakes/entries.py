@@ -105,7 +105,7 @@ ENTRIES: dict[str, tuple[str, Any]] = {
     "a weight below 0": ("questions/1/weight", -1),
     "a weight that is true": ("questions/0/weight", True),
     "a weight as text": ("questions/1/weight", "1"),
-    "a weight above 2000000": ("questions/1/weight", 2000001),
+    "a weight above 12000000": ("questions/1/weight", 12000001),
     "a mechanism that is unknown": ("questions/1/mechanism", "RAPPOR"),
     "a mechanism in small letters": ("questions/1/mechanism", "de"),
     "a mechanism of other tables": ("questions/1/mechanism", "OUE"),

@@ -15,9 +15,35 @@ const SQUARE = 2;
  * @param {Plan} plan
  * @param {Question} question
  */
-export function questionName(plan, { features, moment }) {
-  const about = features.map((place) => plan.schema.features[place].name).join(", ") || plan.schema.label.name;
-  return about + ["", " (mean)", " (square)"][moment];
+export function questionName(plan, question) {
+  const asked = askedFeatures(plan, question);
+  const about = asked.map(({ name }) => name).join(", ") || plan.schema.label.name;
+  const intervals = question.width > 1 ? ` (${asked[0].count} intervals)` : "";
+  return about + intervals + ["", " (mean)", " (square)"][question.moment];
+}
+
+/**
+ * Return the features of a question. Of an ordered one, the values are the intervals that the question asks for.
+ *
+ * @param {Plan} plan
+ * @param {Question} question
+ * @returns {Feature[]}
+ */
+function askedFeatures({ schema }, { features, sizes, width }) {
+  return features.map((place, index) => {
+    const feature = schema.features[place];
+    if (width === 1) return feature;
+    const { kind, values } = feature;
+    const count = Math.ceil(feature.count / width);
+    const lacking = count * width - feature.count;
+    const starts = Array.from({ length: count }, (_, each) => Math.max(each * width - lacking, 0));
+    const texts = starts.map((start, each) => {
+      const end = (starts[each + 1] ?? values.length) - 1;
+      return end === start ? values[start] : `${values[start]} to ${values[end]}`;
+    });
+    const edges = [...starts, values.length - 1].map((edge) => values[edge]);
+    return { ...feature, count, size: sizes[index], values: kind === "binned" ? edges : texts };
+  });
 }
 
 /**
@@ -29,13 +55,14 @@ export function questionName(plan, { features, moment }) {
  * @returns {[name: string, text: string][]}
  */
 export function meaning(plan, question, value) {
-  const { label, features } = plan.schema;
-  const asked = question.features.map((place) => features[place]);
-  let codes = value.map((each) => Math.floor(each / label.size));
+  const { label } = plan.schema;
+  const { labels } = question;
+  const asked = askedFeatures(plan, question);
+  let codes = value.map((each) => Math.floor(each / labels));
   if (asked.length > 1 && value.length === 1) codes = splitCode(codes[0], asked);
   const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment));
-  const named = label.name ? [...asked, label] : asked;
-  texts.push(label.values[value[0] % label.size]);
+  const named = labels > 1 ? [...asked, label] : asked;
+  texts.push(label.values[value[0] % labels]);
   return named.map(({ name }, index) => [name, texts[index]]);
 }
 

@@ -21,7 +21,9 @@ import { categoryText, codeUnlessMissing, MISSING_TEXT } from "./parse_value.js"
  * @property {"categorical" | "binned" | "numeric" | "choices" | "label"} kind
  * @property {string} name
  * @property {"category" | "error"} missing "category": a missing value has a code. "error": it is refused.
- * @property {number} size number of codes; for choices, of each of them
+ * @property {number} count number of codes without that of a missing value; for choices, of each of them
+ * @property {number} size number of codes
+ * @property {boolean} [ordered] whether values have an order: of bins, and of categories whose entry says so
  * @property {readonly string[]} values the values of a label or a category, the choices, or a number's edges or bounds
  * @property {(value: unknown) => any} code returns a value's code, for choices the list of their codes; throws
  *   RowError, without the value
@@ -47,9 +49,9 @@ export function isText(value) {
  * @returns {Feature}
  */
 export function readFeature(entry) {
-  const { kind, missing, values } = entry;
+  const { kind, missing, ordered, values } = entry;
   requireValid(missing === "category" || missing === "error");
-  checkKeyCount(entry, kind === "numeric" ? 5 : 4);
+  checkKeyCount(entry, kind === "numeric" || (kind === "categorical" && ordered === true) ? 5 : 4);
   if (kind === "binned") return binnedFeature(entry);
   if (kind === "numeric") return numericFeature(entry);
   requireValid(!values.includes(MISSING_TEXT));
@@ -94,7 +96,7 @@ export function readLabel(entry) {
 /**
  * Return a feature or label with a public list of values.
  *
- * @param {Omit<Feature, "size" | "code">} entry
+ * @param {Omit<Feature, "count" | "size" | "code">} entry
  * @returns {Feature}
  */
 function listedFeature(entry) {

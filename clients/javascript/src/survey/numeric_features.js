@@ -19,10 +19,10 @@ import { codeUnlessMissing, parseNumber } from "./parse_value.js";
  * @returns {Feature}
  */
 export function binnedFeature(entry) {
-  const { kind, name, missing, edges } = entry;
+  const { edges } = entry;
   const inner = readIncreasing(edges).slice(1, -1);
-  return codeUnlessMissing({ kind, name, missing, values: edges }, inner.length + 1, (value) => {
-    const number = parseNumber(value, name);
+  return codeUnlessMissing({ ...entry, ordered: true, values: edges }, inner.length + 1, (value) => {
+    const number = parseNumber(value, entry.name);
     return inner.reduce((code, edge) => code + Number(edge <= number), 0);
   });
 }
@@ -34,11 +34,10 @@ export function binnedFeature(entry) {
  * @returns {Feature}
  */
 export function numericFeature(entry) {
-  const { kind, name, missing } = entry;
   const values = [entry.low, entry.high];
   const [low, high] = readIncreasing(values);
-  return codeUnlessMissing({ kind, name, missing, values }, 2 * GRID + 1, (value) => {
-    const clipped = clamp(parseNumber(value, name), low, high);
+  return codeUnlessMissing({ ...entry, values }, 2 * GRID + 1, (value) => {
+    const clipped = clamp(parseNumber(value, entry.name), low, high);
     return Math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5);
   });
 }

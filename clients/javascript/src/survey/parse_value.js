@@ -24,7 +24,7 @@ export function rowEntry(row, name) {
  *
  * A value is missing if it is null, undefined, NaN or an empty text.
  *
- * @param {Omit<Feature, "size" | "code">} feature
+ * @param {Omit<Feature, "count" | "size" | "code">} feature
  * @param {number} count number of codes of values that are not missing
  * @param {(value: unknown) => any} code returns the code of a value that is not missing
  * @param {any} [absent] the code of a missing value
@@ -34,6 +34,7 @@ export function codeUnlessMissing(feature, count, code, absent = count) {
   const hasCategory = feature.missing === "category";
   return {
     ...feature,
+    count,
     size: count + Number(hasCategory),
     code(value) {
       if ((value ?? "") !== "" && !Number.isNaN(value)) return code(value);

@@ -24,17 +24,22 @@ import { areDistinct } from "./features.js";
 
 /**
  * @typedef {object} Question
- * @property {number} index index in the plan, which reports contain
  * @property {readonly number[]} features indices of the features in the plan; none for the label question
  * @property {number} weight
+ * @property {readonly number[]} sizes number of codes of each feature; of intervals, if the width is above 1
+ * @property {number} labels number of classes that the answers contain: 1 if the label is not asked for
+ * @property {number} width number of adjacent values of an ordered feature that are one answer
  * @property {number} moment 1 for a number, 2 for its square, 0 for categories and bins
  * @property {string} mechanismName
  * @property {number | NumericDomain} domain number of values, or what a mechanism for numbers takes
  * @property {Tables} tables the integers of the mechanism
  * @property {Mechanism} mechanism
+ * @property {(coded: CodedRow) => number[]} trueAnswer returns the true answer of a coded row as an input of the
+ *   mechanism: the label's code c for the label alone, a k + c for a feature's code a, and (a B + b) k + c for two
+ *   features, the second with B values. k is 1, and c is 0, without the label. For several numbers, each has an entry.
  */
 
-const MAX_WEIGHT = 2_000_000;
+const MAX_WEIGHT = 12_000_000;
 const SQUARE = 2;
 
 /**
@@ -48,21 +53,21 @@ export function readQuestions(plan, schema, limit) {
   /** @type {Map<string, Mechanism>} */
   const built = new Map();
   /** @type {Question[]} */
-  const questions = plan.questions.map((/** @type {any} */ entry, /** @type {number} */ index) =>
-    readQuestion(entry, index, plan.tables, schema, limit, built),
+  const questions = plan.questions.map((/** @type {any} */ entry) =>
+    readQuestion(entry, plan.tables, schema, limit, built),
   );
   requireValid(questions.length);
-  // the order is: the label, the features in their order, all numbers at once
+  // the order is: the label, by the first feature, all numbers at once
   const order = questions.map(({ features, mechanismName, moment }) => {
     const place = mechanismName === LAPLACE ? schema.features.length : features[0] ?? -1;
     return 3 * place + moment;
   });
-  const [discrete, means, squares] = [0, 1, SQUARE].map((moment) =>
+  const [means, squares] = [1, SQUARE].map((moment) =>
     questions.filter((each) => each.moment === moment).map(({ features }) => features),
   );
   requireValid(
-    increase(order) &&
-      areDistinct(discrete.flat()) &&
+    !order.some((each, index) => order[index - 1] > each) &&
+      areDistinct(questions.map(({ features, moment, width }) => String([features, moment, width]))) &&
       areDistinct(means.flat()) &&
       dumpCanonicalJson(means) === dumpCanonicalJson(squares),
   );
@@ -71,30 +76,36 @@ export function readQuestions(plan, schema, limit) {
 
 /**
  * @param {any} entry
- * @param {number} index
  * @param {any} tables
  * @param {RowSchema} schema
  * @param {Fraction} limit
  * @param {Map<string, Mechanism>} built mechanisms that other questions share
  * @returns {Question}
  */
-function readQuestion(entry, index, tables, schema, limit, built) {
-  const { epsilon, mechanism: name, moment = 0, ratio, weight } = entry;
-  const numeric = "moment" in entry;
-  checkKeyCount(entry, 7);
-  const features = readIndices(entry.feature, name === LAPLACE);
+function readQuestion(entry, tables, schema, limit, built) {
+  const { epsilon, mechanism: name, moment = 0, ratio, weight, width = 1 } = entry;
+  const numeric = moment !== 0;
+  checkKeyCount(entry, width > 1 ? 8 : 7);
+  const isVector = name === LAPLACE;
+  const features = readIndices(entry.feature, isVector);
   const asked = features.map((each) => schema.features[each]);
-  const labels = schema.label.size;
   requireValid(
-    asked.every((feature) => feature && (feature.kind === "numeric") === numeric) &&
-      (!numeric || (asked.length && (moment === 1 || moment === SQUARE))),
+    [0, 1, SQUARE].includes(moment) &&
+      (asked.length || !numeric) &&
+      asked.every((feature) => (feature.kind === "numeric") === numeric) &&
+      Number.isInteger(weight) &&
+      0 < weight &&
+      weight <= MAX_WEIGHT * (isVector ? features.length : 1),
   );
-  requireValid(
-    Number.isInteger(weight) && 0 < weight && weight <= MAX_WEIGHT * (name === LAPLACE ? features.length : 1),
-  );
+  const [{ count, ordered }] = [...asked, schema.label];
+  requireValid(width === 1 || (!asked[1] && ordered && Number.isInteger(width) && width < count));
+  const shift = (width - (count % width)) % width;
+  const sizes = asked.map(({ size }) => Math.floor((size - 1 + shift) / width) + 1);
+  const cells = sizes.reduce((product, size) => product * size, 1);
+  const labels = entry.domain === cells ? 1 : schema.label.size;
   const domain = numeric
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
-    : asked.reduce((product, { size }) => product * size, labels);
+    : cells * labels;
   requireValid(numeric || entry.domain === domain);
   const key = dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]);
   let mechanism = built.get(key);
@@ -103,7 +114,17 @@ function readQuestion(entry, index, tables, schema, limit, built) {
     checkMechanism(mechanism, entry, limit);
     built.set(key, mechanism);
   }
-  return { index, features, weight, moment, mechanismName: name, domain, tables: tables[entry.tables], mechanism };
+  return {
+    features, sizes, labels, width, weight, moment, mechanismName: name, domain, mechanism,
+    tables: tables[entry.tables],
+    trueAnswer({ codes, labelCode }) {
+      const found = features.map((place) =>
+        moment === SQUARE ? squareCode(codes[place]) : Math.floor((codes[place] + shift) / width),
+      );
+      const joint = isVector ? found : [found.reduce((sum, code, axis) => sum * sizes[axis] + code, 0)];
+      return joint.map((code) => code * labels + (labelCode % labels));
+    },
+  };
 }
 
 /**
@@ -135,24 +156,6 @@ function readIndices(entry, listed) {
     indices.every(Number.isInteger) && increase(indices) && Array.isArray(entry) === (listed || indices.length > 1),
   );
   return indices;
-}
-
-/**
- * Return the true answer of a coded row as an input of the mechanism.
- *
- * It is the label's code c for the label alone, a k + c for a feature's code a, and (a B + b) k + c for two
- * features, the second with B values. For several numbers, each has an entry.
- *
- * @param {Question} question
- * @param {RowSchema} schema
- * @param {CodedRow} coded
- */
-export function trueAnswer({ features, mechanismName, moment }, schema, { codes, labelCode }) {
-  const labels = schema.label.size;
-  const found = features.map((place) => (moment === SQUARE ? squareCode(codes[place]) : codes[place]));
-  if (mechanismName === LAPLACE) return found.map((code) => code * labels + labelCode);
-  const joint = found.reduce((sum, code, index) => sum * schema.features[features[index]].size + code, 0);
-  return [joint * labels + labelCode];
 }
 
 /**

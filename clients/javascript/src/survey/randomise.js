@@ -7,7 +7,6 @@ import { systemRandom, takeBytes } from "../randomness.js";
 import { packReport } from "../report.js";
 import { readInvitation } from "./invitation.js";
 import { Plan } from "./plan.js";
-import { trueAnswer } from "./questions.js";
 
 /** @typedef {import("../randomness.js").RandomSource} RandomSource */
 /** @typedef {import("./questions.js").Question} Question */
@@ -77,8 +76,8 @@ export function randomiseCoded(plan, coded, random, chosen) {
   const index = chosen?.index ?? drawQuestion(plan, random);
   const id = chosen?.id ?? takeBytes(random, 16);
   const question = plan.questions[index];
-  // 3. the true answer: the question's features coupled with the label
-  const truth = trueAnswer(question, plan.schema, coded);
+  // 3. the true answer: the question's features, with the label unless the question is about values alone
+  const truth = question.trueAnswer(coded);
   // 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
   const payload = question.mechanism.perturb(truth, takeBytes(random, question.mechanism.randomBytes));
   // 5. pack the report

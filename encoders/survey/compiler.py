@@ -155,18 +155,21 @@ class Compiler:
     def _choose_levels(
         self, weighted: Mapping[int, int], numbers: Sequence[int]
     ) -> dict[int, tuple[int, ...]]:
-        """Return the widths of the intervals of each ordered feature that "auto" asks about at levels."""
-        if self.frequency != AUTO:
+        """Return the widths of the intervals of each ordered feature that "auto" asks about at levels.
+
+        A survey with a label has none: its classifier needs the shares of single values.
+        """
+        if self.frequency != AUTO or self.label.exists:
             return {}
         ordered = [index for index in weighted if index not in numbers and self.features[index].ordered]
         chosen = {index: self._choose_widths(self.features[index]) for index in ordered}
         return {index: widths for index, widths in chosen.items() if len(widths) > 1}
 
     def _choose_widths(self, feature: Feature) -> tuple[int, ...]:
-        values, classes = count_values(feature), len(self.label.values)
+        values = count_values(feature)
 
         def variance(intervals: int) -> float:
-            return self._oracle((intervals + feature.size - values) * classes).independent_variance
+            return self._oracle(intervals + feature.size - values).independent_variance
 
         return choose_widths(values, variance)
 

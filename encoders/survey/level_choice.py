@@ -1,8 +1,8 @@
 """Chooses the levels of an ordered feature, if they make the estimates of cumulative shares more accurate.
 
 The people of a feature are divided among its levels. So with three levels, the share of a single value has
-three times the variance, and the gain for cumulative shares must justify this. The choice uses closed forms
-of public numbers.
+three times the variance, and the gain for cumulative shares must justify this. A survey with a label has no
+levels: they made its classifier up to .03 less accurate. The choice uses closed forms of public numbers.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def _question(
     width, shift, label = entry.get("width", 1), 0, schema.label
     if "width" in entry:
         shift, asked = _read_intervals(asked, width, f"questions.{index}.width")
-    if asked and entry.get("domain") == prod(each.size for each in asked):
+    if width > 1 or (asked and entry.get("domain") == prod(each.size for each in asked)):
         label = NO_LABEL  # the answers are the values alone
     moment, name = entry.get("moment"), entry["mechanism"]
     if moment is None:

@@ -7,7 +7,7 @@ numeric feature is two questions, the number and its square, each with the label
 without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
 `laplace` asks for all numbers of the row in one question. Several discrete features can be one question,
 whose answers are all their combinations, with the label or without it. An ordered feature with many values
-can be several questions, about intervals of different widths.
+can be several questions, about intervals of different widths and without the label.
 """
 
 from __future__ import annotations

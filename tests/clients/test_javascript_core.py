@@ -18,7 +18,7 @@ from tests.support.javascript import FOLDER, find_node, require_packages, run_no
 from tools.vectors import check_port
 
 ROOT = FOLDER.parents[1]
-MAX_CORE_BYTES, MAX_ESBUILD_CORE_BYTES, MAX_CLIENT_BYTES = 8000, 8442, 14_795
+MAX_CORE_BYTES, MAX_ESBUILD_CORE_BYTES, MAX_CLIENT_BYTES = 8000, 8445, 14_798
 """With gzip: minified with terser, and with esbuild alone, which minifies less."""
 MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 400

@@ -19,6 +19,9 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, find_likely_frequencies
 
+_VALUES = (1, 0)
+"""Width and shift of questions about single values."""
+
 
 @dataclass(frozen=True)
 class CombinedFrequencies:
@@ -27,7 +30,7 @@ class CombinedFrequencies:
     n: int
     raw: FloatArray
     covariance: FrequencyCovariance
-    """If there are levels: equal for all cells, with the mean variance of a cell and of a class."""
+    """If there are levels: equal for all cells, with the mean variance of a cell and that of their sum."""
     mechanism: str
     asked_features: tuple[Feature, ...]
     levels: tuple[Level, ...] = ()
@@ -64,9 +67,7 @@ def combine_questions(margins: Sequence[Frequencies], feature: Feature, k: int) 
             summed = each if classes == k else sum_classes(each, classes)
             known.setdefault((each.question.width, each.question.shift), []).append(summed)
     pooled = {interval: reduce(pool_tables, tables) for interval, tables in known.items()}
-    if len(pooled) > 1:
-        return _combine_levels(pooled, feature, k)
-    return next(iter(pooled.values()), None)
+    return _combine_levels(pooled, feature) if len(pooled) > 1 else pooled.get(_VALUES)
 
 
 def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
@@ -77,7 +78,6 @@ def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
         covariance=estimate.covariance.sum_classes(k) if estimate.n else estimate.covariance,
         mechanism=estimate.mechanism,
         asked_features=estimate.asked_features,
-        levels=tuple(Level(sum_classes(each.estimate, k), each.spread) for each in _levels_of(estimate)),
     )
 
 
@@ -117,11 +117,9 @@ def _join(estimates: Sequence[TableEstimate]) -> str:
     return " + ".join(dict.fromkeys(name for each in estimates for name in each.mechanism.split(" + ")))
 
 
-def _combine_levels(
-    tables: dict[tuple[int, int], TableEstimate], feature: Feature, k: int
-) -> TableEstimate | None:
+def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Feature) -> TableEstimate | None:
     """Return the frequencies of each value from the levels with reports; None if single values have none."""
-    values = tables.get((1, 0))
+    values = tables.get(_VALUES)
     if values is None or not values.n:
         return values
     known = {interval: table for interval, table in tables.items() if table.n}
@@ -137,30 +135,25 @@ def _combine_levels(
         Level(table, np.asarray(np.linalg.solve(normal, weights[each] * sums[each].T)))
         for each, table in known.items()
     )
-    raw = np.asarray(sum(each.spread @ each.estimate.raw.reshape(-1, k) for each in levels)).ravel()
+    raw = np.asarray(sum(each.spread @ each.estimate.raw for each in levels))
     return CombinedFrequencies(
         n=sum(table.n for table in known.values()),
         raw=raw,
-        covariance=_average_covariance(levels, raw, values.n, k),
+        covariance=_average_covariance(levels, raw, values.n),
         mechanism=_join(list(known.values())),
         asked_features=values.asked_features,
         levels=levels,
     )
 
 
-def _average_covariance(levels: Sequence[Level], raw: FloatArray, n: int, k: int) -> FrequencyCovariance:
-    """Return a covariance with the mean variance of the cells, and with that of the classes' sums."""
-    size = len(raw) // k
-    ones = np.ones((1, size))
-    cell = float(
-        np.mean([np.diag(_sum_covariances(levels, np.eye(size), k, label)).mean() for label in range(k)])
-    )
-    whole = float(np.mean([_sum_covariances(levels, ones, k, label) for label in range(k)]))
+def _average_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
+    """Return a covariance with the mean variance of the cells, and with that of their sum."""
+    size = len(raw)
+    cell = float(np.diag(_sum_covariances(levels, np.eye(size))).mean())
+    whole = float(_sum_covariances(levels, np.ones((1, size)))[0, 0])
     likely = find_likely_frequencies(raw, math.sqrt(cell))
-    mass = likely.reshape(-1, k).sum(axis=0)
-    # cell = floor + shared + sampling, whole = size floor + size^2 shared + sampling
+    # cell = floor + shared + sampling, whole = size floor + size^2 shared; the sum has no sampling error
     cell -= (likely.mean() - (likely**2).mean()) / n
-    whole -= (mass.mean() - (mass**2).mean()) / n
     shared = (whole - size * cell) / (size * (size - 1))
     return FrequencyCovariance.from_coefficients(
         likely, n, floor=cell - shared, growth=1 / n, shared=shared, slope=0.0, product=1 / n
@@ -169,8 +162,8 @@ def _average_covariance(levels: Sequence[Level], raw: FloatArray, n: int, k: int
 
 def compute_sum_covariances(estimate: TableEstimate, weights: FloatArray, k: int, label: int) -> FloatArray:
     """Return the covariance, (m, m), of sums of the frequencies of one class, with weights (m, A)."""
-    if levels := _levels_of(estimate):
-        return _sum_covariances(levels, weights, k, label)
+    if isinstance(estimate, CombinedFrequencies) and estimate.levels:
+        return _sum_covariances(estimate.levels, weights)
     covariance = estimate.covariance
     likely, own = (
         each.reshape(-1, k)[:, label] for each in (covariance.distribution, covariance.independent_variance)
@@ -183,10 +176,6 @@ def compute_sum_covariances(estimate: TableEstimate, weights: FloatArray, k: int
     return found
 
 
-def _sum_covariances(levels: Sequence[Level], weights: FloatArray, k: int, label: int) -> FloatArray:
-    parts = [compute_sum_covariances(each.estimate, weights @ each.spread, k, label) for each in levels]
+def _sum_covariances(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
+    parts = [compute_sum_covariances(each.estimate, weights @ each.spread, 1, 0) for each in levels]
     return np.asarray(sum(parts))
-
-
-def _levels_of(estimate: TableEstimate) -> tuple[Level, ...]:
-    return estimate.levels if isinstance(estimate, CombinedFrequencies) else ()

@@ -102,7 +102,7 @@ function readQuestion(entry, tables, schema, limit, built) {
   const shift = (width - (count % width)) % width;
   const sizes = asked.map(({ size }) => Math.floor((size - 1 + shift) / width) + 1);
   const cells = sizes.reduce((product, size) => product * size, 1);
-  const labels = entry.domain === cells ? 1 : schema.label.size;
+  const labels = width > 1 || entry.domain === cells ? 1 : schema.label.size;
   const domain = numeric
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
     : cells * labels;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -74,6 +75,15 @@ class Survey:
             users=None,
             validation=validation,
         )
+
+    def keep_tables(self, tables: Sequence[CrossTable]) -> Survey:
+        """Return the survey with some of its tables; features of only the others are asked alone."""
+        before, after = (
+            {index for table in some for index in table.feature_indices} for some in (self.tables, tables)
+        )
+        label, *features = self.weights
+        weights = [weight or int(index in before - after) for index, weight in enumerate(features)]
+        return replace(self, tables=tuple(tables), weights=(label, *weights))
 
     def compile(self) -> Plan:
         """Return the plan: every question's tables are designed for `epsilon` and proved.

@@ -63,6 +63,8 @@ def count_questions(plan: Plan) -> str:
         reasons.append("a number takes two")
     if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
         reasons.append("some ask for several features")
+    if any(question.width > 1 for question in plan.questions):
+        reasons.append("a feature with levels takes one for each level")
     if any(not question.feature_indices for question in plan.questions):
         reasons.append("one asks for the label alone")
     asked = f"{Counted(features, 'feature')}, asked in "
@@ -99,6 +101,12 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
     elif left:
         text = f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
         warnings.append((("features", left[0], "weight"), text))
+    if uncoupled := _find_uncoupled(plan):
+        text = (
+            f"{', '.join(uncoupled)}: asked without the label, so the classifier cannot use it: add "
+            "alone = true to the feature, or label = true to a table"
+        )
+        warnings.append((("features", uncoupled[0]), text))
     for name, why in _find_constant_components(plan):
         warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
     for question in plan.questions:
@@ -110,6 +118,15 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
             )
             warnings.append((_path_of(plan, question), text))
     return [SurveyWarning(path, text) for path, text in warnings]
+
+
+def _find_uncoupled(plan: Plan) -> list[str]:
+    """Return the features that a survey with a label asks for in tables without it, and nowhere else."""
+    coupled, others = (
+        {place for each in plan.questions if each.label.exists is asked for place in each.feature_indices}
+        for asked in (True, False)
+    )
+    return [plan.features[place].name for place in sorted(others - coupled)] if plan.label.exists else []
 
 
 def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:

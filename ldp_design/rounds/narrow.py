@@ -95,9 +95,9 @@ def narrow_survey(
 ) -> Survey:
     """Return the survey of the next round: features that explain too little have weight 0.
 
-    The survey itself is returned if nothing should be left out: if the standard errors are too large (see
-    MAX_MEDIAN_STDERR), if all questions are needed (MIN_EXPLAINED_SHARE), or if there is little to gain
-    because features are known precisely or are equally informative (MIN_GAIN).
+    The survey itself is returned if nothing should be left out: if it has tables, if the standard errors are
+    too large (see MAX_MEDIAN_STDERR), if all questions are needed (MIN_EXPLAINED_SHARE), or if there is
+    little to gain because features are known precisely or are equally informative (MIN_GAIN).
 
     Parameters
     ----------
@@ -109,6 +109,8 @@ def narrow_survey(
         Indices of the features with which a validated model is most accurate. If there are any, the next
         round asks about these, and the relevances do not count.
     """
+    if survey.tables:
+        return survey
     plan = survey.compile()
     weights: dict[FeatureIndices, int] = {}
     for question in plan.questions:

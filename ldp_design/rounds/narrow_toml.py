@@ -57,6 +57,10 @@ _RAW_TABLE = (
     "explains: how much of {label} each feature explains, from 0 to 1, in the raw reports; 95% intervals are "
     "single."
 )
+_HAS_TABLES = (
+    "a survey with tables is not narrowed, because a table asks for several features together. To ask more "
+    "people, keep this survey open"
+)
 _NOTHING_VALIDATED_ASKED = (
     "this round asks about nothing that the validated model keeps: narrow an earlier round"
 )
@@ -100,7 +104,8 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     Raises
     ------
     NarrowError
-        If nothing can be left out, if it is too early, or if the model belongs to another survey.
+        If the survey has tables, if nothing can be left out, if it is too early, or if the model belongs to
+        another survey.
     LayoutError
         If the tables of the text cannot be found.
     SurveyError, LdpError
@@ -108,6 +113,8 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     """
     text, survey = read_editable_survey(text)
     require_label(survey)
+    if survey.tables:
+        raise NarrowError(_HAS_TABLES)
     if not is_trained_on(model, survey):
         raise NarrowError(
             f"{quote(source)} was not trained on this survey, nor on this and earlier rounds of it. Give the "

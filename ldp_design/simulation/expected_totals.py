@@ -66,13 +66,16 @@ def _average_report(question: Question, population: SyntheticPopulation) -> Floa
 
 def _value_shares(question: Question, population: SyntheticPopulation) -> FloatArray:
     """Return the share of each value of a discrete question (d,)."""
-    sizes = [feature.size for feature in question.asked_features]
-    *columns, labels = np.indices((*sizes, len(population.prior))).reshape(len(sizes) + 1, -1)
-    codes = np.zeros((len(labels), len(population.conditionals)), dtype=np.int64)
-    weights = population.prior[labels]
-    for feature, column in zip(question.feature_indices, columns, strict=True):
+    tables = {}
+    for feature in question.feature_indices:
         conditional = population.conditionals[feature]
         assert not isinstance(conditional, Gaussian)
+        tables[feature] = conditional
+    sizes = map(len, tables.values())
+    *columns, labels = np.indices((*sizes, len(population.prior))).reshape(len(tables) + 1, -1)
+    codes = np.zeros((len(labels), len(population.conditionals)), dtype=np.int64)
+    weights = population.prior[labels]
+    for (feature, conditional), column in zip(tables.items(), columns, strict=True):
         codes[:, feature] = column
         weights = weights * conditional[column, labels]
     values = true_answers(question, codes, labels, np.arange(len(labels)))

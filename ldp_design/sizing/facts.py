@@ -82,6 +82,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "rarest": label.values[widest.index(max(widest))],
         "one_is_rarest": some_are_wider and not is_comparison,
         "has_numbers": any(each.kind == "numeric" for each in size.margins),
+        "has_levels": any(each.width > 1 for each in size.plan.questions),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
         "all_noise": len(size.noise) == len(size.features),
@@ -289,6 +290,27 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
         "deviation": NumberMargin(math.inf if margin.deviation is None else margin.deviation),
         "missing": ShareMargin(margin.missing or 0),
     }
+
+
+def list_tables(size: Size) -> Iterator[list[Cell]]:
+    """Yield the head and the rows of the table about the tables of a survey; nothing without tables."""
+    if size.tables:
+        yield [
+            TEXTS.find(f"cells.{name}")
+            for name in ("table", "combinations", "asked-head", "combination", "without")
+        ]
+    for each in size.tables:
+        margins = ", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items())
+        facts = {
+            "typical": Share(1 / each.cells),
+            "margin": ShareMargin(each.margin),
+            "margins": margins,
+            "others_change": abs((each.other_people or 1) - 1) > _MIN_CHANGE,
+            "other_people": RoundShare(each.other_people or 1),
+        }
+        estimate = TEXTS.find("cells.one-combination", **facts)
+        name, asked = " x ".join(each.features), Share(each.question_probability)
+        yield [name, f"{each.cells:,}", asked, estimate, TEXTS.find("cells.without-it", **facts)]
 
 
 def compare_margins(size: ExpectedMargins) -> list[Cell]:

@@ -27,13 +27,12 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
@@ -76,7 +75,7 @@ class Margin:
     typical: float
     """The typical estimate, see :mod:`margins`."""
     values: int | None = None
-    """Number of values; None for a number."""
+    """Number of values; None for a number, and 2 for a cumulative share, which levels estimate."""
     unit: float = 1.0
     """The unit of the margin: 1, or the width of a number's range."""
     overall: float | None = None
@@ -177,7 +176,7 @@ def build_feature_margins(
             assert isinstance(conditional, Gaussian)
             yield _number_margin(result, raw, conditional, population.prior, probability)
         else:
-            assert isinstance(raw, Frequencies | CellFrequencies)
+            assert not isinstance(raw, ClassMoments)
             yield _frequency_margin(result, raw, probability)
 
 
@@ -198,15 +197,16 @@ def build_label_margin(
     )
 
 
-def _frequency_margin(
-    result: FeatureResult, raw: Frequencies | CellFrequencies, probability: float
-) -> Margin:
-    k = result.smoothed.shape[1]
-    shares = _class_margins(result.shares.reshape(-1, 1))
+def _frequency_margin(result: FeatureResult, raw: TableEstimate | None, probability: float) -> Margin:
+    """Return the margin of a feature; without a question that contains the label, that of all people."""
+    k, shown, values = result.smoothed.shape[1], result.shares, len(result.values)
+    if isinstance(raw, CombinedFrequencies) and raw.levels and result.ordered:
+        shown, values = result.ordered.cumulative, 2  # levels are for cumulative shares
+    shares = _class_margins(shown.reshape(-1, 1))
     factor = np.ones(k)
-    if raw.n:
+    if raw and raw.n:
         factor = _ratio_factor(raw.raw.reshape(-1, k).sum(axis=0), raw.covariance.class_covariances(k)[1])
-    class_margins = _class_margins(result.conditionals, factor) if k > 1 else shares
+    class_margins = _class_margins(result.conditionals, factor) if k > 1 and raw else shares
     return Margin(
         name=result.name,
         kind=result.kind,
@@ -214,8 +214,8 @@ def _frequency_margin(
         question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,
-        typical=1 / len(result.values),
-        values=len(result.values),
+        typical=1 / values,
+        values=values,
         overall=shares[0],
     )
 

@@ -110,12 +110,12 @@ def _find_features(
     names = [each.name for each in sorted(features_of(margins), key=lambda each: each.excess)]
 
     def drop(count: int) -> Survey:
-        kept = names[: len(names) - count]
-        weights = (
-            weight if feature.name in kept else 0
-            for feature, weight in zip(survey.features, survey.weights[1:], strict=True)
-        )
-        return replace(survey, weights=(survey.weights[0], *weights))
+        places = {
+            place for place, each in enumerate(survey.features) if each.name in names[: len(names) - count]
+        }
+        kept = survey.keep_tables([each for each in survey.tables if places.issuperset(each.feature_indices)])
+        weights = (weight if place in places else 0 for place, weight in enumerate(kept.weights[1:]))
+        return replace(kept, weights=(kept.weights[0], *weights))
 
     count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
     return None if count is None else tuple(names[: len(names) - count])

@@ -17,6 +17,7 @@ from ldp_design.sizing.margins import Margin, compute_expected_margins, features
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.remedies import Remedies, find_remedies
 from ldp_design.sizing.sample_size import SizeError
+from ldp_design.sizing.tables import TableCost, compute_table_costs
 
 FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
 """Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
@@ -65,6 +66,8 @@ class Size(ExpectedMargins):
     forecasts: Mapping[str, Forecast]
     """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated, or without a
     label, which a model would predict."""
+    tables: tuple[TableCost, ...] = ()
+    """What each table costs."""
     remedies: Remedies | None
     """What to change, if at least one feature is noise."""
     requested_margin: float | None = None
@@ -97,6 +100,7 @@ class Size(ExpectedMargins):
             "pilot": self.pilot.as_dict() if self.pilot else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
+            "tables": [table.as_dict() for table in self.tables],
             "noise": list(self.noise),
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
@@ -247,6 +251,7 @@ def _build_size(
         pilot=pilot,
         label_shares=label_shares,
         margins=margins,
+        tables=tuple(compute_table_costs(survey, population, users)),
         forecasts=forecasts,
         remedies=find_remedies(survey, population, users, margins) if has_noise else None,
     )

@@ -18,6 +18,7 @@ from ldp_design.sizing.facts import (
     describe_silo_size,
     describe_size,
     list_margins,
+    list_tables,
 )
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import ExpectedMargins, Size
@@ -30,6 +31,8 @@ def format_size(size: Size) -> str:
     rows = [["", "asked", "reports", *_find_heads(facts)], *_list_rows(size)]
     lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
+    if size.tables:
+        lines += ["", *_format_cells(list(list_tables(size)), "<>><<"), "", *_wrap_section("tables", facts)]
     if size.forecasts:
         lines += ["", *_format_cells(build_accuracy_table(size), "<>>>")]
         lines += ["", *_wrap_section("accuracy", facts)]

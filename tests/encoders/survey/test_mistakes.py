@@ -44,7 +44,7 @@ MISTAKES = {
         "ordered = true",
         "features.hours.ordered",
         16,
-        "the order of values is not used",
+        "bins are ordered anyway",
     ),
     "several answers": (
         "weight = 3",

@@ -255,8 +255,8 @@ def tampered(plan: Plan, **changes: dict[str, Any]) -> bytes:
 
 
 TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
-    "a feature in two questions": ({"q3": {"feature": [1, 3]}}, "at most once"),
-    "a feature alone and together": ({"q4": {"feature": 4}}, "at most once"),
+    "features of an earlier place": ({"q3": {"feature": [1, 3]}}, "in the order of their first features"),
+    "a feature alone whose domain does not fit": ({"q4": {"feature": 4}}, "does not fit"),
     "another feature of as many values": ({"q3": {"feature": [3, 5]}, "q4": {"feature": 4}}, "does not fit"),
     "a list of one": ({"q4": {"feature": [5]}}, "contradicts itself"),
     "one feature more": ({"q0": {"feature": [0, 1, 3]}, "q3": {"feature": 4}}, "does not fit this question"),

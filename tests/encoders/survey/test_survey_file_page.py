@@ -13,10 +13,10 @@ from tests.support.silo_surveys import read_silo_survey
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
 PAGE = PAGE.partition("## Check a survey from a program")[0]  # its keys are those of a command's output
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS, EXAMPLE_OF_A_CURATOR = re.findall(
+EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS, EXAMPLE_OF_A_CURATOR = re.findall(
     r"```toml\n(.*?)```", PAGE, re.DOTALL
 )
-TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME"]
+TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "tables.NAME"]
 TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
 [survey]
@@ -54,6 +54,11 @@ def test_page_documents_each_table():
 
 def test_example_on_the_page_is_a_survey():
     assert read_survey(EXAMPLE).id == "missed-payments-2026"
+
+
+def test_example_of_a_table_on_the_page_fits_the_example_survey():
+    [table] = read_survey(EXAMPLE + EXAMPLE_OF_TABLES).tables
+    assert table.feature_indices == (0, 4)
 
 
 def test_example_of_texts_on_the_page_fits_the_example_survey():

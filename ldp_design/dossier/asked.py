@@ -77,6 +77,14 @@ def describe_choice(plan: Plan) -> Facts:
     return {
         "one_question": len(plan.questions) == 1,
         "grouped": "; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
+        "values_alone": "; ".join(
+            each.name for each in plan.questions if plan.label.exists and not each.label.exists
+        ),
+        "levels": " and ".join(
+            dict.fromkeys(
+                plan.features[each.feature_indices[0]].name for each in plan.questions if each.width > 1
+            )
+        ),
         "topic_count": Counted(len(topics), "question"),
         "main_alone": any(each.kind == "label" for each in plan.questions),
         "numbers": " and ".join(numbers),

@@ -82,6 +82,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "rarest": label.values[widest.index(max(widest))],
         "one_is_rarest": some_are_wider and not is_comparison,
         "has_numbers": any(each.kind == "numeric" for each in size.margins),
+        "some_uncoupled": any(each.label != label for each in size.plan.questions),
         "has_levels": any(each.width > 1 for each in size.plan.questions),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,

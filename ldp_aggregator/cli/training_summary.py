@@ -23,6 +23,7 @@ from ldp_aggregator.results.sections import (
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import DEVIATION, EstimateRow, build_table
+from ldp_aggregator.results.table_sections import build_tables
 
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
@@ -33,6 +34,7 @@ def format_summary(results: SurveyResults) -> str:
     unknown = {"unknown_share": RoundShare(UNKNOWN_SHARE)}
     sections = [
         _append(build_shares(results, table), Note(TEXTS.find("tables.terminal-shares", **unknown))),
+        build_tables(results, table),
         _append(build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
         build_validation(results),

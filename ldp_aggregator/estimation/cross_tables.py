@@ -13,6 +13,8 @@ from itertools import product
 from math import prod
 from typing import Any, Self
 
+import numpy as np
+
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_comparison import (
@@ -99,10 +101,16 @@ class TableResult:
         shown = project_columns(self.column_shares.value)
         return compare_two_classes(self.column_shares, self.correlation, shown)
 
-    def make_consistent(self) -> FloatArray:
-        """Return the cells as they are shown: a distribution, or NaN without reports."""
+    def make_consistent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return `cells`, `row_shares` and `column_shares` as they are shown: distributions, or NaN."""
         value = self.cells.value
-        return project_simplex(value.ravel()).reshape(value.shape) if self.n else value
+        cells = project_simplex(value.ravel()).reshape(value.shape) if self.n else value
+        unknown = np.full(cells.shape, np.nan)
+        by_row, by_column = (
+            np.divide(cells, sums, out=unknown.copy(), where=sums > 0)
+            for sums in (cells.sum(axis=1, keepdims=True), cells.sum(axis=0))
+        )
+        return cells, by_row, by_column
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""

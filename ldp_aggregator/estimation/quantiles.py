@@ -43,6 +43,10 @@ class QuantileEstimates:
     simultaneous_high: FloatArray
     """Intervals of all quantiles and classes that contain the truth at once."""
 
+    def reshape(self, *shape: int) -> QuantileEstimates:
+        """Return the same estimates as arrays of another shape."""
+        return QuantileEstimates(*(each.reshape(shape) for each in vars(self).values()))
+
     def as_dict(self) -> dict[str, Any]:
         """Return all arrays as lists for JSON; unknown values become None."""
         return {name: to_json_list(array) for name, array in vars(self).items()}
@@ -82,8 +86,7 @@ class OrderedResult:
     @property
     def quantiles(self) -> QuantileEstimates:
         """The quantiles of all people, (3,)."""
-        found = self._find_quantiles(self.cumulative.reshape(-1, 1))
-        return QuantileEstimates(*(each[:, 0] for each in vars(found).values()))
+        return self._find_quantiles(self.cumulative.reshape(-1, 1)).reshape(-1)
 
     @property
     def class_quantiles(self) -> QuantileEstimates:

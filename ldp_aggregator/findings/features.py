@@ -115,6 +115,7 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
         "warnings.noise",
         feature=feature.name,
         number=is_number,
+        ordered=isinstance(feature, FeatureResult) and feature.ordered and not classes,
         classes=classes,
         scales=COUNT_TABLE not in mechanisms[0] and math.isfinite(needed),
         n=Counted(n, one, counted),

@@ -80,7 +80,7 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
         yield from (f"  {line}" for line in _fit([part.head, *part.rows], sides))
     elif isinstance(part, EstimateTable):
-        write = _write_estimates if part.name and part.head == "Class" else _write_rows
+        write = _write_estimates if part.name and (part.head == "Class" or part.has_values) else _write_rows
         yield from write(part, how_to_see_all)
 
 

@@ -16,4 +16,6 @@ class PlainTable:
     rows: Sequence[Sequence[str]]
     numeric: Collection[int] = frozenset()
     """The columns with numbers, which are aligned to the right."""
+    shades: Sequence[Sequence[int]] = ()
+    """For a heat map: how dark each cell but the first of a row is, from 0 to 5."""
     kind: ClassVar[str] = "table"

@@ -37,11 +37,11 @@ from ldp_aggregator.results.table import (
     CLASS_PRIOR,
     COMPARISONS,
     CONDITIONAL,
-    COUNT,
     DEVIATION,
     MEAN,
     MISSING,
     MISSING_SHARE,
+    SHARE,
     EstimateRow,
 )
 
@@ -76,7 +76,7 @@ def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTab
 def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
     """Return the table of all people for each entry of the survey with estimates, by its name."""
     entries, tables = {each.name: each for each in row_entries(plan.features)}, {}
-    of_all = (row for row in rows if row.class_name is None and row.mechanism)
+    of_all = (row for row in rows if row.statistic in (SHARE, *_STATISTICS) and row.mechanism)
     for name, group in groupby(of_all, key=lambda row: row.feature):
         part, entry, texts = list(group), entries[name], find_texts(plan, name)
         is_number = isinstance(entry, NumericFeature)
@@ -105,10 +105,7 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
     """Return the tables by class of each entry with estimates; values have the texts of the survey."""
     entries, classes = {each.name: each for each in row_entries(plan.features)}, find_class_texts(plan)
     tables: dict[str, list[EstimateTable]] = {}
-    hidden = {CLASS_PRIOR, COUNT, *COMPARISONS}
-    by_class = (
-        row for row in rows if row.class_name is not None and row.mechanism and row.statistic not in hidden
-    )
+    by_class = (row for row in rows if row.statistic in _TITLES and row.class_name and row.mechanism)
     for (name, statistic), group in groupby(by_class, key=lambda row: (row.feature, row.statistic)):
         part = list(group)
         scale = _choose_scale(part, entries[name])
@@ -119,21 +116,56 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
 
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
     """Return the table of each entry that compares two classes; empty unless the survey has two."""
-    texts: dict[str, dict[str, list[str]]] = {}
+    compared: dict[str, list[EstimateRow]] = {}
     for row in rows:
-        if row.statistic in COMPARISONS:
-            values = texts.setdefault(row.feature, {})
-            values.setdefault(row.value or "", []).append(_format_comparison(row))
-    names = " compared with ".join(show_values(plan, plan.label.name, plan.label.values))
+        if row.statistic in COMPARISONS and row.column is None:
+            compared.setdefault(row.feature, []).append(row)
+    classes = show_values(plan, plan.label.name, plan.label.values)
     return {
-        name: PlainTable(
-            caption=f"{names}, with 95% intervals",
-            head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
-            rows=[(*show_values(plan, name, [value]), *cells) for value, cells in values.items()],
-            numeric={1, 2, 3},
-        )
-        for name, values in texts.items()
+        name: build_comparison_table(part, classes, find_texts(plan, name)) for name, part in compared.items()
     }
+
+
+def build_comparison_table(
+    rows: Iterable[EstimateRow], groups: Sequence[str], texts: Mapping[str, str]
+) -> PlainTable:
+    """Return the table that compares each value's shares in two groups of people."""
+    values: dict[str, list[str]] = {}
+    for row in rows:
+        values.setdefault(row.value or "", []).append(_format_comparison(row))
+    return PlainTable(
+        caption=f"{' compared with '.join(groups)}, with 95% intervals",
+        head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
+        rows=[(texts.get(value, value), *cells) for value, cells in values.items()],
+        numeric={1, 2, 3},
+    )
+
+
+def build_bars(
+    rows: Sequence[EstimateRow],
+    caption: str,
+    head: str,
+    texts: Mapping[str, str],
+    columns: Mapping[str, str] | None = None,
+) -> EstimateTable:
+    """Return a table of shares; with texts of columns, each value has a row for each column."""
+    scale = _choose_share_scale(rows)
+    if columns is None:
+        cells = [_build_row(row, 0, scale, texts.get(row.value or "", row.value or "")) for row in rows]
+        groups = [EstimateGroup(value="", marked=False, rows=tuple(cells))]
+    else:
+        groups = []
+        for value, group in groupby(rows, key=lambda row: row.value or ""):
+            parts = [(row, columns[row.column or ""]) for row in group]
+            cells = [_build_row(row, place, scale, name) for place, (row, name) in enumerate(parts)]
+            groups.append(EstimateGroup(value=texts.get(value, value), marked=False, rows=tuple(cells)))
+    return EstimateTable(
+        caption=caption,
+        name=rows[0].feature,
+        ticks=scale.axis.labels(scale.write_axis),
+        groups=tuple(groups),
+        head=head,
+    )
 
 
 def _format_comparison(row: EstimateRow) -> str:

@@ -32,6 +32,7 @@ from ldp_aggregator.results.estimate_tables import (
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import MEAN, SHARE, EstimateRow, build_table
+from ldp_aggregator.results.table_sections import build_class_quantiles, build_cumulative
 
 _SHARES_IN_LEAD = 2
 _FACTS = 8
@@ -58,7 +59,12 @@ def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
         Section(
             id=f"shares-{index}",
             heading=entry.name,
-            parts=[*_find_question(plan, entry), Note(_describe_feature(entry, result)), *shown],
+            parts=[
+                *_find_question(plan, entry),
+                Note(_describe_feature(entry, result)),
+                *shown,
+                *build_cumulative(plan, entry, table),
+            ],
         )
         for index, (entry, result) in enumerate(results.joined_features, 1)
         for shown in [[tables[entry.name]] if entry.name in tables else []]
@@ -127,6 +133,7 @@ def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Sect
                 *tables.get(entry.name, []),
                 *([] if entry.name in tables else [Note(_describe_feature(entry, result))]),
                 *([compared[entry.name]] if entry.name in compared else []),
+                *build_class_quantiles(plan, entry, table),
             ],
         )
         for index, (entry, result) in enumerate(results.joined_features, 1)

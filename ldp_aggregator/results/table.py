@@ -20,7 +20,9 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import Comparison
+from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
+from ldp_aggregator.estimation.quantiles import PROBABILITIES, QuantileEstimates, make_monotone
 from ldp_aggregator.render.csv_file import dump_csv
 
 Result = FeatureResult | NumberResult
@@ -36,6 +38,10 @@ CLASS_PRIOR = "P(class)"
 CONDITIONAL = "P(value | class)"
 MISSING = "P(missing | class)"
 COMPARISONS = ("risk difference", "risk ratio", "odds ratio")
+CELL, ROW_SHARE, COLUMN_SHARE = "P(row, column)", "P(column | row)", "P(row | column)"
+INDEPENDENCE = "p-value of independence"
+BELOW, AT_MOST, QUANTILE = "P(x < t)", "P(x <= value)", "quantile"
+CLASS_BELOW, CLASS_AT_MOST, CLASS_QUANTILE = "P(x < t | class)", "P(x <= value | class)", "quantile of class"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,24 +49,28 @@ class EstimateRow:
     """One row of the table; None where something is unknown or does not apply."""
 
     feature: str
-    """The feature's name; the label's name for count and P(class)."""
+    """The feature's name; the label's name for count and P(class); of a table its features' names, joined by
+    " x "."""
     statistic: str
     """The estimated quantity; only a curator's model has count, the number of rows of a class."""
     value: str | None = None
-    """The feature's value, for P(value), P(value | class) and comparisons."""
+    """The feature's value, for P(value), P(value | class) and comparisons; the row of a table. For cumulative
+    shares the bins' edge or the value, for quantiles the percentage."""
+    column: str | None = None
+    """The column of a table: values joined by ", "; for a comparison the two columns."""
     class_name: str | None = None
     """The value of the label; for a comparison the two classes, as in "yes vs no". None for all people."""
     estimate: float | None
     """The consistent estimate: probabilities are distributions, moments are in their possible range."""
-    stderr: float | None
+    stderr: float | None = None
     """The standard error of `raw`; comparisons have neither."""
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     """The 95% interval."""
-    simultaneous_low: float | None
-    simultaneous_high: float | None
+    simultaneous_low: float | None = None
+    simultaneous_high: float | None = None
     """95% intervals that all hold at once."""
-    raw: float | None
+    raw: float | None = None
     """The unbiased estimate, which may be outside the possible range."""
     n: int
     """The number of reports, or the noisy number of the rows of a curator or of silos."""
@@ -90,7 +100,9 @@ def _read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
+def _read_ends(
+    estimate: IntervalEstimate | Comparison | QuantileEstimates, index: tuple[int, ...]
+) -> dict[str, Any]:
     names = ("low", "high", "simultaneous_low", "simultaneous_high")
     return {name: _read_cell(getattr(estimate, name), index) for name in names}
 
@@ -99,11 +111,14 @@ COLUMNS = tuple("class" if each.name == "class_name" else each.name for each in 
 """The names of the columns, in order."""
 
 
-def list_columns(rows: Iterable[EstimateRow]) -> tuple[str, ...]:
-    """Return the names of the columns of these rows: without classes there are no columns about them."""
-    if any(row.class_name is not None for row in rows):
-        return COLUMNS
-    return tuple(name for name in COLUMNS if name not in ("class", "distinguishable"))
+def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Return the names of the columns of these rows: without classes or tables, none about them."""
+    hidden = set[str]()
+    if all(row.class_name is None for row in rows):
+        hidden |= {"class", "distinguishable"}
+    if all(row.column is None for row in rows):
+        hidden.add("column")
+    return tuple(name for name in COLUMNS if name not in hidden)
 
 
 def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
@@ -121,8 +136,8 @@ def dump_table(rows: Sequence[EstimateRow]) -> str:
 def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
     """Return the rows of all estimates of a survey.
 
-    The estimates of all people come first. If there is a label, P(class), the estimates of each class, and
-    for two classes their comparisons follow.
+    The estimates of all people come first, with those of tables. If there is a label, P(class), the estimates
+    of each class, and for two classes their comparisons follow.
 
     Parameters
     ----------
@@ -133,7 +148,11 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     """
     results = estimates.features
     joined = [each for _, each in join_choices(plan.features, results)] if plan else results
-    shares = [*list_feature_rows(joined, (None,))]
+    shares = [
+        *list_feature_rows(joined, (None,)),
+        *_list_ordered_rows(joined, (None,)),
+        *_list_table_rows(estimates.tables),
+    ]
     if not estimates.has_label:
         return shares
     # the paper's estimator takes the prior from the label question alone
@@ -143,6 +162,7 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
         *shares,
         *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
         *list_feature_rows(joined, classes),
+        *_list_ordered_rows(joined, classes),
         *_list_comparisons(joined, classes),
     ]
 
@@ -241,12 +261,77 @@ def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Ite
                     value=value,
                     class_name=" vs ".join(classes),
                     estimate=_read_cell(comparison.value, (place,)),
-                    stderr=None,
                     **_read_ends(comparison, (place,)),
-                    raw=None,
                     n=feature.counts[place] if feature.counts else feature.n,
                     mechanism=feature.mechanism,
                 )
+
+
+def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
+    """Yield the cumulative shares and the quantiles of ordered features."""
+    is_of_all = classes[0] is None
+    for feature in features:
+        if isinstance(feature, NumberResult) or not (ordered := feature.ordered):
+            continue
+        shares = ordered.cumulative.reshape(-1, 1) if is_of_all else ordered.by_class
+        shown = make_monotone(shares)
+        names = (BELOW, CLASS_BELOW) if ordered.edges else (AT_MOST, CLASS_AT_MOST)
+        more: dict[str, Any] = {"feature": feature.name, "n": feature.n, "mechanism": feature.mechanism}
+        for place, limit in enumerate(ordered.limits):
+            for index, name in enumerate(classes):
+                yield EstimateRow.from_estimate(
+                    shares,
+                    (place, index),
+                    float(shown[place, index]),
+                    statistic=names[0] if is_of_all else names[1],
+                    value=limit,
+                    class_name=name,
+                    **more,
+                )
+        quantiles = ordered.quantiles.reshape(-1, 1) if is_of_all else ordered.class_quantiles
+        for place, probability in enumerate(PROBABILITIES):
+            for index, name in enumerate(classes):
+                yield EstimateRow(
+                    statistic=QUANTILE if is_of_all else CLASS_QUANTILE,
+                    value=f"{probability:.0%}",
+                    class_name=name,
+                    estimate=_read_cell(quantiles.value, (place, index)),
+                    **_read_ends(quantiles, (place, index)),
+                    **more,
+                )
+
+
+def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
+    """Yield the cells and percentages of tables, their comparisons of two columns, and their tests."""
+    for table in tables:
+        names = [", ".join(each) for each in table.columns]
+        more: dict[str, Any] = {"feature": table.name, "n": table.n, "mechanism": table.mechanism}
+        estimates = (table.cells, table.row_shares, table.column_shares)
+        parts = zip((CELL, ROW_SHARE, COLUMN_SHARE), estimates, table.make_consistent(), strict=True)
+        for name, estimate, shown in parts:
+            for index in np.ndindex(shown.shape):
+                place, column = index
+                yield EstimateRow.from_estimate(
+                    estimate,
+                    index,
+                    float(shown[index]),
+                    statistic=name,
+                    value=table.rows[place],
+                    column=names[column],
+                    **more,
+                )
+        for kind, comparison in table.comparisons.items():
+            for place, value in enumerate(table.rows):
+                yield EstimateRow(
+                    statistic=kind,
+                    value=value,
+                    column=" vs ".join(names),
+                    estimate=_read_cell(comparison.value, (place,)),
+                    **_read_ends(comparison, (place,)),
+                    **more,
+                )
+        if table.independence:
+            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, **more)
 
 
 def _cut_to_interval(estimate: IntervalEstimate) -> FloatArray:

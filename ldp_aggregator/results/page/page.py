@@ -39,6 +39,7 @@ from ldp_aggregator.results.sections import (
 )
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
+from ldp_aggregator.results.table_sections import build_tables
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
 
@@ -94,6 +95,7 @@ def list_sections(results: SurveyResults) -> list[Section]:
                 build_features(results, table),
                 build_relevance(results),
             ]
+        sections.append(build_tables(results, table))
     sections += [
         build_validation(results),
         build_fabricated(results),

@@ -103,7 +103,7 @@ def _make_title(table: EstimateTable) -> str:
 
 def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
     """Yield the lines of a table with a column for each class."""
-    classes = [cells.name for cells in table.groups[0].rows]
+    classes, is_by_class = [cells.name for cells in table.groups[0].rows], table.head == "Class"
     rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:
         cells = [each.short for each in group.rows[:MAX_CLASSES]]
@@ -116,7 +116,7 @@ def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]
         str(Counted(count - most, *kinds))
         for count, most, kinds in (
             (len(table.groups), MAX_VALUES, ("more value",)),
-            (len(classes), MAX_CLASSES, ("more class", "more classes")),
+            (len(classes), MAX_CLASSES, ("more class", "more classes") if is_by_class else ("more column",)),
         )
         if count > most
     ]

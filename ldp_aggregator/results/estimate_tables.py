@@ -76,7 +76,8 @@ def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTab
 def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
     """Return the table of all people for each entry of the survey with estimates, by its name."""
     entries, tables = {each.name: each for each in row_entries(plan.features)}, {}
-    of_all = (row for row in rows if row.statistic in (SHARE, *_STATISTICS) and row.mechanism)
+    shown = {SHARE, *_STATISTICS}
+    of_all = (row for row in rows if row.class_name is None and row.statistic in shown and row.mechanism)
     for name, group in groupby(of_all, key=lambda row: row.feature):
         part, entry, texts = list(group), entries[name], find_texts(plan, name)
         is_number = isinstance(entry, NumericFeature)

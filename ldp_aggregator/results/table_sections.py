@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.levels import count_values
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.findings.finding import Finding
@@ -39,6 +40,8 @@ MAX_SHOWN_LIMITS = 12
 """Number of cumulative shares that are shown; the CSV file has all."""
 DEPENDENT_LEVEL = 0.05
 """A p-value up to this one shows that rows and columns depend on each other."""
+MIN_SHOWN_BINS = 5
+"""Fewer bins say little about quantiles."""
 _SHADES = 5
 
 
@@ -123,7 +126,7 @@ def build_cumulative(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]
     mine = [row for row in table if row.feature == entry.name and row.class_name is None]
     limits = [row for row in mine if row.statistic in (BELOW, AT_MOST)]
     quantiles = [row for row in mine if row.statistic == QUANTILE]
-    if not limits or isinstance(entry, NumericFeature):
+    if not limits or not _shows_quantiles(entry):
         return []
     texts = find_texts(plan, entry.name)
     shown = [_show_quantile(entry, row, texts) for row in quantiles]
@@ -152,7 +155,8 @@ def build_cumulative(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]
 
 def build_class_quantiles(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]) -> list[PlainTable]:
     """Return the quantiles of an ordered feature in each class."""
-    rows = [row for row in table if row.feature == entry.name and row.statistic == CLASS_QUANTILE]
+    mine = (row for row in table if row.feature == entry.name) if _shows_quantiles(entry) else ()
+    rows = [row for row in mine if row.statistic == CLASS_QUANTILE]
     texts, classes = find_texts(plan, entry.name), find_class_texts(plan)
     shown: dict[str, list[str]] = {}
     for row in rows:
@@ -167,6 +171,10 @@ def build_class_quantiles(plan: AnyPlan, entry: Feature, table: Sequence[Estimat
             numeric={1, 2, 3},
         )
     ][: len(rows)]
+
+
+def _shows_quantiles(entry: Feature) -> bool:
+    return isinstance(entry, CategoricalFeature) or count_values(entry) >= MIN_SHOWN_BINS
 
 
 def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ corrected, since it is unknown which reports are fabricated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,18 @@ class Influence:
             one=step / (n - 1) if n > 1 else np.full(step.shape, np.inf),
             one_percent=share,
             one_percent_in_stderrs=np.where(known, share / np.where(known, stderr, 1.0), np.nan),
+        )
+
+    def weigh(self, weight: float) -> Influence:
+        """Return the influence on an average in which the estimate has this weight, by its variance.
+
+        The variance of the average is `weight` times that of the estimate.
+        """
+        return Influence(
+            self.estimate,
+            weight * self.one,
+            weight * self.one_percent,
+            math.sqrt(weight) * self.one_percent_in_stderrs,
         )
 
     @property

@@ -13,6 +13,8 @@ from itertools import chain
 from typing import Any, Self
 
 from encoders.survey import Question
+from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import (
@@ -132,15 +134,28 @@ def _feature_influences(
 ) -> Iterator[tuple[int, Influence]]:
     """Yield each influence on the estimates of features, with the index of the question it comes from.
 
-    If several questions are about a feature, each influence is on the question's own estimate. In standard
-    errors, the influence on the estimate from all questions is at most as large.
+    If several questions are about a feature, the influence of each is on the estimate from all of them. At
+    levels, it is on the question's own estimate.
     """
     for place, (estimate, result) in enumerate(zip(raw.feature_estimates, features, strict=True)):
         for margin in raw.margins.get(place, ()):
             if margin.n:
-                yield from _margin_influences(margin, result.name)
+                is_of_all = len(margin.question.label.values) == 1
+                pooled = (raw.share_estimates if is_of_all else raw.feature_estimates)[place]
+                weight = _find_weight(margin, pooled)
+                for index, influence in _margin_influences(margin, result.name):
+                    yield index, influence.weigh(weight)
         if isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
             yield from _number_influences(snapshot, estimate, result)
+
+
+def _find_weight(margin: Frequencies, pooled: TableEstimate | ClassMoments | None) -> float:
+    """Return the weight of a question's estimate in that of several; weights are inverse to variances."""
+    if pooled is None or isinstance(pooled, ClassMoments):
+        return 1.0
+    if isinstance(pooled, CombinedFrequencies) and pooled.levels:
+        return 1.0
+    return min(float(pooled.covariance.variance.mean() / margin.covariance.variance.mean()), 1.0)
 
 
 def _margin_influences(margin: Frequencies, name: str) -> Iterator[tuple[int, Influence]]:

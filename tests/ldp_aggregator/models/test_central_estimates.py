@@ -24,7 +24,8 @@ from ldp_aggregator.models.central_file import read_central_content
 from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining
 from ldp_aggregator.models.model_document import ModelError, dump_content, parse_content
 from ldp_aggregator.models.model_file import load_model
-from ldp_aggregator.results.table import COLUMNS, COMPARISONS, EstimateRow
+from ldp_aggregator.results.table import COMPARISONS, EstimateRow
+from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
 
 SURVEY = """
@@ -197,7 +198,7 @@ def test_the_table_of_a_model_file_is_that_of_the_command(run, tmp_path):
     assert len(Ledger.parse((tmp_path / "rows.csv.ledger").read_bytes()).entries) == 1
     frame = load_model(tmp_path / "model.json").to_frame()
     lines = list(csv.DictReader(StringIO(table.read_text())))
-    assert tuple(lines[0]) == tuple(frame.columns) == COLUMNS
+    assert tuple(lines[0]) == tuple(frame.columns) == PLAIN_COLUMNS
     estimates = [float(line["estimate"] or "nan") for line in lines]
     np.testing.assert_array_equal(estimates, frame["estimate"])
     tired = frame[(frame["statistic"] == "count") & (frame["class"] == "yes")]

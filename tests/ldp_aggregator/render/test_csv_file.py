@@ -9,15 +9,15 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.render.csv_file import escape_formula
-from ldp_aggregator.results.table import COLUMNS, build_table, dump_table, list_records
+from ldp_aggregator.results.table import build_table, dump_table, list_records
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import simulate
+from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, simulate
 
 
 def test_csv_restores_every_row_exactly():
     rows = build_table(estimate_snapshot(simulate(2000)))
     read = list(csv.DictReader(StringIO(dump_table(rows))))
-    assert tuple(read[0]) == COLUMNS
+    assert tuple(read[0]) == PLAIN_COLUMNS
     for row, cells in zip(list_records(rows), read, strict=True):
         for name, value in row.items():
             if value is None:
@@ -31,7 +31,7 @@ def test_csv_restores_every_row_exactly():
 def test_pandas_reads_numbers_marks_and_unknown_cells():
     rows = build_table(estimate_snapshot(simulate(2000)))
     frame = pd.read_csv(StringIO(dump_table(rows)), dtype={"distinguishable": "boolean"})
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(PLAIN_COLUMNS)
     assert frame["estimate"].dtype == float
     assert frame[frame["distinguishable"]]["distinguishable"].all()
     assert frame["value"].isna().tolist() == [row.value is None for row in rows]

@@ -27,6 +27,7 @@ from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, state_privacy
 from ldp_aggregator.results.page.source import read_results
 from ldp_aggregator.results.survey_results import SurveyResults
+from ldp_aggregator.results.table import COLUMNS
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
@@ -56,6 +57,31 @@ values = ["{{ 7 * 7 }}", "</table></style>"]
 range = [0, 1]
 """
 """A survey whose names are HTML, Markdown and template code."""
+TABLES = """
+[survey]
+id = "tables"
+epsilon = 2.0
+{label}
+[features.smokes]
+values = ["yes", "no"]
+alone = true
+[features.sleep]
+values = ["bad", "fair", "good"]
+ordered = true
+missing = "category"
+[features.hours]
+range = [0, 80]
+bins = 40
+[tables.nights]
+features = ["smokes", "sleep"]
+[tables.large]
+features = ["smokes", "sleep", "hours"]
+[texts.en.features.sleep]
+title = "How do you sleep?"
+values = {{ bad = "Badly", fair = "Fairly well", good = "Well" }}
+"""
+PLAIN_COLUMNS = tuple(name for name in COLUMNS if name != "column")
+"""The columns of results without tables."""
 AUDIT = AuditResult(passed=True, faults=0, trials=5000, bound=0.9)
 
 
@@ -139,6 +165,17 @@ def make_habits(seed=1, **changes):
     return make_snapshot(plan, 10_000, seed)
 
 
+def simulate_tables(people, label="", seed=1):
+    """Return the reports to a survey with tables and ordered features; smokers sleep worse."""
+    plan = read_survey(TABLES.format(label=label)).compile()
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, len(plan.label.values), people)
+    smokes = rng.integers(0, 2, people)
+    sleep = np.minimum(rng.binomial(2, 0.3 + 0.4 * smokes) + 3 * (rng.random(people) < 0.05), 3)
+    hours = np.clip(np.rint(rng.normal(20 + 5 * labels, 6)), 0, 39).astype(np.int64)
+    return simulate_reports(plan, np.stack([smokes, sleep, hours], axis=1), labels, FastStream(seed))
+
+
 def _take_silo_snapshot(seeds=(1, 2, 3), text=SILOS):
     store = MemoryStore()
     return take_snapshot(store, record_messages(store, seeds, text).id)
@@ -206,6 +243,11 @@ _SAMPLES = {
     "shares": lambda: collect(make_habits()),
     "choices": lambda: collect(make_habits(label={"name": "ill", "values": ["yes", "no"]})),
     "simulated": lambda: collect(replace(simulate(500), simulated=True)),
+    "tables": lambda: collect(simulate_tables(20_000)),
+    "class-tables": lambda: collect(
+        simulate_tables(20_000, '[label]\nname = "ill"\nvalues = ["yes", "no"]\n')
+    ),
+    "empty-tables": lambda: collect(simulate_tables(0)),
     "validated": lambda: collect(trained(2_000), validation=validated(40_000)),
     "not-selected": lambda: collect(trained(2_000, 0.5), validation=validated(40, 0.5, seed=2)),
     "round": lambda: collect(validated(4_000)),

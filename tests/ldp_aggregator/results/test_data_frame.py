@@ -13,9 +13,9 @@ from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.data_frame import build_frame
-from ldp_aggregator.results.table import COLUMNS, CONDITIONAL, build_table, list_records
+from ldp_aggregator.results.table import CONDITIONAL, build_table, list_records
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import simulate
+from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, simulate
 
 
 def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
@@ -23,9 +23,9 @@ def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
     estimates = estimate_snapshot(snapshot)
     save_model(tmp_path / "model.json", snapshot, estimates)
     frame = load_model(tmp_path / "model.json").to_frame()
-    assert tuple(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == PLAIN_COLUMNS
     rows = build_table(estimates)
-    for name in COLUMNS:
+    for name in PLAIN_COLUMNS:
         assert [None if pd.isna(cell) else cell for cell in frame[name]] == [
             row[name] for row in list_records(rows)
         ]

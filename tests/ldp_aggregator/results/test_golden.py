@@ -32,7 +32,7 @@ def list_lines(*results):
     return "\n".join([*parse_page(render_page(*results)).lines(), ""])
 
 
-@pytest.mark.parametrize("name", ["survey", "round", "pooled", "curator-nb", "shares", "choices"])
+@pytest.mark.parametrize("name", ["survey", "round", "pooled", "curator-nb", "shares", "choices", "tables"])
 def test_the_page_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"page-{name}", list_lines(make_results(name)))
 
@@ -42,12 +42,12 @@ def test_the_comparison_is_its_golden_file(compare_with_golden):
     compare_with_golden("comparison", "\n".join([*page.section("comparison").lines(), ""]))
 
 
-@pytest.mark.parametrize("name", ["unlabelled", "curator-tree", "shares"])
+@pytest.mark.parametrize("name", ["unlabelled", "curator-tree", "shares", "tables"])
 def test_the_card_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"card-{name}", describe(make_results(name)).format_card())
 
 
-@pytest.mark.parametrize("name", ["pooled", "validated", "shares"])
+@pytest.mark.parametrize("name", ["pooled", "validated", "shares", "tables", "class-tables"])
 def test_the_summary_of_a_training_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"summary-{name}", f"{format_summary(make_results(name))}\n")
 

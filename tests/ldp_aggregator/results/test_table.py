@@ -11,7 +11,6 @@ from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.table import (
     CLASS_PRIOR,
-    COLUMNS,
     COMPARISONS,
     CONDITIONAL,
     DEVIATION,
@@ -24,7 +23,7 @@ from ldp_aggregator.results.table import (
     list_records,
 )
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import simulate
+from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, simulate
 from tests.support.snapshots import make_snapshot
 from tests.support.surveys import make_plan
 
@@ -55,7 +54,7 @@ def test_shares_of_all_people_come_first_then_each_quantity_has_a_row_per_class(
         *(("age", statistic, None) for statistic in (MEAN, DEVIATION)),
     ]
     assert [row.class_name for row in rows] == ["yes", "no", "rarely"] * len(found)
-    assert {tuple(record) for record in list_records(build_table(estimates))} == {COLUMNS}
+    assert {tuple(record) for record in list_records(build_table(estimates))} == {PLAIN_COLUMNS}
 
 
 def test_two_classes_are_compared_after_all_other_rows():
@@ -93,7 +92,7 @@ def test_a_survey_without_a_label_has_only_shares_and_no_columns_about_classes()
     features = {"tea": ["black", "green"], "cups": {"choices": ["small", "large"]}, "age": {"range": [0, 9]}}
     rows = build_table(estimate_snapshot(make_snapshot(make_plan(label=None, features=features), 4000)))
     assert {row.statistic for row in rows} == {SHARE, MEAN, DEVIATION}
-    columns = tuple(name for name in COLUMNS if name not in ("class", "distinguishable"))
+    columns = tuple(name for name in PLAIN_COLUMNS if name not in ("class", "distinguishable"))
     assert {tuple(record) for record in list_records(rows)} == {columns}
     assert dump_table(rows).splitlines()[0] == ",".join(columns)
 

@@ -79,7 +79,7 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
         assert np.allclose(moved, influences(now, question)["prior"].one, rtol=0.1)
 
 
-def test_a_report_to_one_of_several_questions_moves_a_share_by_no_more_than_its_influence():
+def test_a_report_to_one_of_several_questions_moves_a_share_by_its_influence():
     """The feature's share is the mean of both questions' estimates."""
     head = '[survey]\nid = "tables"\nepsilon = 1\n[mechanism]\nfrequency = "OUE"\n'
     features = '[features.a]\nvalues = ["x", "y"]\nalone = true\n[features.b]\nvalues = ["u", "v"]\n'
@@ -94,8 +94,8 @@ def test_a_report_to_one_of_several_questions_moves_a_share_by_no_more_than_its_
         ]
         moved = abs(now.features[0].shares.value - np.stack(before)).max(axis=0)
         bound = influences(now, question)[name].one
-        assert (moved <= bound).all()
-        assert (moved >= bound / 4).all()
+        # up to changes of the weights, which depend on the noise
+        assert np.allclose(moved, bound, rtol=0.1)
 
 
 @pytest.mark.slow

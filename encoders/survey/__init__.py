@@ -36,3 +36,7 @@ def __getattr__(name: str) -> Any:
     if name in _AUTHORING:
         return getattr(import_module(f"encoders.survey.{_AUTHORING[name]}"), name)
     raise AttributeError(f"module 'encoders.survey' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AUTHORING})

@@ -42,6 +42,21 @@ def test_every_mechanism_passes(frequency, numeric):
 
 
 @pytest.mark.slow
+def test_tables_and_levels_pass():
+    features = {
+        "uses": {"values": ["yes", "no"], "alone": True},
+        "age": {"values": ["young", "old"], "missing": "category"},
+        "hours": {"range": [0, 60], "bins": 60},
+    }
+    plan = make_plan(label=None, features=features, tables={"t": {"features": ["uses", "age"]}})
+    assert "uses, age" in {each.name for each in plan.questions}
+    assert any(each.width > 1 for each in plan.questions)
+    result = audit(plan, 1500, alpha=1e-8, copies=8, requests=10)
+    assert result.faults == []
+    assert max(each.unused_share for each in result.exact) < 1e-3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1.5", "4"])
 def test_a_validation_round_passes(epsilon):
     plan = read_survey(VALIDATED.replace("1.5", epsilon).replace('"DE"', '"auto"')).compile()

@@ -2,30 +2,44 @@
 
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.results.table import (
+    AT_MOST,
+    BELOW,
+    CELL,
     CLASS_PRIOR,
+    COLUMN_SHARE,
     COMPARISONS,
     CONDITIONAL,
     DEVIATION,
+    INDEPENDENCE,
     MEAN,
     MISSING,
     MISSING_SHARE,
+    QUANTILE,
+    ROW_SHARE,
     SHARE,
     build_table,
     dump_table,
+    list_columns,
     list_records,
 )
+from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, simulate
+from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, TABLES, simulate, simulate_tables
 from tests.support.snapshots import make_snapshot
 from tests.support.surveys import make_plan
+
+LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 
 
 @pytest.fixture(scope="module")
@@ -218,3 +232,55 @@ def test_the_paper_estimator_counts_the_reports_of_the_label_question():
     estimates = estimate_snapshot(simulate(2000), "paper")
     [n] = {row.n for row in build_table(estimates) if row.statistic == CLASS_PRIOR}
     assert n == estimates.label_n < estimates.reports
+
+
+# -- tables and ordered features ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows_of_tables():
+    return build_table(estimate_snapshot(simulate_tables(20_000, LABEL)))
+
+
+def test_a_table_has_rows_for_its_cells_and_percentages(rows_of_tables):
+    mine = [row for row in rows_of_tables if row.feature == "smokes x sleep"]
+    counts = Counter(row.statistic for row in mine)
+    assert counts == {CELL: 8, ROW_SHARE: 8, COLUMN_SHARE: 8, INDEPENDENCE: 1}
+    first = mine[0]
+    assert (first.value, first.column, first.class_name) == ("yes", "bad", None)
+    shares = [row.estimate for row in mine if row.statistic == CELL]
+    assert sum(shares) == pytest.approx(1)
+    assert list_columns(rows_of_tables)[2:5] == ("value", "column", "class")
+
+
+def test_a_test_of_independence_has_a_p_value_alone(rows_of_tables):
+    [row] = [
+        each for each in rows_of_tables if each.statistic == INDEPENDENCE and each.feature.count(" x ") == 1
+    ]
+    assert 0 <= row.estimate <= 0.05
+    assert (row.low, row.high, row.stderr, row.raw, row.value, row.column) == (None,) * 6
+
+
+def test_ordered_features_have_cumulative_shares_and_quantiles(rows_of_tables):
+    sleep = [row for row in rows_of_tables if row.feature == "sleep"]
+    assert [row.value for row in sleep if row.statistic == AT_MOST] == ["bad", "fair"]
+    assert [row.value for row in sleep if row.statistic == QUANTILE] == ["25%", "50%", "75%"]
+    hours = [row for row in rows_of_tables if row.feature == "hours"]
+    limits = [row for row in hours if row.statistic == BELOW]
+    assert (limits[0].value, limits[-1].value, len(limits)) == ("2", "78", 39)
+    estimates = [row.estimate for row in limits]
+    assert estimates == sorted(estimates)
+
+
+def test_two_columns_are_compared():
+    text = TABLES.format(label="").replace('["smokes", "sleep"]', '["sleep", "smokes"]')
+    features = "[features.smokes]"
+    head, _, rest = text.partition(features)
+    sleep = rest[rest.index("[features.sleep]") : rest.index("[features.hours]")]
+    plan = read_survey(head + sleep + features + rest.replace(sleep, "")).compile()
+    codes = np.random.default_rng(1).integers(0, 2, (20_000, 3))
+    snapshot = simulate_reports(plan, codes, np.zeros(20_000, dtype=np.int64), FastStream(1))
+    rows = [row for row in build_table(estimate_snapshot(snapshot)) if row.statistic in COMPARISONS]
+    assert {row.column for row in rows} == {"yes vs no"}
+    assert {row.feature for row in rows} == {"sleep x smokes"}
+    assert {row.value for row in rows} == {"bad", "fair", "good", "(missing)"}

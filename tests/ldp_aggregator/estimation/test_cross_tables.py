@@ -1,0 +1,297 @@
+"""Estimates of tables, of features in several questions, of levels, and of quantiles."""
+
+import json
+
+import numpy as np
+import pytest
+
+from encoders.randomness import FastStream
+from encoders.survey import read_survey
+from ldp_aggregator.estimation import Estimates, estimate_snapshot
+from ldp_aggregator.estimation.class_differences import chi_square_quantile
+from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies, compute_sum_covariances
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.independence import assess_independence
+from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.quantiles import OrderedResult, make_monotone
+from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
+from ldp_aggregator.simulated_population import simulate_reports
+from tests.ldp_aggregator.results.samples import simulate_tables
+
+LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
+PAIR = """
+[survey]
+id = "pair"
+epsilon = 1
+{label}
+[features.a]
+values = ["x", "y", "z"]
+alone = true
+[features.b]
+values = ["u", "v"]
+[tables.t]
+features = ["a", "b"]
+"""
+
+
+@pytest.fixture(scope="module")
+def estimates():
+    return estimate_snapshot(simulate_tables(40_000))
+
+
+def simulate_pair(people, seed, label=""):
+    """Return reports about a and b, where b depends on a."""
+    plan = read_survey(PAIR.format(label=label)).compile()
+    rng = np.random.default_rng(seed)
+    a = rng.choice(3, people, p=[0.5, 0.3, 0.2])
+    b = (rng.random(people) < np.array([0.2, 0.5, 0.8])[a]).astype(np.int64)
+    labels = rng.integers(0, len(plan.label.values), people)
+    return simulate_reports(plan, np.stack([a, b], axis=1), labels, FastStream(seed))
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def test_rows_and_columns_are_the_values_of_the_features(estimates):
+    table, large = estimates.tables
+    assert (table.name, table.rows, table.across) == ("smokes x sleep", ("yes", "no"), ("sleep",))
+    assert table.columns == (("bad",), ("fair",), ("good",), ("(missing)",))
+    assert large.across == ("sleep", "hours")
+    assert large.cells.value.shape == (2, 4 * 40)
+
+
+def test_percentages_are_the_cells_divided_by_their_rows_and_columns(estimates):
+    table = estimates.tables[0]
+    cells = table.cells.value
+    np.testing.assert_allclose(table.row_shares.value, cells / cells.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(table.column_shares.value, cells / cells.sum(axis=0))
+    for shares in table.make_consistent():
+        assert (shares >= 0).all()
+    np.testing.assert_allclose(table.make_consistent()[1].sum(axis=1), 1)
+
+
+def test_tables_of_two_columns_are_compared():
+    [table] = estimate_snapshot(simulate_pair(20_000, 1)).tables
+    difference = table.comparisons["risk difference"]
+    shares = table.make_consistent()[2]
+    np.testing.assert_allclose(difference.value, shares[:, 0] - shares[:, 1], atol=0.02)
+    assert (difference.low <= difference.value).all()
+    assert (difference.value <= difference.high).all()
+
+
+def test_a_table_with_the_label_has_it_in_its_columns():
+    text = PAIR.format(label=LABEL) + "label = true\n"
+    plan = read_survey(text).compile()
+    codes = np.zeros((100, 2), dtype=np.int64)
+    snapshot = simulate_reports(plan, codes, np.zeros(100, dtype=np.int64), FastStream(1))
+    [table] = estimate_snapshot(snapshot).tables
+    assert table.across == ("b", "ill")
+    assert table.columns == (("u", "yes"), ("u", "no"), ("v", "yes"), ("v", "no"))
+
+
+def test_estimates_of_tables_survive_json(estimates):
+    others = [estimate_snapshot(simulate_tables(people, LABEL)) for people in (0, 500)]
+    for each in (estimates, *others):
+        document = json.loads(json.dumps(each.as_dict()))
+        assert json.loads(json.dumps(Estimates.from_dict(document).as_dict())) == document
+
+
+def test_without_reports_a_table_is_unknown():
+    table = estimate_snapshot(simulate_tables(0)).tables[0]
+    assert table.independence is None
+    assert table.comparisons == {}
+    assert np.isnan(table.cells.value).all()
+    assert (table.cells.high - table.cells.low == 1).all()
+
+
+def test_during_a_survey_intervals_are_wider_and_nothing_is_tested(estimates):
+    snapshot = simulate_tables(20_000)
+    now = estimate_snapshot(snapshot)
+    early = hold_at_all_looks(now, snapshot.plan)
+    for one, wide in zip(now.tables, early.tables, strict=True):
+        assert wide.independence is None
+        assert (wide.cells.high >= one.cells.high).all()
+        assert (wide.cells.low <= one.cells.low).all()
+    one, wide = (each.features[2].ordered.cumulative for each in (now, early))
+    assert (wide.high >= one.high).all()
+
+
+# -- features in several questions --------------------------------------------------------------
+
+
+def test_a_share_from_two_questions_has_the_variance_of_the_weighted_mean():
+    """Of 400 surveys: each variance is within 5 standard errors of the estimated one."""
+    surveys = 400
+    raw = [compute_raw_estimates(simulate_pair(2_000, seed)) for seed in range(surveys)]
+    found = np.stack([each.share_estimates[0].raw for each in raw])
+    stated = np.mean([each.share_estimates[0].covariance.variance for each in raw], axis=0)
+    alone = np.mean([each.margins[0][0].covariance.variance for each in raw], axis=0)
+    table = np.mean([each.margins[0][1].covariance.variance for each in raw], axis=0)
+    assert (abs(found.var(axis=0, ddof=1) / stated - 1) < 5 * np.sqrt(2 / surveys)).all()
+    assert (abs(found.mean(axis=0) - [0.5, 0.3, 0.2]) < 5 * np.sqrt(stated / surveys)).all()
+    assert (stated < np.minimum(alone, table)).all()
+
+
+def test_a_table_without_the_label_informs_shares_but_not_the_classifier():
+    raw = compute_raw_estimates(simulate_pair(5_000, 1, LABEL))
+    joint, shares = raw.feature_estimates[0], raw.share_estimates[0]
+    assert joint.n < shares.n
+    assert raw.feature_estimates[1] is None
+    assert raw.share_estimates[1].n == 5_000 - joint.n
+    result = estimate_snapshot(simulate_pair(5_000, 1, LABEL)).features[1]
+    np.testing.assert_allclose(result.smoothed, 0.5)
+
+
+# -- levels and quantiles -----------------------------------------------------------------------
+
+
+def compile_levels(mechanism="auto", label=""):
+    return read_survey(
+        f'[survey]\nid = "q"\nepsilon = 1\n{label}[mechanism]\nfrequency = "{mechanism}"\n'
+        "[features.x]\nrange = [0, 48]\nbins = 48\n"
+    ).compile()
+
+
+def simulate_levels(plan, people, seed):
+    codes = np.clip(np.random.default_rng(seed).normal(20, 6, people), 0, 47).astype(np.int64)
+    labels = np.zeros(people, dtype=np.int64)
+    return simulate_reports(plan, codes[:, None], labels, FastStream(np.random.SeedSequence([seed, 1])))
+
+
+def test_levels_are_combined_by_weighted_least_squares():
+    plan = compile_levels()
+    raw = compute_raw_estimates(simulate_levels(plan, 3_000, 1))
+    combined = raw.share_estimates[0]
+    assert isinstance(combined, CombinedFrequencies)
+    normal, moments = np.zeros((48, 48)), np.zeros(48)
+    for margin in raw.margins[0]:
+        question = margin.question
+        sums = np.equal.outer(
+            np.arange(question.domain), (np.arange(48) + question.shift) // question.width
+        ).astype(float)
+        weight = 1 / margin.covariance.independent_variance.mean()
+        normal += weight * sums.T @ sums
+        moments += weight * sums.T @ margin.raw
+    np.testing.assert_allclose(combined.raw, np.linalg.solve(normal, moments), atol=1e-12)
+
+
+def test_cumulative_shares_from_levels_have_the_stated_errors():
+    """Of 300 surveys: variances within 5 standard errors of the stated ones."""
+    plan, surveys = compile_levels(), 300
+    weights = np.tri(48)[[11, 23, 35]]
+    found, stated = [], []
+    for seed in range(surveys):
+        [shares] = compute_raw_estimates(simulate_levels(plan, 3_000, seed)).share_estimates
+        found.append(weights @ shares.raw)
+        stated.append(np.diag(compute_sum_covariances(shares, weights, 1, 0)))
+    ratios = np.var(found, axis=0, ddof=1) / np.mean(stated, axis=0)
+    assert (abs(ratios - 1) < 5 * np.sqrt(2 / surveys)).all()
+
+
+def test_levels_without_reports_do_not_count():
+    plan = compile_levels()
+    snapshot = simulate_levels(plan, 3_000, 1)
+    for question in plan.questions[:-1]:
+        del snapshot.totals[question.key]
+    [shares] = compute_raw_estimates(snapshot).share_estimates
+    [single] = [each for each in compute_raw_estimates(snapshot).margins[0] if each.n]
+    np.testing.assert_allclose(shares.raw, single.raw)
+
+
+def test_early_reports_about_intervals_alone_say_nothing_about_values():
+    plan = compile_levels()
+    snapshot = simulate_levels(plan, 3_000, 1)
+    del snapshot.totals[plan.questions[-1].key]
+    result = estimate_snapshot(snapshot).features[0]
+    assert np.isnan(result.shares.value).all()
+    assert np.isnan(result.ordered.quantiles.value).all()
+    assert result.ordered.quantiles.low.tolist() == [0, 0, 0]
+    assert result.ordered.quantiles.high.tolist() == [48, 48, 48]
+
+
+def ordered(value, low, high, edges=(0, 10, 20, 30, 40)):
+    value, low, high = (np.array(each, dtype=float) for each in (value, low, high))
+    cumulative = IntervalEstimate(value, np.full(len(value), 0.1), low, high, low - 0.05, high + 0.05)
+    limits = tuple(map(str, edges[1:-1])) if edges else tuple("abc")
+    return OrderedResult(limits, tuple(map(float, edges)), cumulative, cumulative.reshape(-1, 1))
+
+
+def test_quantiles_of_bins_are_interpolated_and_their_intervals_end_at_edges():
+    found = ordered([0.25, 0.5, 0.9], [0.2, 0.4, 0.8], [0.3, 0.6, 1.0]).quantiles
+    np.testing.assert_allclose(found.value, [10, 20, 26.25])
+    assert found.low.tolist() == [0, 10, 20]
+    assert found.high.tolist() == [20, 30, 30]
+    assert (found.simultaneous_low <= found.low).all()
+    assert (found.simultaneous_high >= found.high).all()
+
+
+def test_quantiles_of_values_are_places_in_their_list():
+    found = ordered([0.2, 0.6, 0.9], [0.1, 0.5, 0.8], [0.3, 0.7, 1.0], edges=()).quantiles
+    assert found.value.tolist() == [1, 1, 2]
+    assert found.low.tolist() == [0, 1, 2]
+    assert found.high.tolist() == [1, 1, 2]
+
+
+def test_cumulative_shares_are_shown_from_0_to_1_and_increasing():
+    shown = make_monotone(ordered([-0.1, 0.5, 0.4], [0, 0, 0], [1, 1, 1]).cumulative)
+    np.testing.assert_allclose(shown, [0, 0.45, 0.45])
+
+
+def test_a_missing_answer_has_no_place_in_the_order():
+    snapshot = simulate_tables(200_000)
+    result = estimate_snapshot(snapshot).features[1].ordered
+    assert result.limits == ("bad", "fair")
+    smokes = np.array([[0.49, 0.42, 0.09], [0.09, 0.42, 0.49]]).mean(axis=0)
+    np.testing.assert_allclose(result.cumulative.value, smokes.cumsum()[:-1], atol=0.02)
+
+
+# -- independence -------------------------------------------------------------------------------
+
+
+def make_covariance(cells, n=1000, noise=2.0):
+    """Return the covariance of frequencies with this much noise per report."""
+    return FrequencyCovariance.from_coefficients(
+        cells.ravel(), n, floor=noise / n, growth=1 / n, shared=0.0, slope=0.0, product=1 / n
+    )
+
+
+def test_independent_cells_have_a_statistic_of_zero():
+    cells = np.outer([0.2, 0.8], [0.5, 0.3, 0.2])
+    found = assess_independence(cells, make_covariance(cells, n=10**6))
+    assert found.degrees == 2
+    assert found.statistic < 1e-3
+    assert found.p_value > 0.99
+
+
+def test_dependent_cells_are_detected():
+    cells = np.array([[0.3, 0.2], [0.1, 0.4]])
+    found = assess_independence(cells, make_covariance(cells, n=10**5, noise=0.5))
+    assert found.p_value < 1e-6
+
+
+def test_rows_and_columns_may_be_exchanged():
+    cells = np.array([[0.3, 0.2, 0.05], [0.1, 0.2, 0.15]])
+    covariance = make_covariance(cells)
+    turned = covariance.evaluate_at(cells.T.ravel())
+    one, other = assess_independence(cells, covariance), assess_independence(cells.T, turned)
+    assert one.statistic == pytest.approx(other.statistic)
+    assert one.degrees == other.degrees
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [2, 4])
+def test_independence_is_rejected_in_5_percent_of_surveys(columns):
+    """2,000 tables with normal noise: within 5 standard errors of 5% (two-sided 6e-7)."""
+    rng, surveys = np.random.default_rng(7), 2_000
+    cells = np.outer([0.5, 0.3, 0.2], np.full(columns, 1 / columns))
+    covariance = make_covariance(cells, n=20_000)
+    people = rng.multinomial(20_000, cells.ravel(), surveys) / 20_000
+    tables = people + rng.normal(0, np.sqrt(covariance.floor), people.shape)
+    limit = chi_square_quantile(0.05, 2 * (columns - 1))
+    found = [
+        assess_independence(each.reshape(cells.shape), covariance.evaluate_at(np.maximum(each, 1e-9)))
+        for each in tables
+    ]
+    rejected = np.mean([each.statistic > limit for each in found])
+    assert abs(rejected - 0.05) < 5 * np.sqrt(0.05 * 0.95 / surveys)

@@ -178,7 +178,7 @@ def _shows_quantiles(entry: Feature) -> bool:
 
 
 def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return a quantile and its interval in the unit of a number, or as values."""
+    """Return a quantile and its interval as texts; both are unknown if the interval is the whole range."""
 
     def write(number: float) -> str:
         if isinstance(entry, CategoricalFeature):
@@ -186,6 +186,7 @@ def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -
             return texts.get(value, value)
         return f"{number:.4g}"
 
-    if row.estimate is None or row.low is None or row.high is None:
+    bounds = (0.0, len(entry.values) - 1.0) if isinstance(entry, CategoricalFeature) else entry.bounds
+    if row.estimate is None or row.low is None or row.high is None or (row.low, row.high) == bounds:
         return UNKNOWN, UNKNOWN
     return write(row.estimate), f"{write(row.low)} to {write(row.high)}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from benchmarks.shares.populations import (
     Key,
     read_population,
 )
+from encoders.survey import Plan
 from ldp_aggregator.estimation.quantiles import QuantileEstimates
 
 DATA = (YRBSS, MADE_UP)
@@ -90,20 +91,7 @@ class Coverage:
         return bool(self.simultaneous >= LEVEL - SIMULTANEOUS_ERRORS * error)
 
 
-def measure_coverage(setting: Setting, surveys: int, directory: Path | None) -> list[dict[str, object]]:
-    """Run the surveys of a setting; return the fields of a `Coverage` for each statistic."""
-    population = read_population(setting.data, directory)
-    plan = population.plan(setting.epsilon, setting.labelled)
-    found = [population.survey(plan, setting.people, [*setting.seed, each]) for each in range(surveys)]
-    known = {statistic for statistic, _ in found[0]}
-    return [
-        asdict(summarise_surveys(setting, statistic, population, found))
-        for statistic in STATISTICS
-        if statistic in known
-    ]
-
-
-class HasTruths(Protocol):
+class Surveyed(Protocol):
     """A population whose true values are known."""
 
     @property
@@ -111,12 +99,32 @@ class HasTruths(Protocol):
 
     def width(self, statistic: str) -> float: ...
 
+    def plan(self, epsilon: str, labelled: bool) -> Plan: ...
 
-def summarise_surveys(
+    def survey(self, plan: Plan, people: int, seed: Sequence[int]) -> Mapping[Key, Any]: ...
+
+
+def measure_coverage(
     setting: Setting,
-    statistic: str,
-    population: HasTruths,
-    surveys: Sequence[Mapping[Key, Interval]],
+    surveys: int,
+    directory: Path | None,
+    read: Callable[[str, Path | None], Surveyed] = read_population,
+    statistics: Sequence[str] = STATISTICS,
+) -> list[dict[str, object]]:
+    """Run the surveys of a setting; return the fields of a `Coverage` for each statistic."""
+    population = read(setting.data, directory)
+    plan = population.plan(setting.epsilon, setting.labelled)
+    found = [population.survey(plan, setting.people, [*setting.seed, each]) for each in range(surveys)]
+    known = {statistic for statistic, _ in found[0]}
+    return [
+        asdict(_summarise(setting, statistic, population, found))
+        for statistic in statistics
+        if statistic in known
+    ]
+
+
+def _summarise(
+    setting: Setting, statistic: str, population: Surveyed, surveys: Sequence[Mapping[Key, Interval]]
 ) -> Coverage:
     """Pool the entries' intervals of one statistic."""
     seen = [

@@ -9,7 +9,6 @@ last finished part. `--fresh` begins again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import click
 import numpy as np
 
 from benchmarks.parts import Job, Results, fill_page, make_table, measure, percent
-from benchmarks.shares.coverage import SETTINGS, Coverage, Setting, summarise_surveys
+from benchmarks.shares.coverage import SETTINGS, Coverage, measure_coverage
 from benchmarks.shares.page import summarise_coverage
 from benchmarks.shares.populations import MADE_UP
 from benchmarks.tables import independence, quantile_errors
@@ -35,24 +34,15 @@ def list_jobs(surveys: int, directory: Path | None) -> Iterator[Job]:
     """Yield the table, the name and the work of each part."""
     for setting in SETTINGS:
         if directory or setting.data == MADE_UP:
-            yield "coverage", str(setting), partial(measure_coverage, setting, surveys, directory)
+            yield (
+                "coverage",
+                str(setting),
+                partial(measure_coverage, setting, surveys, directory, read_table_population, STATISTICS),
+            )
     for test in independence.SETTINGS:
         yield "tests", str(test), partial(measure_test, test, TESTS * surveys)
     for case in quantile_errors.SETTINGS:
         yield "quantiles", str(case), partial(measure_quantiles, *case, surveys)
-
-
-def measure_coverage(setting: Setting, surveys: int, directory: Path | None) -> list[dict[str, object]]:
-    """Run the surveys of a setting; return the fields of a `Coverage` for each statistic."""
-    population = read_table_population(setting.data, directory)
-    plan = population.plan(setting.epsilon, setting.labelled)
-    found = [population.survey(plan, setting.people, [*setting.seed, each]) for each in range(surveys)]
-    known = {statistic for statistic, _ in found[0]}
-    return [
-        asdict(summarise_surveys(setting, statistic, population, found))
-        for statistic in STATISTICS
-        if statistic in known
-    ]
 
 
 def write_page(page: Path, results: Results) -> Iterator[str]:

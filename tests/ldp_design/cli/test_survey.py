@@ -249,7 +249,7 @@ def test_check_names_every_mistake_by_line_and_field(files):
         (
             '"mint"]',
             '"mint"]\n[mechanism]\nfrequency = "SHE"\n[features.big]\nvalues = ' + str([*range(2000)]),
-            "survey.toml: line 11: big: 4000 counters make SHE reports longer",
+            "survey.toml: line 11: big: 4000 counters of the question 'big' make SHE reports longer",
         ),
     ],
 )

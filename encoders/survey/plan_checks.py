@@ -256,7 +256,7 @@ def _check_size(question: Question) -> None:
         raise SurveyError("the mechanism does not fit this question", field)
     if mechanism.payload_bytes + OVERHEAD_BYTES > MAX_REPORT_BYTES:
         raise SurveyError(
-            f"{mechanism.cells} counters of the question {question.name!r} make {mechanism.name} reports longer "
-            f"than {MAX_REPORT_BYTES} bytes; use fewer values, or another mechanism",
+            f"{mechanism.cells} counters of the question {question.name!r} make {mechanism.name} reports "
+            f"longer than {MAX_REPORT_BYTES} bytes; use fewer values, or another mechanism",
             field,
         )

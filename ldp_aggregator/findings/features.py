@@ -108,6 +108,8 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
     if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
         [other] = {"mean", "square"} - set(empty)
         return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
+    if isinstance(feature, FeatureResult) and classes and not math.isfinite(feature.noise):
+        return TEXTS.find("warnings.without-label", feature=feature.name)
     if not is_noise(feature):
         return None
     needed = n * (feature.noise / feature.typical) ** 2

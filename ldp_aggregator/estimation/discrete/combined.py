@@ -30,7 +30,7 @@ class CombinedFrequencies:
     n: int
     raw: FloatArray
     covariance: FrequencyCovariance
-    """If there are levels: equal for all cells, with the mean variance of a cell and that of their sum."""
+    """If there are levels, other covariances than those of a cell with itself are averages."""
     mechanism: str
     asked_features: tuple[Feature, ...]
     levels: tuple[Level, ...] = ()
@@ -139,24 +139,33 @@ def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Featu
     return CombinedFrequencies(
         n=sum(table.n for table in known.values()),
         raw=raw,
-        covariance=_average_covariance(levels, raw, values.n),
+        covariance=_describe_covariance(levels, raw, values.n),
         mechanism=_join(list(known.values())),
         asked_features=values.asked_features,
         levels=levels,
     )
 
 
-def _average_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
-    """Return a covariance with the mean variance of the cells, and with that of their sum."""
+def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
+    """Return a covariance with the variance of each cell, and with that of their sum."""
     size = len(raw)
-    cell = float(np.diag(_sum_covariances(levels, np.eye(size))).mean())
+    variance = np.diag(_sum_covariances(levels, np.eye(size)))
     whole = float(_sum_covariances(levels, np.ones((1, size)))[0, 0])
-    likely = find_likely_frequencies(raw, math.sqrt(cell))
-    # cell = floor + shared + sampling, whole = size floor + size^2 shared; the sum has no sampling error
-    cell -= (likely.mean() - (likely**2).mean()) / n
+    likely = find_likely_frequencies(raw, math.sqrt(variance.mean()))
+    # a cell's variance is noise + sampling, with noise = floor + shared + offset. The sum of all cells has no
+    # sampling error: its variance is size floor + size^2 shared
+    noise = variance - (likely - likely**2) / n
+    cell = float(noise.mean())
     shared = (whole - size * cell) / (size * (size - 1))
     return FrequencyCovariance.from_coefficients(
-        likely, n, floor=cell - shared, growth=1 / n, shared=shared, slope=0.0, product=1 / n
+        likely,
+        n,
+        floor=cell - shared,
+        growth=1 / n,
+        shared=shared,
+        slope=0.0,
+        product=1 / n,
+        offsets=noise - cell,
     )
 
 

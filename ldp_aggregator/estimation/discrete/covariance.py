@@ -41,6 +41,9 @@ class FrequencyCovariance:
     1/n."""
     fourth: float = 0.0
     """The fourth cumulant of the noise of each cell; 0 if it is normal."""
+    offsets: FloatArray | float = 0.0
+    """By how much the variance of each cell differs from the formula; not 0 only for levels, which have no
+    label."""
 
     @classmethod
     def from_coefficients(
@@ -54,9 +57,10 @@ class FrequencyCovariance:
         slope: float,
         product: float,
         fourth: float = 0.0,
+        offsets: FloatArray | float = 0.0,
     ) -> Self:
         """Return the covariance at a distribution, with the diagonal that its coefficients imply."""
-        variance = floor + shared + (growth + 2 * slope) * distribution - product * distribution**2
+        variance = floor + shared + (growth + 2 * slope) * distribution - product * distribution**2 + offsets
         return cls(
             distribution=distribution,
             n=n,
@@ -67,6 +71,7 @@ class FrequencyCovariance:
             slope=slope,
             product=product,
             fourth=fourth,
+            offsets=offsets,
         )
 
     @classmethod
@@ -121,11 +126,11 @@ class FrequencyCovariance:
     @property
     def independent_variance(self) -> FloatArray:
         """The part of each cell's variance, (d,), that no other cell shares."""
-        return self.floor + self.growth * self.distribution
+        return self.floor + self.offsets + self.growth * self.distribution
 
-    def cell_variance_coefficients(self) -> tuple[float, float, float]:
+    def cell_variance_coefficients(self) -> tuple[FloatArray | float, float, float]:
         """Return c0, c1, c2 of Var(F[a]) = c0 + c1 f + c2 f^2, with f the true frequency of the cell."""
-        return self.floor + self.shared, self.growth + 2 * self.slope, -self.product
+        return self.floor + self.shared + self.offsets, self.growth + 2 * self.slope, -self.product
 
     def ratio_variance_coefficients(
         self, mass: FloatArray, size: int
@@ -164,6 +169,7 @@ class FrequencyCovariance:
             slope=self.slope,
             product=self.product,
             fourth=self.fourth,
+            offsets=self.offsets,
         )
 
     def sum_classes(self, k: int) -> FrequencyCovariance:
@@ -177,6 +183,7 @@ class FrequencyCovariance:
             slope=self.slope * k,
             product=self.product,
             fourth=self.fourth * k,
+            offsets=self.offsets,
         )
 
     def pool(
@@ -196,7 +203,8 @@ class FrequencyCovariance:
         mine, others = weight**2, (1 - weight) ** 2
         sums = {name: mine * getattr(self, name) + others * getattr(other, name) for name in names}
         fourth = mine**2 * self.fourth + others**2 * other.fourth
-        return self.from_coefficients(distribution, self.n + other.n, **sums, fourth=fourth)
+        offsets = mine * self.offsets + others * other.offsets
+        return self.from_coefficients(distribution, self.n + other.n, **sums, fourth=fourth, offsets=offsets)
 
 
 class TableEstimate(Protocol):

@@ -176,17 +176,19 @@ def test_levels_are_combined_by_weighted_least_squares():
     np.testing.assert_allclose(combined.raw, np.linalg.solve(normal, moments), atol=1e-12)
 
 
-def test_cumulative_shares_from_levels_have_the_stated_errors():
-    """Of 300 surveys: variances within 5 standard errors of the stated ones."""
+def test_shares_and_cumulative_shares_from_levels_have_the_stated_errors():
+    """Of 300 surveys with fixed seeds: each variance is within 5 standard errors of the stated one."""
     plan, surveys = compile_levels(), 300
     weights = np.tri(48)[[11, 23, 35]]
     found, stated = [], []
     for seed in range(surveys):
         [shares] = compute_raw_estimates(simulate_levels(plan, 3_000, seed)).share_estimates
-        found.append(weights @ shares.raw)
-        stated.append(np.diag(compute_sum_covariances(shares, weights, 1, 0)))
+        cumulative = np.diag(compute_sum_covariances(shares, weights, 1, 0))
+        found.append([*shares.raw, *(weights @ shares.raw)])
+        stated.append([*shares.covariance.variance, *cumulative])
     ratios = np.var(found, axis=0, ddof=1) / np.mean(stated, axis=0)
     assert (abs(ratios - 1) < 5 * np.sqrt(2 / surveys)).all()
+    assert np.ptp(np.mean(stated, axis=0)[:48]) > 0.02 * stated[0][0]
 
 
 def test_levels_without_reports_do_not_count():

@@ -155,7 +155,7 @@ def _wilson(value: FloatArray, covariance: FrequencyCovariance) -> IntervalEstim
     if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
     coefficients = covariance.cell_variance_coefficients()
-    constant, linear, quadratic = (np.full_like(value, each) for each in coefficients)
+    constant, linear, quadratic = (np.resize(each, value.shape) for each in coefficients)
     kurtosis = covariance.kurtosis.reshape(value.shape)
     intervals = ratio_intervals(
         value, np.ones_like(value), constant, linear, quadratic, value.size, kurtosis=kurtosis

@@ -53,15 +53,15 @@ def _read(
         return None
     reader.check_keys(entry, _KEYS, path)
     with_label = entry.get("label", False)
-    if not isinstance(with_label, bool) or (with_label and not label.exists):
+    is_label_wrong = not isinstance(with_label, bool) or (with_label and not label.exists)
+    if is_label_wrong:
         why = "must be true or false" if label.exists else "the survey has no label: delete this entry"
         reader.note((*path, "label"), why)
-        return None
     weight = reader.read_weight(entry, path, 1)
     indices = _read_features(reader, entry.get("features"), (*path, "features"), label, features)
-    if not (indices and weight):
-        if weight == 0:
-            reader.note((*path, "weight"), "0 never asks for this table: delete the table")
+    if weight == 0:
+        reader.note((*path, "weight"), "0 never asks for this table: delete the table")
+    if is_label_wrong or not (indices and weight):
         return None
     cells = prod(features[index].size for index in indices) * (len(label.values) if with_label else 1)
     if cells > MAX_DOMAIN:

@@ -21,14 +21,12 @@ from benchmarks.shares.populations import (
     read_population,
 )
 from encoders.survey import Plan
-from ldp_aggregator.estimation.quantiles import QuantileEstimates
 
 DATA = (YRBSS, MADE_UP)
 PEOPLE = (500, 2_000, 20_000)
 EPSILONS = ("0.5", "1", "4")
 SURVEYS = 400
 LEVEL = 0.95
-Interval = Estimate | QuantileEstimates
 SINGLE_ERRORS, SIMULTANEOUS_ERRORS = 4, 3
 """Standard errors by which the coverage of a cell may be off."""
 
@@ -124,7 +122,7 @@ def measure_coverage(
 
 
 def _summarise(
-    setting: Setting, statistic: str, population: Surveyed, surveys: Sequence[Mapping[Key, Interval]]
+    setting: Setting, statistic: str, population: Surveyed, surveys: Sequence[Mapping[Key, Estimate]]
 ) -> Coverage:
     """Pool the entries' intervals of one statistic."""
     seen = [
@@ -163,7 +161,7 @@ class _Seen:
     """Whether the simultaneous interval contains the truth."""
 
     @classmethod
-    def of(cls, estimates: Sequence[Interval], truth: Floats, width: float) -> _Seen:
+    def of(cls, estimates: Sequence[Estimate], truth: Floats, width: float) -> _Seen:
         low, high, all_low, all_high = (
             np.stack([getattr(each, name) for each in estimates])
             for name in ("low", "high", "simultaneous_low", "simultaneous_high")

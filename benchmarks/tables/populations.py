@@ -20,7 +20,7 @@ from ldp_aggregator.estimation.cross_tables import describe_tables
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.intervals import estimate_share_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.quantiles import PROBABILITIES, OrderedResult, QuantileEstimates
+from ldp_aggregator.estimation.quantiles import PROBABILITIES, OrderedResult
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
@@ -121,7 +121,7 @@ class TablePopulation:
             return float(self.bounds[1] - self.bounds[0])
         return {COMPARISONS[0]: 2.0}.get(statistic, np.inf if statistic in COMPARISONS else 1.0)
 
-    def survey(self, plan: Plan, people: int, seed: Sequence[int]) -> dict[Key, Estimate | QuantileEstimates]:
+    def survey(self, plan: Plan, people: int, seed: Sequence[int]) -> dict[Key, Estimate]:
         """Draw people, let each send one report, and return all estimates."""
         rows = np.random.default_rng([*seed, 1]).integers(0, len(self.codes), people)
         devices = FastStream(np.random.SeedSequence([*seed, 2]))
@@ -129,10 +129,10 @@ class TablePopulation:
         return collect_estimates(simulate_reports(plan, self.codes, labels, devices, rows))
 
 
-def collect_estimates(snapshot: Snapshot) -> dict[Key, Estimate | QuantileEstimates]:
+def collect_estimates(snapshot: Snapshot) -> dict[Key, Estimate]:
     """Return the statistics that the benchmark measures, as `estimate_snapshot` computes them."""
     raw, plan = compute_raw_estimates(snapshot), snapshot.plan
-    found: dict[Key, Estimate | QuantileEstimates] = {}
+    found: dict[Key, Estimate] = {}
     for table in describe_tables(raw.tables):
         parts = (table.cells, table.row_shares, table.column_shares)
         found |= {(kind, table.name): each for kind, each in zip((CELL, ROW, COLUMN), parts, strict=True)}

@@ -21,35 +21,12 @@ from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.combined import compute_sum_covariances
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.json_form import read_texts, to_json_list
+from ldp_aggregator.estimation.json_form import read_texts
 
 PROBABILITIES = (0.25, 0.5, 0.75)
 """The quantiles: first quartile, median and third quartile."""
 _DRAWS = 4000
 """Number of simulated normal vectors that determine the width of a band."""
-
-
-@dataclass(frozen=True)
-class QuantileEstimates:
-    """Quantiles with 95% intervals, (3,) or (3, k), in the feature's unit or as codes of its values.
-
-    Without reports, estimates are NaN and intervals are the whole range.
-    """
-
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    simultaneous_low: FloatArray
-    simultaneous_high: FloatArray
-    """Intervals of all quantiles and classes that contain the truth at once."""
-
-    def reshape(self, *shape: int) -> QuantileEstimates:
-        """Return the same estimates as arrays of another shape."""
-        return QuantileEstimates(*(each.reshape(shape) for each in vars(self).values()))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all arrays as lists for JSON; unknown values become None."""
-        return {name: to_json_list(array) for name, array in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -84,17 +61,17 @@ class OrderedResult:
         )
 
     @property
-    def quantiles(self) -> QuantileEstimates:
-        """The quantiles of all people, (3,)."""
+    def quantiles(self) -> IntervalEstimate:
+        """The quantiles of all people, (3,), in the feature's unit, or as codes of its values."""
         return self._find_quantiles(self.cumulative.reshape(-1, 1)).reshape(-1)
 
     @property
-    def class_quantiles(self) -> QuantileEstimates:
+    def class_quantiles(self) -> IntervalEstimate:
         """The quantiles of each class, (3, classes)."""
         return self._find_quantiles(self.by_class)
 
-    def _find_quantiles(self, shares: IntervalEstimate) -> QuantileEstimates:
-        """Invert cumulative shares, (limits, groups).
+    def _find_quantiles(self, shares: IntervalEstimate) -> IntervalEstimate:
+        """Invert cumulative shares, (limits, groups); quantiles have intervals, but no standard errors.
 
         A quantile is above the last limit before the first one whose interval reaches the probability, and at
         most the next limit after the last one whose interval is below it.
@@ -108,7 +85,8 @@ class OrderedResult:
             first = _count_leading(high < p)
             last = len(self.limits) - _count_leading((low >= p)[:, ::-1])
             ends += [self._locate(first), self._locate(last, 1)]
-        return QuantileEstimates(self._estimate_quantiles(shares), *ends)
+        estimates = self._estimate_quantiles(shares)
+        return IntervalEstimate(estimates, np.full(estimates.shape, np.inf), *ends)
 
     def _locate(self, codes: IntArray, end: int = 0) -> FloatArray:
         """Return codes of values unchanged, and the lower or upper edge of bins."""

@@ -22,7 +22,7 @@ from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.class_comparison import Comparison
 from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
-from ldp_aggregator.estimation.quantiles import PROBABILITIES, QuantileEstimates, make_monotone
+from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
 from ldp_aggregator.render.csv_file import dump_csv
 
 Result = FeatureResult | NumberResult
@@ -100,9 +100,7 @@ def _read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _read_ends(
-    estimate: IntervalEstimate | Comparison | QuantileEstimates, index: tuple[int, ...]
-) -> dict[str, Any]:
+def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
     names = ("low", "high", "simultaneous_low", "simultaneous_high")
     return {name: _read_cell(getattr(estimate, name), index) for name in names}
 

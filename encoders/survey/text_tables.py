@@ -1,4 +1,4 @@
-"""Reads the tables [about] and [texts] of a parsed survey file."""
+"""Reads the tables [about] and [texts], and the conditions `ask_if`, of a parsed survey file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from encoders.survey.choices import row_entries
+from encoders.survey.conditions import KEY, Condition
 from encoders.survey.features import Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.table_entries import EntryReader, Table
@@ -23,13 +24,19 @@ def read_texts(
 ) -> SurveyTexts | None:
     """Read the texts of a survey, and note every mistake at `reader`; None if there are no texts."""
     about, languages = (_strip(document.get(name, {})) for name in ("about", "texts"))
-    names = EntryNames(label.values if label.exists else None, _names_of_rows(document, features))
-    problems = list(find_problems(about, languages, names))
+    conditions = {
+        name: entry[KEY]
+        for name, entry in _table(document.get("features")).items()
+        if isinstance(entry, dict) and KEY in entry
+    }
+    rows = _names_of_rows(document, features)
+    names = EntryNames(label.values if label.exists else None, label.name, rows)
+    problems = list(find_problems(about, languages, conditions, names))
     for path, why in problems:
         reader.note(path, why)
-    if problems or not (about or languages):
+    if problems or not (about or languages or conditions):
         return None
-    texts = SurveyTexts(about, languages)
+    texts = SurveyTexts(about, languages, {name: Condition.read(each) for name, each in conditions.items()})
     if len(texts.json) > MAX_TEXTS_BYTES:
         size = f"{len(texts.json):,} bytes, more than {MAX_TEXTS_BYTES:,}"
         reader.note(("texts",), f"has {size} with [about]: shorten texts, or use fewer languages")

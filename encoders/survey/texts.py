@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError, combine_errors
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.survey.conditions import KEY, Condition, find_condition_problems
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import nfc_fault, printable_fault
@@ -50,6 +51,8 @@ class EntryNames:
 
     label: Collection[str] | None
     """The values of the label; None without a label."""
+    label_name: str
+    """The name of the label; empty without a label."""
     features: Mapping[str, Collection[str] | None]
     """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
     to collection of str, or None."""
@@ -57,9 +60,8 @@ class EntryNames:
     @classmethod
     def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
         """Return the names of a label and of the entries that a row must have."""
-        return cls(
-            label.values if label.exists else None, {each.name: values_with_texts(each) for each in entries}
-        )
+        features = {each.name: values_with_texts(each) for each in entries}
+        return cls(label.values if label.exists else None, label.name, features)
 
 
 def values_with_texts(feature: Feature) -> tuple[str, ...]:
@@ -76,6 +78,8 @@ class SurveyTexts:
     """The entries of [about]."""
     languages: Mapping[str, Mapping[str, Any]]
     """The tables [texts.TAG], in the author's order."""
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    """The condition on which a question is asked, by the name of the question."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SurveyTexts) and self.json == other.json
@@ -86,14 +90,15 @@ class SurveyTexts:
     @cached_property
     def json(self) -> bytes:
         """The side file: canonical JSON, whose SHA-256 is in the plan."""
-        return dump_canonical_json(
-            {
-                "about": self.about,
-                "format": FORMAT,
-                "languages": list(self.languages),
-                "texts": self.languages,
-            }
-        )
+        document: dict[str, Any] = {
+            "about": self.about,
+            "format": FORMAT,
+            "languages": list(self.languages),
+            "texts": self.languages,
+        }
+        if self.conditions:
+            document[KEY] = {name: each._asdict() for name, each in self.conditions.items()}
+        return dump_canonical_json(document)
 
     @cached_property
     def digest(self) -> str:
@@ -128,25 +133,31 @@ class SurveyTexts:
                 "texts",
             )
         about, tables, order = document.get("about"), document.get("texts"), document.get("languages")
-        if set(document) != {"about", "format", "languages", "texts"} or not (
+        conditions = document.get(KEY, {})
+        if set(document) - {KEY} != {"about", "format", "languages", "texts"} or not (
             isinstance(tables, dict)
+            and isinstance(conditions, dict)
             and isinstance(order, list)
             and all(isinstance(tag, str) for tag in order)
             and sorted(order) == sorted(tables)
         ):
             raise SurveyError(
-                'must have exactly the keys "about", "format", "languages" and "texts", and a table of texts '
-                "for each language: compile the survey again",
+                'must have the keys "about", "format", "languages" and "texts", a table of texts for each '
+                'language, and nothing but "ask_if" besides: compile the survey again',
                 "texts",
             )
         languages = {tag: tables[tag] for tag in order}
-        if problems := list(find_problems(about, languages, names)):
+        if problems := list(find_problems(about, languages, conditions, names)):
             raise combine_errors([SurveyError(each.why, ".".join(each.path)) for each in problems])
-        return cls(about or {}, languages)
+        return cls(about or {}, languages, {name: Condition.read(each) for name, each in conditions.items()})
 
 
-def find_problems(about: Any, languages: Any, names: EntryNames) -> Iterator[TextProblem]:
-    """Yield each mistake in the tables [about] and [texts], in order."""
+def find_problems(
+    about: Any, languages: Any, conditions: Mapping[str, Any], names: EntryNames
+) -> Iterator[TextProblem]:
+    """Yield each mistake in the tables [about] and [texts] and in the conditions, in order."""
+    for name, why in find_condition_problems(conditions, {names.label_name: names.label, **names.features}):
+        yield TextProblem(("features", name, KEY), why)
     yield from _find_in_table(about, ("about",), ABOUT_KEYS)
     limits = {**dict.fromkeys(ABOUT_KEYS, MAX_LONG_TEXT), "title": MAX_TITLE}
     yield from _find_in_texts(about, ("about",), limits)

@@ -22,6 +22,8 @@ values = ["young", "middle", "old"]
 missing = "category"
 [features.hours]
 range = [0, 12]
+missing = "category"
+ask_if = { feature = "rested", value = "no" }
 [about]
 title = "Sleep"
 contact = "A. Researcher\\n1 Main Street"
@@ -68,5 +70,8 @@ def displayed(plan: Plan) -> Iterator[dict[str, Any]]:
             "language": texts.language,
             "title": texts.title,
             "label": asdict(texts.label) if texts.label else None,
-            "features": {name: asdict(entry) for name, entry in texts.features.items()},
+            "features": {
+                name: {**asdict(entry), "ask_if": entry.ask_if and entry.ask_if._asdict()}
+                for name, entry in texts.features.items()
+            },
         }

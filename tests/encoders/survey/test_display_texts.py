@@ -2,14 +2,13 @@
 
 import copy
 import json
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.display_texts import display_texts, join_texts
+from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 from tools.vectors.texts import displayed
 
@@ -64,7 +63,7 @@ def test_values_are_in_the_order_of_the_survey(plan):
 def test_survey_without_texts_displays_its_names():
     texts = display_texts(read_survey(SLEEP).compile(), "de")
     assert (texts.language, texts.title, texts.help, texts.about) == ("", "sleep", "", {})
-    assert asdict(texts.label) == {"title": "rested", "help": "", "values": {"yes": "yes", "no": "no"}}
+    assert texts.label == EntryTexts(title="rested", help="", values={"yes": "yes", "no": "no"})
     assert list(texts.features) == ["age", "hours"]
 
 

@@ -1,0 +1,119 @@
+"""Conditions on which a form asks a question: read from a survey file, kept with the texts, displayed."""
+
+import tomllib
+from hashlib import sha256
+
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.survey import Plan, read_survey
+from encoders.survey.display_texts import display_texts
+from encoders.survey.silo_survey import read_silo_tables
+from encoders.survey.texts import EntryNames, SurveyTexts
+
+SURVEY = """
+[survey]
+id = "smoking"
+epsilon = 1
+[label]
+name = "ill"
+values = ["yes", "no"]
+[features.smokes]
+values = [true, false]
+missing = "category"
+ask_if = { feature = "ill", value = "yes" }
+[features.cigarettes]
+range = [0, 60]
+missing = "category"
+ask_if = { feature = "smokes", value = true }
+[features.kinds]
+choices = ["pipe", "snus"]
+missing = "category"
+[features.age]
+edges = [0, 40, 120]
+"""
+CONDITION = 'ask_if = { feature = "smokes", value = true }'
+
+
+def test_a_condition_is_displayed_with_the_texts_of_its_question():
+    features = display_texts(read_survey(SURVEY).compile()).features
+    assert features["smokes"].ask_if == ("ill", "yes")
+    assert features["cigarettes"].ask_if == ("smokes", "true")
+    assert features["kinds"].ask_if is None
+
+
+def test_conditions_change_the_digest_of_the_texts_and_nothing_else_of_the_plan():
+    plan, without = (read_survey(text).compile() for text in (SURVEY, SURVEY.replace(CONDITION, "")))
+    assert plan.texts_digest != without.texts_digest
+    assert plan.json.replace(plan.texts_digest.encode(), without.texts_digest.encode()) == without.json
+
+
+def test_a_side_file_keeps_the_conditions():
+    plan = read_survey(SURVEY).compile()
+    assert plan.texts is not None
+    read = Plan.from_json(plan.json).with_texts(plan.texts.json)
+    assert read.texts == plan.texts
+    assert read.texts.conditions == plan.texts.conditions
+
+
+def test_a_condition_may_name_a_choice():
+    text = SURVEY.replace(CONDITION, 'ask_if = { feature = "kinds", value = "snus" }')
+    assert display_texts(read_survey(text).compile()).features["cigarettes"].ask_if == ("kinds", "snus")
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ('{ feature = "drinks", value = true }', "names 'drinks', which is no question"),
+        ('{ feature = "smokes", value = "maybe" }', "needs an answer to smokes: true, false"),
+        ('{ feature = "smokes", value = "(missing)" }', "needs an answer to smokes: true, false"),
+        ('{ feature = "age", value = "40" }', "needs an answer to age: none, because it is a number"),
+        ('{ feature = "cigarettes", value = "1" }', "needs an answer to cigarettes: none"),
+        ('{ feature = "smokes" }', "needs the name of a question and one of its answers"),
+        ('{ feature = 1, value = "yes" }', "needs the name of a question and one of its answers"),
+        ('{ feature = "smokes", value = [1] }', "needs an answer to smokes"),
+        ('"smokes"', "needs the name of a question and one of its answers"),
+    ],
+)
+def test_a_mistaken_condition_is_named_with_its_line(condition, why):
+    with pytest.raises(SurveyError, match=why) as caught:
+        read_survey(SURVEY.replace(CONDITION, f"ask_if = {condition}"))
+    assert caught.value.field == "features.cigarettes.ask_if"
+    assert caught.value.line == 15
+
+
+def test_a_question_that_must_be_answered_cannot_be_hidden():
+    text = SURVEY.replace("edges = [0, 40, 120]", f"edges = [0, 40, 120]\n{CONDITION}")
+    with pytest.raises(SurveyError, match=r'age.ask_if: hides .* add missing = "category"'):
+        read_survey(text)
+
+
+def test_a_cycle_of_conditions_is_refused_at_each_of_its_questions():
+    text = SURVEY.replace('feature = "ill", value = "yes"', 'feature = "kinds", value = "snus"')
+    text = text.replace('choices = ["pipe", "snus"]', f'choices = ["pipe", "snus"]\n{CONDITION}')
+    with pytest.raises(SurveyError) as caught:
+        read_survey(text)
+    mistaken = [each.field for each in caught.value.problems]
+    assert mistaken == ["features.smokes.ask_if", "features.kinds.ask_if"]
+    assert "depends on itself" in str(caught.value)
+
+
+def test_a_silo_has_no_conditions():
+    _, mistakes = read_silo_tables(tomllib.loads(SURVEY.replace('id = "smoking"', 'kind = "silo"')))
+    paths = [path for path, why, _ in mistakes if "is not an entry here" in why]
+    assert ("features", "cigarettes", "ask_if") in paths
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [b'{"cigarettes":{"feature":"drinks","value":"true"}}', b'{"cigarettes":1}', b'{"none":{}}', b"[]"],
+)
+def test_a_side_file_with_a_mistaken_condition_is_refused(conditions):
+    plan = read_survey(SURVEY.replace(CONDITION, "")).compile()
+    assert plan.texts is not None
+    names = EntryNames.from_row(plan.row_label, plan.entries)
+    whole = b'{"smokes":{"feature":"ill","value":"yes"}}'
+    assert whole in plan.texts.json
+    data = plan.texts.json.replace(whole, conditions)
+    with pytest.raises(SurveyError, match=r"ask_if|texts"):
+        SurveyTexts.from_json(data, sha256(data).hexdigest(), names)

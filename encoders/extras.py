@@ -25,6 +25,7 @@ MODULES = {
     "onnx": ("onnx",),
     "pandas": ("pandas",),
     "signed": ("cryptography",),
+    "page": ("segno",),
 }
 """The modules that the packages import from each extra of pyproject.toml."""
 

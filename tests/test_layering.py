@@ -64,7 +64,7 @@ LAYERS = {
         {"cli", "testing"},
     ],
     "ldp_aggregator": [
-        {"arrays", "atomic_file", "background_task", "findings.bounds", "findings.finding"},
+        {"arrays", "atomic_file", "background_task", "findings.bounds", "findings.finding", "form_page"},
         {"findings.texts", "findings.values", "rows", "stores"},
         {"render", "snapshot_entries", "snapshot_plans"},
         {"snapshot"},

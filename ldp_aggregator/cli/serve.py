@@ -14,6 +14,7 @@ import click
 
 from encoders.errors import LdpError
 from encoders.explain.text import Counted
+from encoders.survey import Plan
 from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
@@ -103,6 +104,12 @@ def main() -> None:
     help="A TOML file with settings named like these options: store, bind, workers, ... and surveys.",
 )
 @option("--show-settings", is_flag=True, help="Print each setting and its source, and exit.")
+@option(
+    "--page",
+    is_flag=True,
+    help="Serve a page on which people answer, at /s/ID. For pilots: you then deliver the code that protects "
+    "people from you.",
+)
 @advanced_option(
     "--operator-bind",
     metavar="HOST:PORT",
@@ -158,6 +165,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
 
     $ ldp-collector serve survey.toml
     $ ldp-collector serve survey.toml --operator-token-file token.txt
+    $ ldp-collector serve survey.toml --page
     $ ldp-collector serve survey.toml --store redis://127.0.0.1:6379/0 --bind 0.0.0.0:8000 --workers 4
     $ ldp-collector serve --config collector.toml --show-settings
     """
@@ -198,6 +206,8 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     """Print the surveys that are served and their addresses."""
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
+        if published.settings.page and isinstance(plan, Plan):
+            click.echo(f"  a page for a pilot: {addresses[0]}/s/{plan.id}")
         if plan.id in published.signatures:
             click.echo(
                 "  with a signature, which the collector does not check, because it does not have "

@@ -15,6 +15,7 @@ from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import open_to_web_pages
 from ldp_aggregator.collector.dashboard.page import page
+from ldp_aggregator.collector.form_pages import form_pages
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
 from ldp_aggregator.collector.service import Service
@@ -78,6 +79,8 @@ def create_app(
     )
     app.register_blueprint(pages)
     app.register_blueprint(page)
+    if settings.page:
+        app.register_blueprint(form_pages)
     open_to_web_pages(app)
     problems.register_error_handlers(app)
     return app

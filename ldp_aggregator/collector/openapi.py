@@ -57,6 +57,7 @@ _TEXTS = _object(
     languages=_list({"type": "string"}),
     texts={"type": "object", "additionalProperties": {"type": "object"}},
 )
+_TEXTS["properties"]["ask_if"] = {"type": "object"}  # only of surveys with conditions
 _SNAPSHOT = _object(
     format={"type": "string"},
     version={"type": "integer"},
@@ -172,7 +173,7 @@ _PAGES = {
     ),
     "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, operator=True),
 }
-UNDESCRIBED_ENDPOINTS = {"page.asset", "static"}
+UNDESCRIBED_ENDPOINTS = {"form_pages.form_page", "form_pages.script", "page.asset", "static"}
 """Pages that are not described: the files of the page at /, whose paths change with their content."""
 
 

@@ -59,6 +59,8 @@ class CollectorSettings:
     """Gives access to the operator's pages; without a token they are closed."""
     gateway_token: str | None = field(default=None, repr=False)
     """If `rate` is a limit: exempts a post from it, and allows several reports in one post."""
+    page: bool = False
+    """Whether /s/ID serves a page on which people answer the survey."""
     max_body: int = MAX_BODY_BYTES
     """Maximum length of a request's body, in bytes."""
 

@@ -32,6 +32,7 @@ from ldp_design.authoring.survey_texts import write_plan
 from ldp_design.cli.check import check
 from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init
+from ldp_design.cli.page import page
 from ldp_design.cli.size import size
 from ldp_design.rounds.learn_toml import write_learned_round
 from ldp_design.rounds.narrow_toml import write_narrowed_round
@@ -318,7 +319,7 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-_OTHERS = (preview_, dossier, compile_, keygen, sign_, project_, narrow_, learn_, validate_)
+_OTHERS = (preview_, dossier, page, compile_, keygen, sign_, project_, narrow_, learn_, validate_)
 main.commands.clear()  # the help lists commands in the order of work
 for _command in (init, check, size, *_OTHERS):
     main.add_command(_command)

@@ -40,7 +40,8 @@ def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[
         content: Any = {"json": {"status": "recorded"}} if methods[-1] == "POST" else {"body": plan}
         route.fulfill(headers=HEADERS, **content)
 
-    module = code.replace('from "ldp-bayes"', f'from "{origin}/src/index.js"')
+    module = re.sub('from "ldp-bayes/([a-z]+)"', rf'from "{origin}/src/\1.js"', code)
+    module = module.replace('from "ldp-bayes"', f'from "{origin}/src/index.js"')
     prelude = f'import {{ Client }} from "{origin}/src/index.js"; const url = "{URL}";'
     if "import { Client }" not in module:
         module = f"{prelude}\n{module}"
@@ -56,6 +57,9 @@ def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[
                 globalThis.finish = resolve;
                 const script = document.createElement("script");
                 script.type = "module";
+                script.onerror = resolve;
+                addEventListener("error", resolve);
+                addEventListener("unhandledrejection", resolve);
                 script.textContent = `${code}\\nglobalThis.made = client;\\nfinish();`;
                 document.head.append(script);
             })""",
@@ -84,8 +88,44 @@ def test_the_example_of_the_readme_sends_one_report(browser, origin, plan):
     assert methods == ["GET", "POST"]
 
 
+CLIENT = "const client = new Client(url, { person: null }); await client.grant();\n"
+
+
+def test_the_answers_of_a_form_are_reported(browser, origin, plan):
+    form = """
+        const form = document.createElement("form");
+        const answers = { age: "old", income: "21000", debt: "", missed_payment: "no" };
+        for (const [name, value] of Object.entries(answers)) {
+            const input = Object.assign(document.createElement("input"), { name, value });
+            form.append(input);
+        }
+    """
+    block = blocks_of(WEB, "js")[1]
+    logged, methods, _ = run_in_page(
+        browser, origin, plan, f"{CLIENT}{form}{block}console.log(problems.length);"
+    )
+    assert logged == ["0"]
+    assert methods == ["GET", "POST"]
+
+
+def test_every_question_is_shown_with_its_text(browser, origin, plan):
+    form = "const form = { add: (name, { title, choices }) => console.log(name, title, choices.length) };"
+    logged, methods, _ = run_in_page(browser, origin, plan, f"{CLIENT}{form}{blocks_of(WEB, 'js')[2]}")
+    assert logged == ["age age 5", "income income 1", "debt debt 1"]
+    assert methods == ["GET"]
+
+
+def test_a_rehearsal_posts_nothing(browser, origin, plan):
+    steps = ["grant()", "report({ age: 'old', income: 1, debt: null }, 'no')", "flush(0.1)"]
+    calls = "\n".join(f"await client.{step};" for step in steps)
+    block = f"{blocks_of(WEB, 'js')[3]}{calls}console.log((await client.status()).reason);"
+    logged, methods, _ = run_in_page(browser, origin, plan, block)
+    assert logged == ["rehearsal"]
+    assert methods == ["GET"]
+
+
 def test_an_invitation_is_taken_out_of_the_address(browser, origin, plan):
-    invitation = blocks_of(WEB, "js")[1]
+    invitation = blocks_of(WEB, "js")[4]
     logged, _, address = run_in_page(browser, origin, plan, f"{invitation}\nconsole.log(token);")
     assert logged == ["a-misspelt-token"]
     assert address.endswith("/tests/client.html")
@@ -95,9 +135,9 @@ def test_the_example_of_a_test_passes_in_node(plan, tmp_path):
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "ldp-bayes").symlink_to(FOLDER, target_is_directory=True)
     (tmp_path / "plan.json").write_bytes(plan)
-    (tmp_path / "page.test.mjs").write_text(blocks_of(WEB, "js")[2])
+    (tmp_path / "page.test.mjs").write_text(blocks_of(WEB, "js")[5])
     assert "# pass 1" in run_node("--test", "--test-reporter=tap", "page.test.mjs", folder=tmp_path)
 
 
 def test_every_block_of_the_page_is_run():
-    assert len(blocks_of(WEB, "js")) == 3
+    assert len(blocks_of(WEB, "js")) == 6

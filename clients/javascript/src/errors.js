@@ -21,7 +21,7 @@
  *   | "survey-closed" | "wrong-plan" | "not-enrolled" | "length-required" | "incomplete-body"
  *   | "unsupported-media-type" | "unknown-survey" | "no-signature" | "no-texts" | "survey-not-open"
  *   | "too-many-requests" | "too-many-reports" | "store-unavailable" | "not-authorised" | "no-such-page"
- *   | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
+ *   | "rehearsal" | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
  */
 
 /** The base of all errors that this package throws deliberately. */

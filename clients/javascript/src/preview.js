@@ -9,7 +9,7 @@ import { parseDecimal } from "./decimals.js";
 import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
-import { meaning, questionName, squareMeaning } from "./explain/meaning.js";
+import { meaning, questionName, squareMeaning, wordingOf } from "./explain/meaning.js";
 import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
@@ -18,11 +18,19 @@ import { clippedNames } from "./survey/clipped.js";
 import { drawQuestion, randomise } from "./survey/randomise.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */
+/** @typedef {import("./explain/meaning.js").Wording} Wording */
 /** @typedef {import("./survey/features.js").Feature} Feature */
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 /** @typedef {import("./survey/questions.js").Question} Question */
 /** @typedef {import("./survey/randomise.js").RandomisedReport} RandomisedReport */
 /** @typedef {import("./survey/randomise.js").ReportOptions} ReportOptions */
+
+/**
+ * @typedef {object} PreviewOptions
+ * @property {string} [question] name of a question to preview in place of a drawn one
+ * @property {import("./survey/display_texts.js").DisplayTexts} [texts] write answers in the texts of this language
+ * @property {Wording["words"]} [words] the other words of answers, by default in English
+ */
 
 /**
  * @typedef {object} PossibleAnswer
@@ -42,16 +50,19 @@ export class Preview {
   #plan;
   #randomised;
   #clipped;
+  #wording;
 
   /**
    * @param {Plan} plan
    * @param {RandomisedReport} randomised
    * @param {readonly string[]} clipped
+   * @param {Wording} wording
    */
-  constructor(plan, randomised, clipped) {
+  constructor(plan, randomised, clipped, wording) {
     this.#plan = plan;
     this.#randomised = randomised;
     this.#clipped = clipped;
+    this.#wording = wording;
   }
 
   /** Name of the question. */
@@ -70,9 +81,9 @@ export class Preview {
     return this.#randomised.question.mechanismName;
   }
 
-  /** The true answer in words, as pairs of a name and a text. It stays on the device. */
+  /** The true answer in words, as pairs of a name and a text; with texts, of a title. It stays on the device. */
   get truth() {
-    return meaning(this.#plan, this.#randomised.question, this.#randomised.truth);
+    return meaning(this.#plan, this.#randomised.question, this.#randomised.truth, this.#wording);
   }
 
   /** Names of the entries of the row that are outside their range, and are moved to the nearest end. */
@@ -112,7 +123,7 @@ export class Preview {
     return order
       .filter((index, place) => place < MAX_LISTED || isEqual(values[index], truth))
       .map((index) => ({
-        answer: meaning(this.#plan, question, values[index]),
+        answer: meaning(this.#plan, question, values[index], this.#wording),
         belief: chances[index] / total,
         isTruth: isEqual(values[index], truth),
       }));
@@ -160,13 +171,12 @@ export class Preview {
  * @param {Plan} plan
  * @param {Readonly<Record<string, unknown>>} row
  * @param {unknown} [label] undefined for a survey without a label
- * @param {ReportOptions & { question?: string }} [options] `question` is the name of a question to preview in
- *   place of a drawn one
+ * @param {ReportOptions & PreviewOptions} [options]
  * @returns {Preview}
  */
-export function preview(plan, row, label, { question, ...options } = {}) {
+export function preview(plan, row, label, { question, texts, words, ...options } = {}) {
   const randomised = randomise(plan, row, label, options, chooseQuestion(plan, question, options));
-  return new Preview(plan, randomised, clippedNames(plan, row));
+  return new Preview(plan, randomised, clippedNames(plan, row), wordingOf(plan, texts, words));
 }
 
 /**

@@ -10,3 +10,13 @@
 export function hasForm(value, form) {
   return typeof value === "string" && form.test(value);
 }
+
+/**
+ * Return a text with its holes {0}, {1} filled.
+ *
+ * @param {string} text
+ * @param {...unknown} parts
+ */
+export function fill(text, ...parts) {
+  return text.replace(/\{(\d)\}/g, (_, index) => String(parts[index]));
+}

@@ -2,7 +2,8 @@
  * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
  * minified by terser too.
  *
- * The client loads previews when they are needed, so they are not part of it.
+ * The client loads previews, texts and rehearsals when they are needed, so they are not part of it; nor is the client
+ * part of the form.
  */
 
 import { readFileSync } from "node:fs";
@@ -13,20 +14,22 @@ import { minify } from "terser";
 
 const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
+/** What the client loads when it is needed, and what stands beside the form. */
+const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../client/client.js"];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};
 for (const [name, entry] of Object.entries(entries)) {
   const bundle = await build({
     entryPoints: [new URL(/** @type {any} */ (entry).default, root).pathname],
     bundle: true,
-    external: ["../preview.js"],
+    external: OTHERS,
     minify: true,
     format: "esm",
     target: "es2022",
     write: false,
   });
   const { text } = bundle.outputFiles[0];
-  const { code } = await minify(text, { module: true, compress: { passes: 3 } });
+  const { code } = await minify(text, { ecma: 2020, module: true, compress: { passes: 4 } });
   sizes[name] = { esbuild: compressedBytes(text), terser: compressedBytes(code ?? "") };
 }
 console.log(JSON.stringify(sizes));

@@ -49,6 +49,7 @@ import { sendByFetch } from "./transport.js";
  */
 export class Client {
   #participation;
+  /** What previews and texts need. */
   #options;
   /** What the sender knows of this client. @type {import("./sending/sender.js").SenderClient} */
   #sending;
@@ -97,7 +98,7 @@ export class Client {
     this.survey = named.survey;
     this.#sending = { identity, policy, send, spread, isClosed: false, handleOutcome };
     this.#strict = strict;
-    this.#options = { random, token };
+    this.#options = { random, send, token, url: address };
     const journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
     this.#sender = getSender(journal);
     this.#participation = makeParticipation({
@@ -171,11 +172,25 @@ export class Client {
    *
    * @param {Row} row
    * @param {unknown} [label]
+   * @param {import("../preview.js").PreviewOptions} [options] for example the texts of a language
    */
-  async preview(row, label) {
-    const plan = await this.plan();
+  async preview(row, label, options) {
     const { preview } = await import("../preview.js");
-    return preview(plan, row, label, this.#options);
+    return preview(await this.plan(), row, label, { ...this.#options, ...options });
+  }
+
+  /**
+   * Return the texts that the person reads when they are asked; they are fetched on first use.
+   *
+   * They are plain text: never display them as HTML or Markdown. Throws PlanError if the collector does not send the
+   * texts of the plan, and as `plan` does.
+   *
+   * @param {string | readonly string[]} [wanted] a language tag, for example "de" or "pt-BR", or several: the first one
+   *   counts that the survey has; by default its first language
+   */
+  async texts(wanted = "") {
+    const { loadTexts } = await import("../texts.js");
+    return loadTexts(await this.plan(), wanted, this.#options);
   }
 
   /**

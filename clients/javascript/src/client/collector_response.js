@@ -27,6 +27,7 @@ const REASONS = [
   "store-unavailable",
   "not-authorised",
   "no-such-page",
+  "rehearsal",
   "internal-error",
 ];
 

@@ -88,7 +88,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       return new Receipt("already_reported", survey, { reason, why });
     }
     const isClosed = reason === CLOSED_ONCE;
-    const why = isClosed ? "the survey is closed; the report is deleted if it still is so a day later" : "";
+    const why = isClosed ? "the survey is closed; the report is deleted if it is so a day later" : "";
     return new Receipt(state, survey, { reason, why });
   }
 

@@ -36,10 +36,12 @@ export async function fetchPlan(send, url, publicKey, sha256) {
 }
 
 /**
+ * Return what the collector sends for a URL.
+ *
  * @param {import("./transport.js").Send} send
  * @param {string} url
  */
-async function fetchPage(send, url) {
+export async function fetchPage(send, url) {
   const { body, reason, state, status, why } = await exchange(send, url);
   if (status === 200) return body;
   if (state === "expired") throw new ExpiredError("the collector has closed the survey", reason);

@@ -2,12 +2,61 @@
 
 import { GRID } from "../mechanisms/numeric_base.js";
 import { MISSING_TEXT } from "../survey/parse_value.js";
+import { fill } from "../text_form.js";
 
 /** @typedef {import("../survey/features.js").Feature} Feature */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {import("../survey/questions.js").Question} Question */
 
 const SQUARE = 2;
+
+/** What previews say of an answer, besides names and texts of the survey. */
+export const ENGLISH = {
+  yes: "yes",
+  no: "no",
+  missing: MISSING_TEXT,
+  below: "below {0}",
+  between: "{0} to {1}",
+  above: "{0} and more",
+  squared: "{0} (squared distance)",
+};
+
+/**
+ * How answers are written: in the texts of a language, or with the names of the survey.
+ *
+ * @typedef {object} Wording
+ * @property {(feature: Feature) => string} title of a feature or of the label
+ * @property {(feature: Feature, value: string) => string} value
+ * @property {typeof ENGLISH} words
+ */
+
+/** @type {Wording} */
+const NAMES = { title: ({ name }) => name, value: (_, value) => value, words: ENGLISH };
+
+/**
+ * Return the wording of the texts of a language; what they do not contain is written as its name.
+ *
+ * @param {Plan} plan
+ * @param {import("../survey/display_texts.js").DisplayTexts} [texts]
+ * @param {typeof ENGLISH} [words] the words of this language
+ * @returns {Wording}
+ */
+export function wordingOf({ rowSchema, schema }, texts, words = ENGLISH) {
+  if (!texts) return NAMES;
+  const titles = new Map([[schema.label.name, texts.label?.title]]);
+  for (const { kind, name, values } of rowSchema.listed) {
+    const entry = texts.features.get(name);
+    titles.set(name, entry?.title);
+    if (kind !== "choices") continue;
+    for (const choice of values) titles.set(`${name}: ${choice}`, `${entry?.title}: ${entry?.values.get(choice)}`);
+  }
+  const answers = new Map([...texts.features, [schema.label.name, texts.label]]);
+  return {
+    title: ({ name }) => titles.get(name) ?? name,
+    value: ({ name }, value) => answers.get(name)?.values.get(value) ?? value,
+    words,
+  };
+}
 
 /**
  * Return the name of a question: its features, or the label.
@@ -27,9 +76,10 @@ export function questionName(plan, question) {
  *
  * @param {Plan} plan
  * @param {Question} question
+ * @param {Wording} wording
  * @returns {Feature[]}
  */
-function askedFeatures({ schema }, { features, sizes, width }) {
+function askedFeatures({ schema }, { features, sizes, width }, wording = NAMES) {
   return features.map((place, index) => {
     const feature = schema.features[place];
     if (width === 1) return feature;
@@ -39,7 +89,8 @@ function askedFeatures({ schema }, { features, sizes, width }) {
     const starts = Array.from({ length: count }, (_, each) => Math.max(each * width - lacking, 0));
     const texts = starts.map((start, each) => {
       const end = (starts[each + 1] ?? values.length) - 1;
-      return end === start ? values[start] : `${values[start]} to ${values[end]}`;
+      const [first, last] = [values[start], values[end]].map((value) => wording.value(feature, value));
+      return end === start ? first : fill(wording.words.between, first, last);
     });
     const edges = [...starts, values.length - 1].map((edge) => values[edge]);
     return { ...feature, count, size: sizes[index], values: kind === "binned" ? edges : texts };
@@ -47,23 +98,24 @@ function askedFeatures({ schema }, { features, sizes, width }) {
 }
 
 /**
- * Return an answer in words, as pairs of a name and a text; the last pair is the label's, if there is one.
+ * Return an answer in words, as pairs of a title and a text; the last pair is the label's, if there is one.
  *
  * @param {Plan} plan
  * @param {Question} question
  * @param {readonly number[]} value an input of the question's mechanism
- * @returns {[name: string, text: string][]}
+ * @param {Wording} [wording] by default names
+ * @returns {[title: string, text: string][]}
  */
-export function meaning(plan, question, value) {
+export function meaning(plan, question, value, wording = NAMES) {
   const { label } = plan.schema;
   const { labels } = question;
-  const asked = askedFeatures(plan, question);
+  const asked = askedFeatures(plan, question, wording);
   let codes = value.map((each) => Math.floor(each / labels));
   if (asked.length > 1 && value.length === 1) codes = splitCode(codes[0], asked);
-  const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment));
+  const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment, wording));
   const named = labels > 1 ? [...asked, label] : asked;
-  texts.push(label.values[value[0] % labels]);
-  return named.map(({ name }, index) => [name, texts[index]]);
+  texts.push(wording.value(label, label.values[value[0] % labels]));
+  return named.map((each, index) => [wording.title(each), texts[index]]);
 }
 
 /**
@@ -104,15 +156,26 @@ function splitCode(code, features) {
  * @param {Feature} feature
  * @param {number} code
  * @param {number} moment
+ * @param {Wording} wording
  */
-function codeText(feature, code, moment) {
+function codeText(feature, code, moment, { value, words }) {
   const { kind, missing, size, values } = feature;
-  if (missing === "category" && code === size - 1) return MISSING_TEXT;
-  if (kind === "choices") return ["no", "yes"][code];
-  if (kind === "binned") return binText(values, code);
-  if (kind !== "numeric") return values[code];
+  if (missing === "category" && code === size - 1) return missingText(feature, value, words);
+  if (kind === "choices") return [words.no, words.yes][code];
+  if (kind === "binned") return binText(values, code, words);
+  if (kind !== "numeric") return value(feature, values[code]);
   const x = (code - GRID) / GRID;
-  return moment === SQUARE ? `${formatNumber(x, 4)} (squared distance)` : numberText(feature, x);
+  return moment === SQUARE ? fill(words.squared, formatNumber(x, 4)) : numberText(feature, x);
+}
+
+/**
+ * @param {Feature} feature
+ * @param {Wording["value"]} value
+ * @param {typeof ENGLISH} words
+ */
+function missingText(feature, value, { missing }) {
+  const text = value(feature, MISSING_TEXT);
+  return text === MISSING_TEXT ? missing : text;
 }
 
 /** Return a normalised number in the feature's own unit. @param {Feature} feature @param {number} x */
@@ -124,11 +187,12 @@ function numberText({ values }, x) {
 /**
  * @param {readonly string[]} edges
  * @param {number} code
+ * @param {typeof ENGLISH} words
  */
-function binText(edges, code) {
+function binText(edges, code, { above, below, between }) {
   const last = edges.length - 2;
-  if (last && code === 0) return `below ${edges[1]}`;
-  return last && code === last ? `${edges[last]} and more` : `${edges[code]} to ${edges[code + 1]}`;
+  if (last && code === 0) return fill(below, edges[1]);
+  return last && code === last ? fill(above, edges[last]) : fill(between, edges[code], edges[code + 1]);
 }
 
 /**

@@ -42,7 +42,7 @@ function parseToken(plan, text) {
   if (toHex(data.subarray(ID_BYTES)) === toHex(check.subarray(0, CHECK_BYTES)) && index < plan.questions.length) {
     return { index, id };
   }
-  throw new TokenError("is misspelt, or an invitation to another survey: copy all 32 characters of it");
+  throw new TokenError("is misspelt, or of another survey: copy all 32 characters");
 }
 
 /**

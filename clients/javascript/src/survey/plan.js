@@ -72,6 +72,8 @@ export class Plan {
     const total = /** @type {bigint} */ (reached.at(-1));
     /** The question's index is the number of these limits that are <= a 64-bit draw. */
     this.limits = reached.slice(0, -1).map((each) => WORD * each / total);
+    /** SHA-256 of the survey's texts, in hexadecimal; undefined if it has none. @type {string | undefined} */
+    this.texts = texts;
     Object.freeze(this);
   }
 

@@ -13,7 +13,6 @@ const TABLE = new URL("../../../../docs/embedding.md", import.meta.url);
 /** What needs an environment variable, a file or a module: a page has none of them. */
 const PYTHON_ONLY = [
   "no_consent rehearsal ConsentError",
-  "queued rehearsal ",
   "unavailable journal-damaged JournalError",
   "unavailable not-configured ",
   "unavailable bad-option ",
@@ -35,6 +34,7 @@ const CASES = [
   ["no_consent do-not-track ConsentError", (make) => optedOut(() => make().client.grant())],
   ["ready  ", (make) => make().client.grant()],
   ["queued  ", async (make) => (await granted(make())).report(ROW, LABEL)],
+  ["queued rehearsal ", (make) => delivered(make, responding(503, { reason: "rehearsal" }))],
   ["queued collector-unreachable ", (make) => delivered(make, async ({ method }) => {
     if (method === "POST") throw new TypeError("Failed to fetch");
     return { status: 200, body: PLAN };

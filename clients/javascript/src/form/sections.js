@@ -1,0 +1,176 @@
+/** Builds the parts of the form around its questions: heading, promise, consent, preview, rules. */
+
+import { fill } from "../text_form.js";
+import { toHex } from "../bytes.js";
+import { make } from "./dom.js";
+import { languageOf } from "./questions.js";
+
+/** @typedef {import("../preview.js").Preview} Preview */
+/** @typedef {import("../survey/display_texts.js").DisplayTexts} DisplayTexts */
+/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("./words.js").Words} Words */
+
+/**
+ * The language of the form, and the level of its first heading.
+ *
+ * @typedef {object} Look
+ * @property {Words} words
+ * @property {string} language of the words
+ * @property {DisplayTexts} texts
+ * @property {number} level
+ */
+
+const ABOUT = /** @type {const} */ (["purpose", "contact", "ethics", "retention"]);
+
+/**
+ * Return a part of the form with a heading.
+ *
+ * @param {Look} look
+ * @param {string} part
+ * @param {string} title
+ * @param {...(HTMLElement | false)} children
+ */
+export function makeSection({ level }, part, title, ...children) {
+  const heading = make(`h${Math.min(level + 1, 6)}`, { id: `${part}-title` }, title);
+  return make("section", { part, tabindex: -1, "aria-labelledby": `${part}-title` }, heading, ...children);
+}
+
+/**
+ * Return the title, the author's explanations, and the choice of a language.
+ *
+ * @param {Look} look
+ * @param {(language: string) => unknown} translate
+ */
+export function makeHeader({ language, level, texts, words }, translate) {
+  const { about, textLanguages } = texts;
+  /** @param {string} path */
+  const tongue = (path) => languageOf(textLanguages.get(path), language);
+  const list = /** @type {HTMLSelectElement} */ (make(
+    "select",
+    { part: "language", change: () => translate(list.value) },
+    ...texts.languages.map((tag) =>
+      make("option", { value: tag, lang: tag, selected: tag === texts.language }, nameOfLanguage(tag))),
+  ));
+  return make(
+    "header",
+    { part: "header" },
+    make(`h${level}`, { part: "title", ...tongue("title") }, texts.title),
+    texts.help && make("p", { class: "quiet", ...tongue("help") }, texts.help),
+    makeFacts(ABOUT.filter((key) => about[key]).map((key) => [words[key], about[key]])),
+    texts.languages.length > 1 && make("label", {}, words.language, list),
+  );
+}
+
+/**
+ * Return what happens with an answer, and the promise in words: the largest change of odds, rounded up.
+ *
+ * @param {Look} look
+ * @param {Plan} plan
+ * @param {boolean} isOwnOrigin whether the collector delivers this page, too
+ */
+export function makePromise(look, plan, isOwnOrigin) {
+  const { language, texts, words } = look;
+  const odds = Math.exp(Number(plan.epsilon)) * (1 + 1e-9);
+  const factor = new Intl.NumberFormat(language).format(Math.ceil(odds * 100) / 100);
+  const sure = new Intl.NumberFormat(language, { style: "percent" }).format(Math.ceil(100 * odds / (1 + odds)) / 100);
+  const label = texts.label && fill(words.andLabel, texts.label.title);
+  const drawn = fill(plan.validation ? words.drawModel : words.draw, label ?? "");
+  const lines = [words.stay, drawn, fill(words.promise, factor, sure), words.address];
+  if (isOwnOrigin) lines.push(words.sameOrigin);
+  if (plan.byInvitation) lines.push(words.invited);
+  return makeSection(look, "promise", words.happens, make("ol", {}, ...lines.map((line) => make("li", {}, line))));
+}
+
+/**
+ * Return the choice to take part or not: two buttons that look the same.
+ *
+ * @param {Look} look
+ * @param {() => unknown} decline
+ */
+export function makeConsent(look, decline) {
+  const { words } = look;
+  return makeSection(
+    look, "consent", words.consent, make("p", {}, words.choice),
+    make(
+      "div",
+      { class: "buttons" },
+      make("button", { part: "button", value: "agree" }, words.agree),
+      make("button", { part: "button", type: "button", click: decline }, words.decline),
+    ),
+  );
+}
+
+/**
+ * Return what a preview explains: the question that was drawn, and how likely each answer is after the report.
+ *
+ * @param {Look} look
+ * @param {Preview} shown
+ */
+export function makePreview(look, shown) {
+  const { language, words } = look;
+  const titles = shown.truth.map(([title]) => title);
+  const rows = shown.possibleAnswers.map(({ answer, belief, isTruth }) => {
+    const [first, ...others] = answer.map(([, text]) => text);
+    const own = isTruth && make("b", {}, ` (${words.result})`);
+    const cells = [...others, percent(belief, language)].map((text) => make("td", {}, text));
+    return make("tr", {}, make("th", { scope: "row" }, first, own), ...cells);
+  });
+  /** @param {string} text */
+  const head = (text) => make("th", { scope: "col" }, text);
+  const columns = titles.length > 1 ? titles : [words.result];
+  return makeSection(
+    look, "preview", words.preview,
+    make("p", {}, fill(words.drawn, titles.join(" + "))),
+    make(
+      "div",
+      { class: "wide", tabindex: 0, role: "group", "aria-label": words.preview },
+      make(
+        "table",
+        {},
+        make("caption", {}, words.caption),
+        make("thead", {}, make("tr", {}, ...columns.map(head), head(words.likely))),
+        make("tbody", {}, ...rows),
+      ),
+    ),
+    make("p", {}, words.example),
+    make("details", {}, make("summary", {}, words.bytes), make("code", { dir: "ltr" }, toHex(shown.report))),
+  );
+}
+
+/**
+ * Return the rules of a survey, for comparison with published ones.
+ *
+ * @param {Look} look
+ * @param {Plan} plan
+ */
+export function makeRules({ words }, plan) {
+  const facts = makeFacts([["ID", plan.id], ["ε", plan.epsilon], ["SHA-256", plan.digest]]);
+  return make("details", { part: "rules" }, make("summary", {}, words.rules), facts);
+}
+
+/** @param {readonly (readonly [term: string, text: string])[]} facts */
+function makeFacts(facts) {
+  const pairs = facts.map(([term, text]) => make("div", {}, make("dt", {}, term), make("dd", { dir: "auto" }, text)));
+  return pairs.length > 0 && make("dl", {}, ...pairs);
+}
+
+/** @param {string} tag */
+function nameOfLanguage(tag) {
+  try {
+    return new Intl.DisplayNames(tag, { type: "language" }).of(tag) ?? tag;
+  } catch {
+    return tag; // of no known form
+  }
+}
+
+/**
+ * Write a probability with one decimal, which is never 0% or 100%.
+ *
+ * @param {number} share
+ * @param {string} language
+ */
+function percent(share, language) {
+  const format = new Intl.NumberFormat(language, { style: "percent", minimumFractionDigits: 1 });
+  if (share < 0.001) return `< ${format.format(0.001)}`;
+  return share > 0.999 ? `> ${format.format(0.999)}` : format.format(share);
+}

@@ -1,0 +1,196 @@
+/**
+ * What the form says besides the survey's texts, in English and German. Authors add further languages as JSON.
+ *
+ * {0} and {1} are holes. A language may leave out any of these words: the English ones then stand for them.
+ */
+
+/** @typedef {Readonly<typeof ENGLISH>} Words */
+
+export const ENGLISH = {
+  language: "Language",
+  purpose: "Purpose",
+  contact: "Contact",
+  ethics: "Ethical approval",
+  retention: "How long results are kept",
+  loading: "The survey is loading.",
+  happens: "What happens with your answers",
+  stay: "Your answers stay on this device. They are neither stored nor sent.",
+  draw:
+    "If you agree, this device draws one question and replaces your answer to it{0} with a random one. Only " +
+    "the random answer is sent, once.",
+  drawModel:
+    "If you agree, this device checks whether a published model guesses your answers, and replaces the " +
+    "result with a random one. Only the random answer is sent, once.",
+  promise:
+    "What is sent changes the odds between any two answers by a factor of at most {0}. Anyone who thinks " +
+    "that something about you is as likely true as false can be at most {1} sure of it afterwards.",
+  address: "The collector sees your network address, as every website does, but not your answers.",
+  sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
+  invited: "People who know who received your invitation know that the random answer is yours.",
+  questions: "Questions",
+  several: "Select all that apply.",
+  none: "None of these",
+  choose: "Choose an answer",
+  noAnswer: "I do not want to answer",
+  range: "A number from {0} to {1}, without thousands separators. If yours is outside, the nearest of the two.",
+  needed: "Please answer this question.",
+  problems: "Nothing was sent. Please look at these questions:",
+  show: "Show what would be sent",
+  drawn: "Drawn this time: {0}. The random answer that is sent fits all of these:",
+  caption: "What the collector could conclude, if it considered all answers equally likely before",
+  likely: "How likely",
+  example: "This is an example. If you agree, the device draws again.",
+  bytes: "Its bytes",
+  consent: "Do you take part?",
+  choice:
+    "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the random answer " +
+    "has arrived, but not later, because it is only counted.",
+  agree: "Yes, send one random answer",
+  decline: "No, send nothing",
+  result: "Your answer",
+  withdraw: "Withdraw my answer",
+  rules: "The rules of this survey",
+  rehearsal: "This is a rehearsal: nothing is sent or stored.",
+  no_consent: "Nothing was sent. Please decide at the end.",
+  declined: "You do not take part. Nothing was sent. You can still agree.",
+  ready: "You have agreed, but not answered yet.",
+  queued: "Your random answer is stored in this browser and will be sent soon. You may close this page.",
+  sent: "Your random answer has arrived. Thank you!",
+  already_reported: "This survey was answered in this browser. Nothing new was sent.",
+  withdrawn: "You have withdrawn. Nothing more is sent.",
+  expired: "The survey is closed. Nothing more is sent.",
+  rejected: "The survey cannot be answered here. No answer of yours counts.",
+  unavailable: "That did not work.",
+  "do-not-track": "Your browser asks websites not to share data (Global Privacy Control), so nothing is sent.",
+  "insecure-context": "This page was not loaded over https, so others could have changed it. Open it with https://.",
+  "journal-unavailable":
+    "Your browser does not let this page remember that you have answered. Try a window that is not private.",
+  "collector-unreachable": "The collector cannot be reached. Please try again later.",
+  "plan-changed": "This page was made for another version of the survey. Please tell its author.",
+  "bad-signature": "The survey lacks its author's signature, or this browser is too old to check it.",
+  "invalid-token": "This survey needs an invitation. Open the link of yours again.",
+  yes: "yes",
+  no: "no",
+  missing: "no answer",
+  below: "below {0}",
+  between: "{0} to {1}",
+  above: "{0} and more",
+  squared: "{0} (squared distance)",
+  andLabel: " and your answer to “{0}”",
+  preview: "What would be sent",
+};
+
+/** @type {Words} */
+export const GERMAN = {
+  language: "Sprache",
+  purpose: "Zweck",
+  contact: "Kontakt",
+  ethics: "Ethische Genehmigung",
+  retention: "Aufbewahrung der Ergebnisse",
+  loading: "Die Umfrage wird geladen.",
+  happens: "Was mit Ihren Antworten geschieht",
+  stay: "Ihre Antworten bleiben auf diesem Gerät. Sie werden weder gespeichert noch gesendet.",
+  draw:
+    "Wenn Sie zustimmen, zieht dieses Gerät eine Frage und ersetzt Ihre Antwort darauf{0} durch eine " +
+    "zufällige. Nur die zufällige Antwort wird gesendet, einmal.",
+  drawModel:
+    "Wenn Sie zustimmen, prüft dieses Gerät, ob ein veröffentlichtes Modell Ihre Antworten errät, und " +
+    "ersetzt das Ergebnis durch ein zufälliges. Nur die zufällige Antwort wird gesendet, einmal.",
+  promise:
+    "Was gesendet wird, ändert das Wahrscheinlichkeitsverhältnis zweier Antworten höchstens um den Faktor " +
+    "{0}. Wer etwas über Sie für ebenso wahrscheinlich wahr wie falsch hält, kann sich danach höchstens zu " +
+    "{1} sicher sein.",
+  address: "Die Sammelstelle sieht Ihre Netzwerkadresse wie jede Website, aber nicht Ihre Antworten.",
+  sameOrigin: "Die Sammelstelle liefert auch diese Seite und könnte daher ändern, wie sie Sie schützt.",
+  invited: "Wer weiß, wer Ihre Einladung bekommen hat, weiß, dass die zufällige Antwort Ihre ist.",
+  questions: "Fragen",
+  several: "Wählen Sie alles Zutreffende.",
+  none: "Nichts davon",
+  choose: "Bitte wählen",
+  noAnswer: "Ich möchte nicht antworten",
+  range: "Eine Zahl von {0} bis {1} ohne Tausendertrennzeichen. Liegt Ihre außerhalb, die nähere der beiden.",
+  needed: "Bitte beantworten Sie diese Frage.",
+  problems: "Es wurde nichts gesendet. Bitte sehen Sie sich diese Fragen an:",
+  show: "Zeigen, was gesendet würde",
+  drawn: "Diesmal gezogen: {0}. Die zufällige Antwort, die gesendet wird, passt zu allen diesen:",
+  caption: "Was die Sammelstelle schließen könnte, wenn sie vorher alle Antworten für gleich wahrscheinlich hielte",
+  likely: "Wie wahrscheinlich",
+  example: "Das ist ein Beispiel. Wenn Sie zustimmen, wird neu gezogen.",
+  bytes: "Seine Bytes",
+  consent: "Nehmen Sie teil?",
+  choice:
+    "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
+    "widerrufen, bis die zufällige Antwort angekommen ist, aber nicht später, weil sie nur gezählt wird.",
+  agree: "Ja, eine zufällige Antwort senden",
+  decline: "Nein, nichts senden",
+  result: "Ihre Antwort",
+  withdraw: "Meine Antwort widerrufen",
+  rules: "Die Regeln dieser Umfrage",
+  rehearsal: "Das ist eine Probe: Nichts wird gespeichert oder gesendet.",
+  no_consent: "Es wurde nichts gesendet. Bitte entscheiden Sie am Ende.",
+  declined: "Sie nehmen nicht teil. Es wurde nichts gesendet. Sie können noch zustimmen.",
+  ready: "Sie haben zugestimmt, aber noch nicht geantwortet.",
+  queued:
+    "Ihre zufällige Antwort ist in diesem Browser gespeichert und wird bald gesendet. Sie können diese Seite " +
+    "schließen.",
+  sent: "Ihre zufällige Antwort ist angekommen. Vielen Dank!",
+  already_reported: "Diese Umfrage wurde in diesem Browser beantwortet. Es wurde nichts Neues gesendet.",
+  withdrawn: "Sie haben widerrufen. Es wird nichts mehr gesendet.",
+  expired: "Die Umfrage ist geschlossen. Es wird nichts mehr gesendet.",
+  rejected: "Die Umfrage kann hier nicht beantwortet werden. Es zählt keine Antwort von Ihnen.",
+  unavailable: "Das hat nicht geklappt.",
+  "do-not-track":
+    "Ihr Browser bittet Websites, keine Daten weiterzugeben (Global Privacy Control). Deshalb wird nichts " +
+    "gesendet.",
+  "insecure-context":
+    "Diese Seite wurde nicht über https geladen, andere könnten sie verändert haben. Öffnen Sie sie mit " +
+    "https://.",
+  "journal-unavailable":
+    "Ihr Browser lässt diese Seite sich nicht merken, dass Sie geantwortet haben. Versuchen Sie es in einem " +
+    "Fenster, das nicht privat ist.",
+  "collector-unreachable": "Die Sammelstelle ist nicht erreichbar. Bitte versuchen Sie es später noch einmal.",
+  "plan-changed":
+    "Diese Seite wurde für eine andere Fassung der Umfrage gemacht. Bitte sagen Sie es den Verantwortlichen.",
+  "bad-signature":
+    "Der Umfrage fehlt die Unterschrift ihrer Autoren, oder dieser Browser ist zu alt, um sie zu prüfen.",
+  "invalid-token": "Für diese Umfrage brauchen Sie eine Einladung. Öffnen Sie den Link Ihrer Einladung noch einmal.",
+  yes: "ja",
+  no: "nein",
+  missing: "keine Antwort",
+  below: "unter {0}",
+  between: "{0} bis {1}",
+  above: "{0} und mehr",
+  squared: "{0} (quadrierter Abstand)",
+  andLabel: " und Ihre Antwort auf „{0}“",
+  preview: "Was gesendet würde",
+};
+
+/** Scripts and languages that are written from right to left. */
+const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|iw|he|ks|nqo|ps|sd|syr|ug|ur|yi)\b(?!-latn)|-(arab|hebr|nkoo|syrc|thaa)\b/i;
+
+/**
+ * Return the words of a language, with the language that they are in.
+ *
+ * @param {string | undefined} language
+ * @param {Readonly<Record<string, Partial<Words>>>} further languages of the author
+ * @returns {{ words: Words, language: string }}
+ */
+export function findWords(language = "", further) {
+  /** @type {Record<string, Partial<Words>>} */
+  const known = { en: ENGLISH, de: GERMAN, ...further };
+  const tags = Object.keys(known);
+  for (let wanted = language.toLowerCase(); wanted; wanted = wanted.slice(0, Math.max(wanted.lastIndexOf("-"), 0))) {
+    const found = tags.find((tag) => tag.toLowerCase() === wanted);
+    if (found) return { words: { ...ENGLISH, ...known[found] }, language: found };
+  }
+  return { words: ENGLISH, language: "en" };
+}
+
+/**
+ * Return the direction in which a language is written.
+ *
+ * @param {string} language
+ */
+export function directionOf(language) {
+  return RIGHT_TO_LEFT.test(language) ? "rtl" : "ltr";
+}

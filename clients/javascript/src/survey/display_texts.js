@@ -1,0 +1,137 @@
+/** Chooses the texts of a survey to display in a language; a missing text falls back to another language's. */
+
+import { valuesWithTexts } from "./survey_texts.js";
+
+/** @typedef {import("./features.js").Feature} Feature */
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./survey_texts.js").Condition} Condition */
+/** @typedef {import("./survey_texts.js").SurveyTexts} SurveyTexts */
+
+/**
+ * The texts of the label, or of one entry of the row.
+ *
+ * @typedef {object} EntryTexts
+ * @property {string} title the question; the name if there is no text
+ * @property {string} help an explanation; empty if the author wrote none
+ * @property {ReadonlyMap<string, string>} values the text of each value to choose from, in the survey's order.
+ *   "(missing)", if it is there, stands for a missing answer, which a row contains as null. Empty for a number.
+ * @property {Condition | undefined} askIf ask the question only if this is the answer to the other question, and that
+ *   one is asked; otherwise the row contains null
+ * @property {ReadonlyMap<string, string>} textLanguages the language of the texts "title", "help" and "values.VALUE";
+ *   what is not there is a name
+ */
+
+/**
+ * The texts of a survey in one language: plain text, to display as it is.
+ *
+ * @typedef {object} DisplayTexts
+ * @property {string} language the survey's language that fits the requested one best; empty if there are no texts
+ * @property {readonly string[]} languages all languages of the survey, in the author's order
+ * @property {ReadonlyMap<string, string>} textLanguages the language of the texts "title" and "help"
+ * @property {string} title the title of the survey; its id if there is no text
+ * @property {string} help an explanation of the survey; empty if the author wrote none
+ * @property {Readonly<Record<string, string>>} about any of `title`, `purpose`, `contact`, `ethics` and `retention`
+ * @property {EntryTexts | undefined} label undefined for a survey without a label
+ * @property {ReadonlyMap<string, EntryTexts>} features the texts of each entry of the row, by name
+ */
+
+/** @type {SurveyTexts} */
+const NO_TEXTS = { about: {}, languages: [], texts: {}, conditions: {} };
+
+/**
+ * Return the texts of a plan in a language.
+ *
+ * A text that the language lacks is taken from its base language, or from the survey's first language; if both lack
+ * it, it is the name.
+ *
+ * @param {Plan} plan
+ * @param {SurveyTexts} [source] without texts, the names are returned
+ * @param {string | readonly string[]} [wanted] a language tag, for example "de" or "pt-BR", or several: the first one
+ *   counts that the survey has, itself or its base language. Neither case nor "-" and "_" differ.
+ * @returns {DisplayTexts}
+ */
+export function displayTexts(plan, { about, conditions, languages, texts } = NO_TEXTS, wanted = "") {
+  const chains = [wanted].flat().map((tag) => fallbacks(tag, languages));
+  const chain = [...new Set([...(chains.find(({ length }) => length) ?? []), ...languages.slice(0, 1)])];
+  const { label } = plan.rowSchema;
+  const head = makeChooser(chain.map((tag) => [tag, texts[tag]]));
+  /**
+   * @param {Feature} entry
+   * @param {(table: any) => any} find the entry in the table of a language
+   */
+  const entryTexts = (entry, find) =>
+    chooseTexts(entry, chain.map((tag) => [tag, find(texts[tag]) ?? {}]), own(conditions, entry.name));
+  return {
+    language: chain[0] ?? "",
+    languages,
+    title: head.choose("title", about.title ?? plan.id, (table) => table.title),
+    help: head.choose("help", "", (table) => table.help),
+    textLanguages: head.textLanguages,
+    about,
+    label: label.name ? entryTexts(label, (table) => table.label) : undefined,
+    features: new Map(
+      plan.entries.map((each) => [each.name, entryTexts(each, (table) => own(table.features ?? {}, each.name))]),
+    ),
+  };
+}
+
+/**
+ * Return the survey's languages in which to look for a text: the exact one and its base languages.
+ *
+ * @param {string} language
+ * @param {readonly string[]} known
+ */
+function fallbacks(language, known) {
+  const parts = language.replaceAll("_", "-").toLowerCase().split("-");
+  const wanted = parts.map((_, index) => parts.slice(0, parts.length - index).join("-"));
+  const found = wanted.map((tag) => known.find((each) => each.toLowerCase() === tag));
+  return found.filter((tag) => tag !== undefined);
+}
+
+/**
+ * @param {Feature} entry
+ * @param {readonly (readonly [tag: string, table: any])[]} tables
+ * @param {Condition | undefined} askIf
+ * @returns {EntryTexts}
+ */
+function chooseTexts(entry, tables, askIf) {
+  const { choose, textLanguages } = makeChooser(tables);
+  const title = choose("title", entry.name, (table) => table.title);
+  const help = choose("help", "", (table) => table.help);
+  const values = valuesWithTexts(entry).map((value) => /** @type {const} */ ([
+    value, choose(`values.${value}`, value, (table) => own(table.values ?? {}, value)),
+  ]));
+  return { title, help, values: new Map(values), askIf, textLanguages };
+}
+
+/**
+ * Return a function that finds a text in the first of these tables that has it, and the languages it found.
+ *
+ * @param {readonly (readonly [tag: string, table: any])[]} tables
+ */
+function makeChooser(tables) {
+  /** @type {Map<string, string>} */
+  const textLanguages = new Map();
+  /**
+   * @param {string} path
+   * @param {string} otherwise
+   * @param {(table: any) => string | undefined} find
+   */
+  const choose = (path, otherwise, find) => {
+    const found = tables.find(([, table]) => find(table) !== undefined);
+    if (!found) return otherwise;
+    textLanguages.set(path, found[0]);
+    return /** @type {string} */ (find(found[1]));
+  };
+  return { choose, textLanguages };
+}
+
+/**
+ * Return a table's own entry: a name of a survey may be "constructor".
+ *
+ * @param {any} table
+ * @param {string} key
+ */
+function own(table, key) {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}

@@ -1,0 +1,139 @@
+/**
+ * Reads the file of a survey's texts: what people read when they are asked, in one or more languages.
+ *
+ * The plan contains the SHA-256 of this file, so that consent and signature cover the texts. They are plain text,
+ * never HTML or Markdown, and no report depends on them.
+ */
+
+import { toHex } from "../bytes.js";
+import { requireValid, SurveyError } from "../errors.js";
+import { checkKeyCount } from "../mechanisms/parameters.js";
+import { MISSING_TEXT } from "./parse_value.js";
+
+/** @typedef {import("./features.js").Feature} Feature */
+/** @typedef {import("./plan.js").Plan} Plan */
+
+/** @typedef {{ readonly feature: string, readonly value: string }} Condition the answer to another question */
+
+/**
+ * The content of the file.
+ *
+ * @typedef {object} SurveyTexts
+ * @property {Readonly<Record<string, string>>} about
+ * @property {readonly string[]} languages in the author's order
+ * @property {Readonly<Record<string, any>>} texts by language
+ * @property {Readonly<Record<string, Condition>>} conditions by the name of the question that they hide
+ */
+
+const MAX_BYTES = 1 << 18;
+const MAX_LANGUAGES = 100;
+const MAX_TITLE = 300;
+const MAX_VALUE = 200;
+const MAX_LONG = 4000;
+const TAG = /^[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$/;
+/** Printable characters, and the spaces, joiners and direction marks that some languages need. */
+const LINE = /^(?:[^\p{C}\p{Z}]|[ \u00a0\u200c-\u200f\u202f])+$/u;
+const PARAGRAPHS = /^(?:[^\p{C}\p{Z}]|[ \u00a0\u200c-\u200f\u202f\n])+$/u;
+const ABOUT = { title: MAX_TITLE, purpose: MAX_LONG, contact: MAX_LONG, ethics: MAX_LONG, retention: MAX_LONG };
+const HEAD = { title: MAX_TITLE, help: MAX_LONG };
+
+/**
+ * Read the file of a plan's texts, and check it against the plan.
+ *
+ * Throws SurveyError if these are not the texts of the plan, or not in the form that this version reads.
+ *
+ * @param {Plan} plan
+ * @param {Uint8Array} bytes
+ * @returns {SurveyTexts}
+ */
+export function readTexts(plan, bytes) {
+  try {
+    requireValid(bytes.length <= MAX_BYTES && toHex(plan.sha256(bytes)) === plan.texts);
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const { about, ask_if: conditions, format, languages, texts, ...rest } = JSON.parse(text);
+    requireValid(format === 1 && !Object.keys(rest).length && languages.length <= MAX_LANGUAGES);
+    const { label } = plan.rowSchema;
+    const named = new Map([label, ...plan.entries].map((each) => [each.name, valuesWithTexts(each)]));
+    checkTexts(about, ABOUT);
+    checkKeyCount(texts, languages.length);
+    requireValid(new Set(languages.map((/** @type {string} */ tag) => tag.toLowerCase())).size === languages.length);
+    for (const tag of languages) {
+      requireValid(TAG.test(tag));
+      checkLanguage(texts[tag], label, named);
+    }
+    checkConditions(conditions ?? {}, named);
+    return { about, languages, texts, conditions: conditions ?? {} };
+  } catch {
+    throw new SurveyError("the texts are not those of the plan; take both unchanged from the collector");
+  }
+}
+
+/**
+ * Return the values of an entry of the row or of the label that may have a text: of a number only the missing one.
+ *
+ * @param {Feature} feature
+ */
+export function valuesWithTexts({ kind, missing, name, values }) {
+  const listed = ["binned", "numeric"].includes(kind) ? [] : values;
+  return name && missing === "category" ? [...listed, MISSING_TEXT] : listed;
+}
+
+/**
+ * @param {any} table
+ * @param {Feature} label
+ * @param {ReadonlyMap<string, readonly string[]>} named
+ */
+function checkLanguage({ features = {}, label: labelTexts, ...head }, label, named) {
+  checkTexts(head, HEAD);
+  if (labelTexts) checkEntry(labelTexts, label.values);
+  for (const [name, entry] of Object.entries(features)) {
+    requireValid(name !== label.name);
+    checkEntry(entry, named.get(name));
+  }
+}
+
+/**
+ * @param {any} entry
+ * @param {readonly string[] | undefined} listed
+ */
+function checkEntry({ values = {}, ...head }, listed) {
+  requireValid(listed);
+  checkTexts(head, HEAD);
+  checkTexts(values, Object.fromEntries(listed.map((value) => [value, MAX_VALUE])));
+  requireValid(new Set(Object.values(values)).size === Object.keys(values).length);
+}
+
+/**
+ * Check that a table contains only texts under these keys, of at most this length.
+ *
+ * @param {any} table
+ * @param {Readonly<Record<string, number>>} limits
+ */
+function checkTexts(table, limits) {
+  requireValid(table && typeof table === "object" && !Array.isArray(table));
+  for (const [key, text] of Object.entries(table)) {
+    requireValid(Object.hasOwn(limits, key) && typeof text === "string" && text.trim());
+    requireValid((limits[key] === MAX_LONG ? PARAGRAPHS : LINE).test(text) && [...text].length <= limits[key]);
+  }
+}
+
+/**
+ * Check that each condition hides a question whose answer may be missing, names another one's answer, and is in no
+ * cycle.
+ *
+ * @param {any} conditions
+ * @param {ReadonlyMap<string, readonly string[]>} named
+ */
+function checkConditions(conditions, named) {
+  for (const [name, entry] of Object.entries(conditions)) {
+    checkKeyCount(entry, 2);
+    const { feature, value } = entry;
+    requireValid(named.get(name)?.includes(MISSING_TEXT));
+    requireValid(value !== MISSING_TEXT && named.get(feature)?.includes(value));
+    const passed = new Set([name]);
+    for (let next = feature; next !== undefined; next = conditions[next]?.feature) {
+      requireValid(!passed.has(next));
+      passed.add(next);
+    }
+  }
+}

@@ -1,0 +1,50 @@
+"""Serves the page of each survey at /s/ID: for pilots, because the operator then delivers the page's code."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from flask import Blueprint, Response, current_app
+
+from encoders.errors import Reason
+from encoders.survey import Plan
+from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.dashboard.page import HEADERS, MEDIA_TYPES
+from ldp_aggregator.collector.problems import Problem
+from ldp_aggregator.collector.service import Service
+from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
+
+form_pages = Blueprint("form_pages", __name__)
+
+_HEADERS = HEADERS | {"Content-Security-Policy": "frame-ancestors 'none'"}
+"""The rest of the policy is in the page."""
+
+
+@form_pages.get(f"/s/{SCRIPT}")
+def script() -> Response:
+    """Send the script of the pages."""
+    return _respond(_script())
+
+
+@form_pages.get("/s/<survey>")
+def form_page(survey: str) -> Response:
+    """Send the page on which people answer a survey."""
+    service: Service = current_app.extensions["ldp"]
+    plan = service.plans.get(survey)
+    if not isinstance(plan, Plan):
+        raise Problem(
+            Reason.UNKNOWN_SURVEY, "no survey of people has this page; GET /v1/surveys lists surveys"
+        )
+    page = render_page(plan, f"../v1/surveys/{plan.id}", max_epsilon=float(plan.epsilon))
+    return _respond(CachedResponse(page, MEDIA_TYPES[".html"]))
+
+
+@cache
+def _script() -> CachedResponse:
+    return CachedResponse(read_script(), MEDIA_TYPES[".js"])
+
+
+def _respond(content: CachedResponse) -> Response:
+    response = content.make_response("no-cache")
+    response.headers.update(_HEADERS)
+    return response

@@ -1,0 +1,99 @@
+"""Writes the page of a survey: an HTML file with the element `<ldp-survey>`, and the script that defines it.
+
+The script is clients/javascript/dist/ldp-survey.js, which `node build.js --page` copies here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from encoders.survey import Plan
+from encoders.survey.display_texts import display_texts
+
+SCRIPT = "ldp-survey.js"
+_STYLE = "body{margin:0}main{max-width:44rem;margin:0 auto;padding:1rem 1rem 4rem}"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'sha256-{style}'; img-src data:; "
+    "connect-src {collector}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+)
+
+
+def render_page(
+    plan: Plan,
+    survey_url: str,
+    *,
+    public_key: str = "",
+    max_epsilon: float | None = None,
+    words: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return the HTML of the page on which people answer a survey.
+
+    Parameters
+    ----------
+    plan : Plan
+        The page accepts only this plan, by its digest. Its texts are the title and the language.
+    survey_url : str
+        The survey at its collector, https://HOST/v1/surveys/ID; the page connects to nothing else. It may be
+        relative to the page. The caller checks that its host is one.
+    public_key : str
+        If given, the page accepts only a plan that was signed with this key.
+    max_epsilon : float, optional
+        The largest epsilon that the page accepts; 2 without it.
+    words : Mapping, optional
+        What the form itself says in further languages: for each language, words by their name. They are not
+        checked.
+
+    Returns
+    -------
+    bytes
+        UTF-8, with a strict content security policy.
+    """
+    texts = display_texts(plan)
+    attributes = {
+        "src": survey_url,
+        "digest": plan.digest,
+        "public-key": public_key,
+        "max-epsilon": "" if max_epsilon is None else f"{max_epsilon:g}",
+    }
+    content = json.dumps(words, ensure_ascii=True).replace("<", "\\u003c") if words else ""
+    page = Template(_read("index.html").decode()).substitute(
+        language=escape(texts.language or "en"),
+        title=escape(texts.title),
+        policy=_POLICY.format(
+            style=_digest("sha256", _STYLE.encode()),
+            collector=_origin(survey_url),
+        ),
+        style=_STYLE,
+        script=SCRIPT,
+        integrity=f"sha384-{_digest('sha384', read_script())}",
+        attributes=" ".join(f'{name}="{escape(value)}"' for name, value in attributes.items() if value),
+        words=f'<script type="application/json">{content}</script>' if content else "",
+    )
+    return page.encode()
+
+
+def read_script() -> bytes:
+    """Return the script that defines `<ldp-survey>`."""
+    return _read(SCRIPT)
+
+
+@cache
+def _read(name: str) -> bytes:
+    return files(__package__).joinpath(name).read_bytes()
+
+
+def _digest(name: str, data: bytes) -> str:
+    return base64.b64encode(hashlib.new(name, data).digest()).decode()
+
+
+def _origin(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if separator else "'self'"

@@ -1,0 +1,55 @@
+"""Checks the words of the form that an author has translated, before they are written into a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from encoders.errors import SurveyError
+from encoders.nfc import to_nfc
+
+_HOLES = re.compile(r"\{\d\}")
+_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
+ENGLISH: dict[str, str] = json.loads(files(__package__).joinpath("words.json").read_bytes())
+"""What the form says in English, by name; {0} and {1} are holes. The file is written by
+clients/javascript/build.js."""
+
+
+def read_words(data: bytes) -> dict[str, dict[str, str]]:
+    """Read a file of translated words: for each language tag, texts by the names of words.json.
+
+    A language may leave words out: the form then says them in English.
+
+    Raises
+    ------
+    SurveyError
+        If the file is not of this form. The message names the language and the word.
+    """
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise SurveyError(f"is not JSON in UTF-8: {error}") from error
+    if not (isinstance(document, dict) and all(isinstance(each, dict) for each in document.values())):
+        raise SurveyError('must map language tags to words, for example {"fr": {"language": "Langue"}}')
+    for language, words in document.items():
+        if not _TAG.fullmatch(language):
+            raise SurveyError('is not a language tag: write for example "fr" or "pt-BR"', language)
+        for name, text in words.items():
+            if why := _fault(name, text):
+                raise SurveyError(why, f"{language}.{name}")
+    return {
+        language: {name: to_nfc(text) for name, text in words.items()} for language, words in document.items()
+    }
+
+
+def _fault(name: str, text: Any) -> str:
+    if name not in ENGLISH:
+        return f"is no word of the form: use the names {', '.join(ENGLISH)}"
+    if not (isinstance(text, str) and text.strip()):
+        return "must be a text that is not empty"
+    holes = set(_HOLES.findall(ENGLISH[name]))
+    if set(_HOLES.findall(text)) != holes:
+        return f"must contain {', '.join(sorted(holes)) or 'no hole'}, as in English: {ENGLISH[name]}"
+    return ""

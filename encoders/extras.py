@@ -25,6 +25,7 @@ MODULES = {
     "onnx": ("onnx",),
     "pandas": ("pandas",),
     "signed": ("cryptography",),
+    "xlsform": ("openpyxl", "pyxform"),
 }
 """The modules that the packages import from each extra of pyproject.toml."""
 

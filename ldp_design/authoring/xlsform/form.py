@@ -93,7 +93,7 @@ def read_form(path: Path) -> tuple[dict[str, Any], list[Question]]:
     except PyXFormError as error:
         raise DraftError(f"not a valid XLSForm: {' '.join(str(error).split())}") from error
     except Exception as error:  # the libraries raise errors of many types for a damaged file
-        why = "cannot be read: open it in a spreadsheet program, and save it again as .xlsx"
+        why = "cannot be read: check the names of columns in row 1, or save it again as .xlsx"
         raise DraftError(why) from error
     return form, sorted(_list_questions(form, (), is_repeated=False), key=lambda each: each.row)
 

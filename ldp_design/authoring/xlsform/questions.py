@@ -90,6 +90,8 @@ def _read_choices(question: Question, lists: Mapping[str, Sequence[Mapping[str, 
     rows = lists.get(question.cells.get("itemset", ""), ())
     if not rows or "choice_filter" in question.cells:
         return _REASONS["filtered"]
+    if len(rows) < 2:
+        return _REASONS["single"]
     subject = f"{question.place}: {quote(question.name)}"
     if len(rows) > MAX_CHOICES:
         why = f"more than {MAX_CHOICES:,}: merge choices, or ask for a group of them"

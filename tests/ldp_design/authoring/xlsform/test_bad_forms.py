@@ -123,7 +123,7 @@ BAD = {
     "a question with one choice": (
         rows("select_one l | a | A | yes |")
         + "| choices |\n| | list_name | name | label |\n| | l | x | X |\n",
-        ["survey sheet, row 2: features.a.values: needs a list of at least 2 values"],
+        ['survey sheet, row 2: "a" (select_one l) is left out: it has one choice only'],
     ),
     "a choice with a semicolon": (
         rows("select_multiple l | a | A | yes |") + "| choices |\n| | list_name | name | label |\n"

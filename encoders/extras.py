@@ -26,6 +26,7 @@ MODULES = {
     "pandas": ("pandas",),
     "signed": ("cryptography",),
     "page": ("segno",),
+    "xlsform": ("openpyxl", "pyxform"),
 }
 """The modules that the packages import from each extra of pyproject.toml."""
 

@@ -84,6 +84,13 @@ def test_a_command_names_another_extra_that_one_of_its_sources_needs():
     assert found.returncode == 1
 
 
+def test_the_conversion_of_an_xlsform_names_its_extra(tmp_path):
+    (tmp_path / "form.xlsx").touch()
+    found = run_command({"pyxform"}, "ldp-survey", "init", "--from", tmp_path / "form.xlsx")
+    assert found.stderr == "Error: an XLSForm needs the extra [xlsform]: pip install 'ldp-bayes[xlsform]'\n"
+    assert found.returncode == 1
+
+
 @pytest.mark.parametrize(
     ("package", "name"),
     [("ldp_aggregator", "to_sklearn"), ("ldp_aggregator", "load_model"), ("ldp_design", "simulate")],

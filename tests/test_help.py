@@ -100,7 +100,7 @@ def test_every_example_is_accepted(name, tmp_path, monkeypatch):
         assert example.startswith(name), example
         program, *words = shlex.split(example.partition(" > ")[0])
         for word in words:
-            if re.fullmatch(r"[\w-]+\.(toml|csv|json|bin|txt|key)", word):
+            if re.fullmatch(r"[\w-]+\.(toml|csv|xlsx|json|bin|txt|key)", word):
                 (tmp_path / word).touch()
         if program in _ARGPARSE:
             _ARGPARSE[program].parse_args(words)

@@ -26,8 +26,11 @@ _HEADER = """\
 # everything that is inferred here: draft only from a PUBLIC sample. Values and ranges that are inferred from
 # private rows leak these rows.
 
+"""
+
+SURVEY_TABLE = """\
 [survey]
-# guess: from the file's name; confirm
+# guess: from the {origin}; confirm
 id = "{id}"
 # Limits what a person's report, their only one, reveals. Choose: .5 to 1 is strict, 2 is the maximum that
 # clients accept by default.
@@ -43,7 +46,7 @@ _FEATURES_NOTE = """\
 _COUPLED = "Each feature is coupled with the label in a question, and each person answers one question."
 _ALONE = "Each person answers one question, about one feature."
 
-_TEXTS = """\
+ABOUT = """\
 # What a review board, and the person, read about the survey. Plain text; it is public.
 # [about]
 # title = "..."
@@ -51,7 +54,9 @@ _TEXTS = """\
 # contact = "name, e-mail or address"
 # ethics = "the board that approved the survey, and the number of its approval"
 # retention = "how long counters and models are kept"
+"""
 
+_TEXTS = """
 # What people read when they are asked, in each language. Without texts, applications display the names.
 # [texts.en]
 # title = "..."
@@ -96,19 +101,25 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source
     rows = len(next(iter(columns.values())))
     if not rows:
         raise DraftError("the sample needs at least one row")
-    header = _HEADER.format(source=quote(source), rows=rows, id=make_survey_id(source))
+    header = _HEADER.format(source=quote(source), rows=rows)
+    header += SURVEY_TABLE.format(origin="file's name", id=make_survey_id(source))
     labels = [] if label is None else [_format_label(label, columns[label])]
-    parts = [header, *labels, _FEATURES_NOTE.format(coupled=_COUPLED if labels else _ALONE)]
+    parts = [header, *labels, format_features_note(has_label=bool(labels))]
     if not features:
         raise DraftError("\n".join(["no column can be a feature:", *_format_reasons(left_out)]))
     parts += [
         "\n".join([f"[features.{format_key(name)}]", *entries, ""]) for name, entries in features.items()
     ]
     texts_of_label = '# [texts.en.label]\n# title = "..."\n' if labels else ""
-    parts.append(_TEXTS.format(feature=format_key(next(iter(features))), label=texts_of_label))
+    parts.append(ABOUT + _TEXTS.format(feature=format_key(next(iter(features))), label=texts_of_label))
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
     return "\n".join(parts)
+
+
+def format_features_note(*, has_label: bool) -> str:
+    """Return the comment above the features."""
+    return _FEATURES_NOTE.format(coupled=_COUPLED if has_label else _ALONE)
 
 
 def make_survey_id(source: str) -> str:

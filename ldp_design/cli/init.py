@@ -1,4 +1,4 @@
-"""ldp-survey init: writes a new survey file, an example or a draft from a sample."""
+"""ldp-survey init: writes a new survey file, an example, or a draft from a sample or an XLSForm."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from encoders.extras import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.help import Command, multiline_option, option
@@ -14,36 +15,48 @@ from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
+_XLSFORM_SUFFIXES = (".xlsx", ".xls")
+_FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSForm (.xlsx or .xls)."
 
 
 @click.command(cls=Command)
 @option("-o", "--output", type=OutputFile(), show_default="standard output", help="The new file to write.")
-@option("--from", "sample", type=INPUT_FILE, help="Draft the survey from this PUBLIC sample, a CSV file.")
+@option("--from", "sample", type=INPUT_FILE, help=_FROM_HELP)
 @option(
     "--label",
-    metavar="COLUMN",
+    metavar="NAME",
     show_default="a survey without a label",
-    help="The column of the sample to predict, or by whose values people are compared.",
+    help="The column or question to predict, or by whose values people are compared.",
 )
 @multiline_option
 def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
-    """Write a new survey file: an example, or a draft from a sample.
+    """Write a new survey file: an example, or a draft from a file.
 
     The example has comments. A draft contains the values of every column of text, and the range of every
     column of numbers. Cells that list several values, separated by semicolons, become a feature with several
     answers. Without a label, a survey estimates shares and averages only. A survey file is public, so never
     make a draft from private rows.
 
+    An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx or .xls; it needs the extra xlsform). Each
+    question that the draft leaves out is printed with its row and the reason, and listed in the file.
+
     $ ldp-survey init -o survey.toml
     $ ldp-survey init --from sample.csv -o survey.toml
     $ ldp-survey init --from sample.csv --label ill -o survey.toml
+    $ ldp-survey init --from form.xlsx -o survey.toml
     """
     if label is not None and sample is None:
-        raise click.UsageError("--label needs --from: the sample that has this column")
+        raise click.UsageError("--label needs --from: the sample that has this column, or an XLSForm")
     if output and output.exists():  # it may contain an author's edits
         raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
     if sample is None:
         text = _EXAMPLE.read_text("utf-8")
+    elif sample.suffix.lower() in _XLSFORM_SUFFIXES:
+        with needs_extra("xlsform", "an XLSForm"):
+            from ldp_design.authoring.xlsform.survey_file import convert_xlsform
+        text, notes = convert_xlsform(sample, label)
+        for note in notes:
+            click.echo(note, err=True)
     else:
         text = draft_survey(read_text_columns(sample, multiline=multiline), label, sample.stem)
     if output is None:

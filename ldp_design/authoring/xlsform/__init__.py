@@ -1,0 +1,1 @@
+"""Converts an XLSForm (a questionnaire of ODK or KoboToolbox) to a survey."""

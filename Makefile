@@ -3,7 +3,9 @@
 #                 Redis server that the demo starts and stops
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
-# make test       run all tests
+# make test       run all tests, in web pages with Chromium; list what was skipped
+# make test-clients
+#                 run the tests of the JavaScript client in Firefox, about a minute; list what was skipped
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
 # make accuracy   run the whole comparisons of accuracy and write docs/results/accuracy.md, and central.md beside it
@@ -34,7 +36,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web-demo check test lint bench accuracy audit endurance release lock clean redis nginx chromium javascript
+.PHONY: demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -43,10 +45,13 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx chromium javascript
-	$(VENV)/bin/python -m pytest -n 3 --durations=20
+	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
+
+test-clients: $(VENV)/.dev firefox javascript
+	$(VENV)/bin/python -m pytest -rs -m clients tests/clients
 
 check: lint
-	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow'
+	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
@@ -145,6 +150,14 @@ chromium:
 	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
 	|| echo 'no chromium found: tests that need it are skipped'
+
+# The other browser for the tests of the JavaScript client; installed under the same conditions.
+firefox:
+	@command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -y -qq --no-install-recommends firefox-esr; } >/dev/null 2>&1 \
+	|| echo 'no firefox-esr found: tests that need it are skipped'
 
 # What checks the types and the size of the JavaScript client: TypeScript, esbuild and terser.
 javascript:

@@ -24,6 +24,10 @@ class Proxy:
         The received part of each request's body, and whether it is complete.
     fault : str
         How the next requests fail: one of `FAULTS`, or an empty string.
+    response : bytes
+        What the next requests get in place of the collector's response, if it is not empty.
+    heads : list of bytes
+        The request line and the headers of each request.
     delay : float
         Seconds before a response is relayed.
     before_response : callable
@@ -33,6 +37,8 @@ class Proxy:
     def __init__(self, collector: tuple[str, int]) -> None:
         self._collector = collector
         self.fault = ""
+        self.response = b""
+        self.heads: list[bytes] = []
         self.delay = 0.0
         self.before_response: Callable[[], object] = lambda: None
         self.bodies: list[tuple[bytes, bool]] = []
@@ -113,6 +119,8 @@ class Proxy:
             request, whole = self._read(line, half=fault == "reset within the body")
             if fault in _RESPONSES:
                 line.sendall(_RESPONSES[fault])
+            elif self.response:
+                line.sendall(self.response)
             elif not whole:
                 self._ask(request, with_response=False)
                 _reset(line)
@@ -142,8 +150,9 @@ class Proxy:
             return _message(line)[0] if with_response else b""
 
     def _read(self, line: socket.socket, half: bool) -> tuple[bytes, bool]:
-        """Read a request, or half of its body; append the body of a post to `bodies`."""
+        """Read a request, or half of its body; append the head to `heads`, and a post's body to `bodies`."""
         request, body, whole = _message(line, half)
+        self.heads.append(request.partition(b"\r\n\r\n")[0])
         if request.startswith(b"POST"):
             self.bodies.append((body, whole))
         return request, whole

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playwright.sync_api import Browser, BrowserType, Error, Page
 
@@ -30,6 +30,17 @@ START = """([url, options]) => {
     });
 }"""
 REPORT = "async () => ({ ...(await client.report({ age: 'young', hours: 7 }, 'yes')) })"
+STORED = """async (name) => {
+    if (!(await indexedDB.databases()).some((each) => each.name === name)) return [];
+    const database = await new Promise((resolve) => {
+        indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
+    });
+    const request = database.transaction("surveys").objectStore("surveys").getAll();
+    await new Promise((resolve) => (request.onsuccess = resolve));
+    database.close();
+    return request.result.map(({ state, report }) => [state, [...(report ?? [])]]);
+}"""
+"""Returns the states and reports of the journal in a database."""
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -102,19 +113,27 @@ def serve_site(base: str) -> Iterator[Site]:
         yield Site(proxy, base, count_reports(base))
 
 
-def open_package(page: Page, origin: str) -> None:
+class ScriptedPage(Protocol):
+    """What the following functions need of a page of Playwright, or of a tab of Firefox."""
+
+    def goto(self, url: str) -> object: ...
+    def evaluate(self, expression: str, arg: Any = None) -> Any: ...
+    def wait_for_function(self, expression: str) -> object: ...
+
+
+def open_package(page: ScriptedPage, origin: str) -> None:
     """Open a page that has loaded the package, without a client."""
     page.goto(f"{origin}/tests/client.html")
     page.wait_for_function("() => 'ldp' in globalThis")
 
 
-def open_client(page: Page, origin: str, site: Site, options: dict[str, Any] | None = None) -> None:
+def open_client(page: ScriptedPage, origin: str, site: Site, options: dict[str, Any] | None = None) -> None:
     """Open a page with a client."""
     open_package(page, origin)
     page.evaluate(START, [site.url, options or {}])
 
 
-def call(page: Page, method: str, *arguments: object) -> dict[str, Any]:
+def call(page: ScriptedPage, method: str, *arguments: object) -> dict[str, Any]:
     """Call a method of the page's client, and return the receipt."""
     receipt: dict[str, Any] = page.evaluate(
         "async ([method, values]) => ({ ...(await client[method](...values)) })", [method, arguments]

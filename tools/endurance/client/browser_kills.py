@@ -16,6 +16,7 @@ from tests.support.faulty_proxy import faulty
 from tests.support.web_client import (
     REPORT,
     START,
+    STORED,
     SURVEY,
     KillableBrowser,
     call,
@@ -33,16 +34,6 @@ _LEAD_SECONDS = 0.03
 _RESPONSE_SECONDS = 0.02
 _START_REPORT = """([seconds, row]) => void setTimeout(() => client.report(row, "yes"), seconds * 1000)"""
 _ROWS: tuple[dict[str, object], ...] = ({"age": "young", "hours": 7}, {"age": "old", "hours": 3})
-_STORED = """async (name) => {
-    if (!(await indexedDB.databases()).some((each) => each.name === name)) return [];
-    const database = await new Promise((resolve) => {
-        indexedDB.open(name).onsuccess = (event) => resolve(event.target.result);
-    });
-    const request = database.transaction("surveys").objectStore("surveys").getAll();
-    await new Promise((resolve) => (request.onsuccess = resolve));
-    database.close();
-    return request.result.map(({ state, report }) => [state, [...(report ?? [])]]);
-}"""
 
 
 @dataclass(frozen=True)
@@ -138,7 +129,7 @@ class _People:
     def _stored(self) -> set[bytes]:
         """Count the state of the person's journal; return the report in it."""
         page = self._browser.open_page(self._origin)
-        entries = page.evaluate(_STORED, f"ldp-bayes {self._person}")
+        entries = page.evaluate(STORED, f"ldp-bayes {self._person}")
         page.close()
         self.found[entries[0][0] if entries else "(none)"] += 1
         return {bytes(report) for _, report in entries if report}

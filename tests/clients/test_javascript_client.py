@@ -7,7 +7,16 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from tests.support.servers import wait_for
-from tests.support.web_client import REPORT, START, Site, call, open_client, serve_collector, serve_site
+from tests.support.web_client import (
+    REPORT,
+    REPORT_AT,
+    START,
+    Site,
+    call,
+    open_client,
+    serve_collector,
+    serve_site,
+)
 from tools.endurance.client import browser_kills
 
 pytestmark = pytest.mark.slow
@@ -104,13 +113,7 @@ def test_eight_tabs_at_once_make_one_report(visit, site):
     call(tabs[0], "grant")
     start = time.time() * 1000 + 1000
     for tab in tabs:
-        tab.evaluate(
-            """(start) => {
-                globalThis.result = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
-                    .then(() => client.report({ age: "old", hours: 3 }, "no"));
-            }""",
-            start,
-        )
+        tab.evaluate(REPORT_AT, start)
     states = [tab.evaluate("async () => (await result).state") for tab in tabs]
     assert sorted(states) == ["already_reported"] * 7 + ["queued"]
     assert {call(tab, "flush")["state"] for tab in tabs} <= {"sent", "duplicate"}

@@ -30,6 +30,11 @@ START = """([url, options]) => {
     });
 }"""
 REPORT = "async () => ({ ...(await client.report({ age: 'young', hours: 7 }, 'yes')) })"
+REPORT_AT = """(start) => {
+    globalThis.result = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
+        .then(() => client.report({ age: "old", hours: 3 }, "no"));
+}"""
+"""Reports at a time in milliseconds, for tabs that report at once."""
 STORED = """async (name) => {
     if (!(await indexedDB.databases()).some((each) => each.name === name)) return [];
     const database = await new Promise((resolve) => {

@@ -6,7 +6,7 @@ import pytest
 
 from ldp_design.authoring.author_key import make_keys
 from tests.support.servers import wait_for
-from tests.support.web_client import REPORT, STORED, call
+from tests.support.web_client import REPORT, REPORT_AT, STORED, call
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
@@ -55,13 +55,7 @@ def test_tabs_at_once_make_one_report(visit, site):
     call(tabs[0], "grant")
     start = time.time() * 1000 + 1500
     for tab in tabs:
-        tab.evaluate(
-            """(start) => {
-                globalThis.result = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
-                    .then(() => client.report({ age: "old", hours: 3 }, "no"));
-            }""",
-            start,
-        )
+        tab.evaluate(REPORT_AT, start)
     states = [tab.evaluate("async () => (await result).state") for tab in tabs]
     assert sorted(states) == ["already_reported"] * 3 + ["queued"]
     assert {call(tab, "flush")["state"] for tab in tabs} <= {"sent", "duplicate"}

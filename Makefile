@@ -5,7 +5,8 @@
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests, in web pages with Chromium; list what was skipped
 # make test-clients
-#                 run the tests of the JavaScript client in Firefox, about a minute; list what was skipped
+#                 run the tests of the JavaScript client in Firefox, and of host applications; list what was
+#                 skipped
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
 # make accuracy   run the whole comparisons of accuracy and write docs/results/accuracy.md, and central.md beside it
@@ -36,7 +37,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript
+.PHONY: demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -47,7 +48,7 @@ web-demo: $(VENV)/.demo
 test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
 
-test-clients: $(VENV)/.dev firefox javascript
+test-clients: $(VENV)/.dev chromium firefox javascript hosts
 	$(VENV)/bin/python -m pytest -rs -m clients tests/clients
 
 check: lint
@@ -164,6 +165,12 @@ javascript:
 	@[ $(JAVASCRIPT)/node_modules -nt $(JAVASCRIPT)/package-lock.json ] \
 	|| { command -v npm && cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 && touch node_modules; } >/dev/null 2>&1 \
 	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
+
+# The packages of examples/hosts: React, Vue and ODK Web Forms.
+hosts:
+	@[ examples/hosts/node_modules -nt examples/hosts/package-lock.json ] \
+	|| { command -v npm && cd examples/hosts && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 && touch node_modules; } >/dev/null 2>&1 \
+	|| echo 'no npm packages in examples/hosts: tests of host applications are skipped'
 
 clean:
 	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

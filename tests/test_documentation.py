@@ -16,6 +16,7 @@ PAGES = sorted(
         *(page for folder in ("docs", "examples", "deploy") for page in (ROOT / folder).rglob("*.md")),
     ]
 )
+PAGES = [page for page in PAGES if "node_modules" not in page.parts]
 WRAPPED = [page for page in PAGES if page.parent == ROOT or "docs" in page.relative_to(ROOT).parts]
 SOURCES = ("Makefile", "*.py", "*.toml", "*.yaml", "*.conf", "*.service", "*.sh", "*.html", "*.js")
 MAX_WIDTH = 110

@@ -1,8 +1,10 @@
 """Links, mentioned pages and line lengths of the documentation."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,22 @@ import pytest
 from benchmarks import oracle_choice, poisoning
 
 ROOT = Path(__file__).resolve().parents[1]
+GENERATED = {"node_modules", "build", "dist", "types"}
+
+
+def find_files(folder: Path, *patterns: str) -> Iterator[Path]:
+    """Yield the files of a folder with these names, without hidden and generated folders."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each not in GENERATED and not each.startswith(".")]
+        yield from (Path(where, each) for each in names if any(fnmatch(each, every) for every in patterns))
+
+
 PAGES = sorted(
     [
         *ROOT.glob("*.md"),
-        *(page for folder in ("docs", "examples", "deploy") for page in (ROOT / folder).rglob("*.md")),
+        *(page for folder in ("docs", "examples", "deploy") for page in find_files(ROOT / folder, "*.md")),
     ]
 )
-PAGES = [page for page in PAGES if "node_modules" not in page.parts]
 WRAPPED = [page for page in PAGES if page.parent == ROOT or "docs" in page.relative_to(ROOT).parts]
 SOURCES = ("Makefile", "*.py", "*.toml", "*.yaml", "*.conf", "*.service", "*.sh", "*.html", "*.js")
 MAX_WIDTH = 110
@@ -75,9 +86,7 @@ def test_relative_links_and_anchors_resolve(page):
 
 
 def test_pages_that_source_files_mention_exist():
-    folders = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".")]
-    files = [path for pattern in SOURCES for path in ROOT.glob(pattern)]
-    files += [path for folder in folders for pattern in SOURCES for path in folder.rglob(pattern)]
+    files = list(find_files(ROOT, *SOURCES))
     missing = [
         f"{name_of(path)}: {page}"
         for path in files

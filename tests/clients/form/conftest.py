@@ -27,12 +27,12 @@ def visit(browser: Browser, site: FormSite) -> Iterator[Callable[..., Page]]:
     errors: list[str] = []
     contexts = []
 
-    def go(script: str = "", path: str = "", **options) -> Page:
+    def go(script: str = "", path: str = "", expected_error: str = "nothing", **options) -> Page:
         context = browser.new_context(**{**WIDE, "locale": "en-GB", **options})
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text))
+        page.on("console", lambda message: expected_error in message.text or errors.append(message.text))
         if script:
             page.add_init_script(script)
         page.goto(site.page + path)

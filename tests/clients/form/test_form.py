@@ -76,7 +76,7 @@ def test_open_questions_are_listed_and_nothing_is_sent(visit, site):
     assert (
         page.evaluate("document.querySelector('ldp-survey').shadowRoot.activeElement.tagName") == "FIELDSET"
     )
-    expect(question(page, "Where do you live?")).to_contain_text("Please answer this question.")
+    expect(question(page, "Where do you live?")).to_contain_text("Please answer this.")
     answer_all(page)
     press(page, AGREE)
     expect_status(page, "has arrived")
@@ -211,6 +211,31 @@ def test_another_survey_at_the_collector_is_refused(visit, site):
         }"""
     )
     expect_status(page, "made for another version of the survey")
+
+
+def test_a_receipt_is_shown_even_if_the_survey_cannot_be_reached_any_more(visit, site):
+    page = visit(expected_error="410 (Gone)")
+    answer_all(page)
+    press(page, AGREE)
+    expect_status(page, "has arrived")
+    closed = {
+        "status": 410,
+        "json": {"reason": "survey-closed"},
+        "headers": {"Access-Control-Allow-Origin": "*"},
+    }
+    page.route(f"{site.collector}/**", lambda route: route.fulfill(**closed))
+    page.evaluate(
+        "document.querySelector('ldp-survey').replaceWith(document.querySelector('ldp-survey').cloneNode())"
+    )
+    expect_status(page, "has arrived")
+    other = page.evaluate_handle("document.querySelector('ldp-survey').cloneNode()")
+    other.evaluate(
+        """(element) => {
+            element.setAttribute("person", "another");
+            document.querySelector("ldp-survey").replaceWith(element);
+        }"""
+    )
+    expect_status(page, "The survey is closed")
 
 
 def test_a_rehearsal_sends_and_keeps_nothing(visit, site):

@@ -80,17 +80,20 @@ export class LdpSurvey extends Base {
     const look = { role: "status", part: "status", lang: language, dir: directionOf(language) };
     const status = make("p", look, words.loading);
     this.#root.replaceChildren(status);
+    /** @type {Outcome | undefined} */
+    let receipt;
     try {
       const client = this.#client = await this.#makeClient();
-      const receipt = await client.status();
+      receipt = await client.status();
       this.#plan = await client.plan();
       this.#outcome = receipt;
       await this.#translate(wanted);
       this.#watch(receipt);
     } catch (error) {
-      const { reason = "" } = /** @type {LdpError} */ (error);
-      status.textContent = sentencesOf({ state: "unavailable", reason, why: "" }, words).join(" ");
-      this.#tell({ state: "unavailable", reason, why: "" });
+      // what was answered stays so, even if the survey is closed or cannot be reached now
+      const outcome = receipt && !ASKING.includes(receipt.state) ? receipt : outcomeOf(error);
+      status.textContent = sentencesOf(outcome, words).join(" ");
+      this.#tell(outcome);
     }
   }
 
@@ -325,8 +328,7 @@ export class LdpSurvey extends Base {
     try {
       await step();
     } catch (error) {
-      const { message, reason = "" } = /** @type {LdpError} */ (error);
-      this.#finish({ state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message });
+      this.#finish(outcomeOf(error));
     } finally {
       buttons.forEach((each) => (each.disabled = false));
     }
@@ -344,6 +346,15 @@ export class LdpSurvey extends Base {
   #tell({ state, reason }) {
     this.dispatchEvent(new CustomEvent("ldp-outcome", { bubbles: true, composed: true, detail: { state, reason } }));
   }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {Outcome}
+ */
+function outcomeOf(error) {
+  const { message, reason = "" } = /** @type {LdpError} */ (error);
+  return { state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message };
 }
 
 /**

@@ -31,7 +31,7 @@ const ABOUT = /** @type {const} */ (["purpose", "contact", "ethics", "retention"
  * @param {...(HTMLElement | false)} children
  */
 export function makeSection({ level }, part, title, ...children) {
-  const heading = make(`h${Math.min(level + 1, 6)}`, { id: `${part}-title` }, title);
+  const heading = make(`h${level + 1}`, { id: `${part}-title` }, title);
   return make("section", { part, tabindex: -1, "aria-labelledby": `${part}-title` }, heading, ...children);
 }
 

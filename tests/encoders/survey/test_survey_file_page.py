@@ -1,4 +1,7 @@
-"""docs/survey-file.md documents exactly the keys, defaults and limits of the reader."""
+"""docs/survey-file.md documents exactly the keys, defaults and limits of the reader.
+
+docs/silos.md and docs/central.md document the keys of silo surveys and central surveys.
+"""
 
 import re
 from pathlib import Path
@@ -10,12 +13,15 @@ from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
 from tests.support.silo_surveys import read_silo_survey
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "survey-file.md").read_text(encoding="utf-8")
-PAGE = PAGE.partition("## Check a survey from a program")[0]  # its keys are those of a command's output
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE, SILOS, CENTRAL = [
+    (DOCS / name).read_text(encoding="utf-8") for name in ("survey-file.md", "silos.md", "central.md")
+]
+TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_SILOS, EXAMPLE_OF_A_CURATOR = re.findall(
-    r"```toml\n(.*?)```", PAGE, re.DOTALL
-)
+EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS = TOML.findall(PAGE)
+[EXAMPLE_OF_SILOS] = TOML.findall(SILOS)
+[EXAMPLE_OF_A_CURATOR] = TOML.findall(CENTRAL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "tables.NAME"]
 TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
@@ -67,19 +73,19 @@ def test_example_of_texts_on_the_page_fits_the_example_survey():
     assert texts.languages["en"]["features"]["age"]["values"]["young"] == "Under 30"
 
 
-def test_example_of_silos_on_the_page_compiles():
+def test_example_on_the_page_of_silos_compiles():
     plan = read_silo_survey(EXAMPLE_OF_SILOS).compile()
-    assert (plan.id, plan.rows, plan.by_invitation) == ("wards-2026", 1_000_000, True)
+    assert (plan.id, plan.rows, plan.by_invitation) == ("wards-2026", 10_000, True)
 
 
-def test_example_of_a_curator_on_the_page_is_a_survey():
+def test_example_on_the_page_of_curators_is_a_survey():
     survey = read_any_survey(EXAMPLE_OF_A_CURATOR)
     assert (survey.id, survey.kind) == ("readmissions", "central")
 
 
 @pytest.mark.parametrize(("rows", "beyond"), [(1, 0), (10**9, 10**9 + 1)])
 def test_rows_have_the_documented_limits(rows, beyond):
-    text = EXAMPLE_OF_SILOS.replace("1_000_000", str(rows))
+    text = EXAMPLE_OF_SILOS.replace("10_000", str(rows))
     assert read_silo_survey(text).rows_per_person == 1
     with pytest.raises(SurveyError):
         read_silo_survey(text.replace(f"rows = {rows}", f"rows = {beyond}"))

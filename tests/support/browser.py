@@ -25,6 +25,7 @@ Open = Callable[..., Page]
 _DISABLED = [
     "WebUIOmniboxPopup",  # with the next one: two hidden pages in each window, which take most of its start
     "WebUIOmniboxAimPopup",
+    "AutofillServerCommunication",  # the browser itself sends hashes of a form's fields to its vendor
     # Playwright's list, which this list replaces, as far as it concerns pages
     "AvoidCorsURLLoaderRestartOnRedirect",
     "AvoidUnnecessaryBeforeUnloadCheckSync",

@@ -1,16 +1,10 @@
 """What leaves the page while known answers are entered: plan, texts, signature, and one report."""
 
-import http.client
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
-
 import pytest
 
 from encoders.report import unpack
 from tests.clients.form.conftest import answer_all, expect_status, press
+from tests.support.recording_proxy import ENTRIES, recording
 
 pytestmark = pytest.mark.slow
 
@@ -33,76 +27,10 @@ SEEDED = """(() => {
 })()"""
 
 
-ENTRIES = """async () => {
-    const all = [];
-    for (const { name } of await indexedDB.databases()) {
-        const database = await new Promise((resolve, reject) => {
-            const opening = indexedDB.open(name);
-            opening.onsuccess = () => resolve(opening.result);
-            opening.onerror = reject;
-        });
-        for (const store of database.objectStoreNames) {
-            const reading = database.transaction(store).objectStore(store).getAll();
-            await new Promise((resolve) => { reading.onsuccess = resolve; });
-            all.push(...reading.result.map((entry) => ({ ...entry, plan: undefined })));
-        }
-        database.close();
-    }
-    return JSON.stringify([all, { ...localStorage }, { ...sessionStorage }, document.cookie, history.state]);
-}"""
-
-
-class RecordingProxy(BaseHTTPRequestHandler):
-    """Forwards requests for absolute addresses, and records their bytes."""
-
-    def do_GET(self) -> None:
-        self._forward()
-
-    def do_POST(self) -> None:
-        self._forward()
-
-    def _forward(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.requests.append((self.raw_requestline, bytes(self.headers), body))  # type: ignore[attr-defined]
-        address = urlsplit(self.path)
-        connection = http.client.HTTPConnection(address.netloc, timeout=10)
-        path = address.path + (f"?{address.query}" if address.query else "")
-        connection.request(self.command, path, body or None, dict(self.headers))
-        response = connection.getresponse()
-        content = response.read()
-        self.send_response_only(response.status)
-        for name, value in response.getheaders():
-            if name.lower() not in ("transfer-encoding", "connection", "content-length"):
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-        connection.close()
-
-    def log_message(self, *message: object) -> None:
-        pass
-
-
-@contextmanager
-def recording() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), RecordingProxy)
-    server.requests = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 def answer(visit, script="", **answers):
     """Answer the survey through a proxy; return the recorded requests, and the page."""
     with recording() as proxy:
-        # without the first rule, Chromium connects to this machine directly
-        through = {"server": f"http://127.0.0.1:{proxy.server_port}", "bypass": "<-loopback>"}
-        page = visit(script, proxy=through)
+        page = visit(script, proxy=proxy.through)
         answer_all(page, **answers)
         press(page, "Show what would be sent")
         press(page, "Yes, send")

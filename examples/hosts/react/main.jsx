@@ -1,4 +1,4 @@
-// A form in React: the client is made and closed in an effect, so strict mode's second run makes a new one.
+// A form in React. An effect makes the client, and its clean-up closes it: strict mode's second mount makes another.
 import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { Client } from "ldp-bayes";
@@ -7,53 +7,51 @@ import { fromAnswers } from "ldp-bayes/answers";
 function Survey({ url }) {
   const [client, setClient] = useState();
   const [survey, setSurvey] = useState();
-  const [status, setStatus] = useState("");
-
+  const [receipt, setReceipt] = useState();
+  const [message, setMessage] = useState("");
   useEffect(() => {
-    const made = new Client(url, { person: null, onOutcome: (receipt) => setStatus(String(receipt)) });
+    const made = new Client(url, { person: null, onOutcome: setReceipt });
     setClient(made);
-    made.status().then((receipt) => setStatus(String(receipt)));
-    Promise.all([made.plan(), made.texts(navigator.languages)])
-      .then(([plan, texts]) => setSurvey({ plan, texts }), ({ message }) => setStatus(message));
+    made.status().then(setReceipt);
+    const load = async () => setSurvey({ plan: await made.plan(), texts: await made.texts(navigator.languages) });
+    load().catch((error) => setMessage(String(error)));
     return () => void made.close();
   }, [url]);
-
   async function submit(event) {
     event.preventDefault(); // the answers stay in the page
-    const { label, problems, row } = fromAnswers(survey.plan, new FormData(event.target));
-    if (problems.length) return setStatus(problems.map(({ field, why }) => `${field} ${why}`).join("; "));
-    if (event.nativeEvent.submitter.value !== "agree") return setStatus(String(await client.preview(row, label)));
+    const { label, problems, row, unused } = fromAnswers(survey.plan, new FormData(event.target));
+    if (unused.length) console.warn("The survey does not ask for", unused);
+    if (problems.length) return setMessage(problems.map(({ field, why }) => `${field} ${why}`).join("; "));
+    if (event.nativeEvent.submitter?.value !== "agree") return setMessage(String(await client.preview(row, label)));
+    setMessage("");
     const granted = await client.grant();
-    if (granted.state === "ready") await client.report(row, label);
-    event.target.reset();
+    if (granted.state === "ready") await client.report(row, label); // onOutcome shows its receipt
+    else setReceipt(granted);
   }
-
-  if (!survey) return <p role="status">{status}</p>;
-  const { plan: { entries, rowSchema }, texts } = survey;
-  return (
-    <form autoComplete="off" onSubmit={submit}>
-      <h1>{texts.title}</h1>
-      {entries.map(({ kind, name }) => <Question key={name} kind={kind} name={name} {...texts.features.get(name)} />)}
-      {texts.label && <Question name={rowSchema.label.name} {...texts.label} />}
-      <button value="preview">Show what would be sent</button>
-      <button value="agree">Yes, send one random answer</button>
-      <pre role="status">{status}</pre>
-    </form>
-  );
+  async function decline() {
+    setMessage("");
+    setReceipt(await client.withdraw()); // if the person had agreed before
+  }
+  const mayAnswer = survey && ["no_consent", "ready", "invalid", "unavailable"].includes(receipt?.state);
+  return <form autoComplete="off" onInput={() => setMessage("")} onReset={decline} onSubmit={submit}>
+    {mayAnswer && <Questions {...survey} />}
+    <pre role="status">{message || String(receipt ?? "")}</pre>
+  </form>;
 }
-
+const Questions = ({ plan: { entries, rowSchema }, texts }) => <>
+  <h1>{texts.title}</h1>
+  {entries.map(({ kind, name }) => <Question key={name} {...texts.features.get(name)} {...{ kind, name }} />)}
+  {texts.label && <Question {...texts.label} name={rowSchema.label.name} />}
+  <button value="preview">Show what would be sent</button>
+  <button value="agree">Yes, send one random answer</button>
+  <button type="reset">No, send nothing</button>
+</>;
 function Question({ kind, name, title, values }) {
-  const listed = [...values].filter(([value]) => value !== "(missing)");
-  if (!listed.length) return <label>{title} <input name={name} inputMode="decimal" /></label>;
-  return (
-    <fieldset>
-      <legend>{title}</legend>
-      {listed.map(([value, text]) => (
-        <label key={value}><input type={kind === "choices" ? "checkbox" : "radio"} name={name} value={value} /> {text}</label>
-      ))}
-    </fieldset>
-  );
+  const type = kind === "choices" ? "checkbox" : "radio";
+  const listed = [...values].filter(([value]) => value !== "(missing)"); // an empty field is a missing answer
+  const options = listed.map(([value, text]) => <label key={value}><input {...{ name, type, value }} /> {text}</label>);
+  const number = <input name={name} inputMode="decimal" aria-label={title} />;
+  return <fieldset><legend>{title}</legend>{listed.length ? options : number}</fieldset>;
 }
-
 const root = document.getElementById("root");
 createRoot(root).render(<StrictMode><Survey url={root.dataset.survey} /></StrictMode>);

@@ -173,5 +173,5 @@ hosts:
 	|| echo 'no npm packages in examples/hosts: tests of host applications are skipped'
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types examples/hosts/node_modules examples/hosts/build build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

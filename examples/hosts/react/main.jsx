@@ -9,12 +9,13 @@ function Survey({ url }) {
   const [survey, setSurvey] = useState();
   const [receipt, setReceipt] = useState();
   const [message, setMessage] = useState("");
+  const fail = (error) => setMessage(String(error));
   useEffect(() => {
     const made = new Client(url, { person: null, onOutcome: setReceipt });
     setClient(made);
     made.status().then(setReceipt);
     const load = async () => setSurvey({ plan: await made.plan(), texts: await made.texts(navigator.languages) });
-    load().catch((error) => setMessage(String(error)));
+    load().catch(fail);
     return () => void made.close();
   }, [url]);
   async function submit(event) {
@@ -33,7 +34,8 @@ function Survey({ url }) {
     setReceipt(await client.withdraw()); // if the person had agreed before
   }
   const mayAnswer = survey && ["no_consent", "ready", "invalid", "unavailable"].includes(receipt?.state);
-  return <form autoComplete="off" onInput={() => setMessage("")} onReset={decline} onSubmit={submit}>
+  const handlers = { onInput: () => setMessage(""), onReset: decline, onSubmit: (event) => submit(event).catch(fail) };
+  return <form autoComplete="off" {...handlers}>
     {mayAnswer && <Questions {...survey} />}
     <pre role="status">{message || String(receipt ?? "")}</pre>
   </form>;

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError
+from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation.json_form import read_object, require
@@ -206,7 +207,7 @@ def state_privacy(
     # a report names its plan, so the reports of each plan are mixed with each other only
     counts = [each.reports for each in (people, *rounds) if each]
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
-    shuffled = compute_shuffled_epsilon(float(snapshot.plan.epsilon), min(counts), delta)
+    shuffled = shuffled_epsilon(math.exp(float(snapshot.plan.epsilon)), min(counts), delta)
     return PrivacyStatement(
         people=people,
         validation=rounds[0],
@@ -216,28 +217,6 @@ def state_privacy(
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
     )
-
-
-def compute_shuffled_epsilon(local: float, reports: int, delta: float) -> float:
-    """Return the central epsilon of shuffled reports, each `local`-differentially private.
-
-    The bound is that of Feldman, McMillan and Talwar (2021, Theorem 3.1, as tightened in their published
-    code). Where it does not apply, for few reports or a large epsilon, the local epsilon is returned.
-
-    Parameters
-    ----------
-    local : float
-    reports : int
-        Number of reports that are shuffled with each other.
-    delta : float
-        Probability with which the bound may fail.
-    """
-    log_term = math.log(4 / delta)
-    if reports == 0 or local > math.log(reports / (16 * log_term)):
-        return local
-    size = 8 * math.sqrt(math.exp(local) * log_term / reports) + 8 * math.exp(local) / reports
-    difference = (1 - math.exp(-local)) / (1 + math.exp(-local) / (1 + size))
-    return min(local, math.log1p(difference * size))
 
 
 def read_audit(path: Path, plan: AnyPlan) -> AuditResult:

@@ -8,11 +8,11 @@ import pytest
 
 import ldp_audit
 from encoders.epsilon_proof import realised_epsilon
+from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
 from ldp_aggregator.privacy_statement import (
     AuditError,
     AuditResult,
-    compute_shuffled_epsilon,
     read_audit,
     state_privacy,
 )
@@ -27,29 +27,6 @@ def snapshot() -> Snapshot:
     return simulate(1000)
 
 
-def test_the_shuffled_epsilon_equals_the_published_example():
-    # the worked example of the code that Feldman, McMillan and Talwar published with their paper
-    assert compute_shuffled_epsilon(4, 100_000, 1e-6) == pytest.approx(0.5378040242374512, rel=1e-12)
-
-
-def test_the_shuffled_epsilon_is_no_tighter_than_the_theorem_and_falls_with_more_reports():
-    for local in (0.1, 0.5, 1.0, 2.0, 4.0):
-        found = [compute_shuffled_epsilon(local, reports, 1e-6) for reports in (10**4, 10**5, 10**6, 10**7)]
-        assert found == sorted(found, reverse=True)
-        size = 8 * math.sqrt(math.exp(local) * math.log(4e6) / 10**6) + 8 * math.exp(local) / 10**6
-        theorem = math.log1p((math.exp(local) - 1) / (math.exp(local) + 1) * size)
-        assert theorem <= found[2] < 1.1 * theorem
-
-
-@pytest.mark.parametrize(("local", "reports"), [(1.0, 0), (1.0, 10), (1.0, 600), (12.0, 10**6)])
-def test_without_a_bound_the_shuffled_epsilon_is_the_local_one(local, reports):
-    assert compute_shuffled_epsilon(local, reports, 1e-6) == local
-
-
-def test_the_shuffled_epsilon_never_exceeds_the_local_one():
-    assert all(compute_shuffled_epsilon(0.5, reports, 1e-6) <= 0.5 for reports in range(1, 20_000, 97))
-
-
 def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot):
     statement = state_privacy(snapshot)
     assert [(each.question, each.mechanism, each.epsilon) for each in statement.people.questions] == [
@@ -57,6 +34,7 @@ def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot):
         for each in snapshot.plan.questions
     ]
     assert statement.only_if_shuffled.delta == 1e-6
+    assert statement.only_if_shuffled.epsilon == shuffled_epsilon(math.exp(snapshot.plan.epsilon), 1000, 1e-6)
     json.dumps(statement.as_dict(), allow_nan=False)
 
 

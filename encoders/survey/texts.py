@@ -156,7 +156,8 @@ def find_problems(
     about: Any, languages: Any, conditions: Mapping[str, Any], names: EntryNames
 ) -> Iterator[TextProblem]:
     """Yield each mistake in the tables [about] and [texts] and in the conditions, in order."""
-    for name, why in find_condition_problems(conditions, {names.label_name: names.label, **names.features}):
+    label = {names.label_name: names.label} if names.label_name else {}
+    for name, why in find_condition_problems(conditions, {**label, **names.features}):
         yield TextProblem(("features", name, KEY), why)
     yield from _find_in_table(about, ("about",), ABOUT_KEYS)
     limits = {**dict.fromkeys(ABOUT_KEYS, MAX_LONG_TEXT), "title": MAX_TITLE}

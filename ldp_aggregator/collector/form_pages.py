@@ -6,11 +6,9 @@ from functools import cache
 
 from flask import Blueprint, Response, current_app
 
-from encoders.errors import Reason
 from encoders.survey import Plan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.page import HEADERS, MEDIA_TYPES
-from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 
@@ -18,6 +16,11 @@ form_pages = Blueprint("form_pages", __name__)
 
 _HEADERS = HEADERS | {"Content-Security-Policy": "frame-ancestors 'none'"}
 """The rest of the policy is in the page."""
+_NO_PAGE = (
+    '<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">'
+    "<title>No survey</title><p>There is no survey at this address. Is it the address that you received?"
+)
+_NO_PAGE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @form_pages.get(f"/s/{SCRIPT}")
@@ -32,9 +35,7 @@ def form_page(survey: str) -> Response:
     service: Service = current_app.extensions["ldp"]
     plan = service.plans.get(survey)
     if not isinstance(plan, Plan):
-        raise Problem(
-            Reason.UNKNOWN_SURVEY, "no survey of people has this page; GET /v1/surveys lists surveys"
-        )
+        return Response(_NO_PAGE, 404, {**_HEADERS, **_NO_PAGE_HEADERS}, mimetype="text/html")
     page = render_page(plan, f"../v1/surveys/{plan.id}", max_epsilon=float(plan.epsilon))
     return _respond(CachedResponse(page, MEDIA_TYPES[".html"]))
 

@@ -61,7 +61,7 @@ def render_page(
         "src": survey_url,
         "digest": plan.digest,
         "public-key": public_key,
-        "max-epsilon": "" if max_epsilon is None else f"{max_epsilon:g}",
+        "max-epsilon": "" if max_epsilon is None else repr(max_epsilon),
     }
     content = json.dumps(words, ensure_ascii=True).replace("<", "\\u003c") if words else ""
     page = Template(_read("index.html").decode()).substitute(

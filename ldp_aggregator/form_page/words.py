@@ -29,7 +29,7 @@ def read_words(data: bytes) -> dict[str, dict[str, str]]:
     """
     try:
         document = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SurveyError(f"is not JSON in UTF-8: {error}") from error
     if not (isinstance(document, dict) and all(isinstance(each, dict) for each in document.values())):
         raise SurveyError('must map language tags to words, for example {"fr": {"language": "Langue"}}')

@@ -15,8 +15,8 @@ from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
-_XLSFORM_SUFFIXES = (".xlsx", ".xls")
-_FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSForm (.xlsx or .xls)."
+_XLSFORM_SUFFIXES = (".xlsx", ".xlsm", ".xls")
+_FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSForm (.xlsx, .xlsm or .xls)."
 
 
 @click.command(cls=Command)
@@ -37,8 +37,8 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
     answers. Without a label, a survey estimates shares and averages only. A survey file is public, so never
     make a draft from private rows.
 
-    An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx or .xls; it needs the extra xlsform). Each
-    question that the draft leaves out is printed with its row and the reason, and listed in the file.
+    An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx, .xlsm or .xls; it needs the extra xlsform).
+    Each question that the draft leaves out is printed with its row and the reason, and listed in the file.
 
     $ ldp-survey init -o survey.toml
     $ ldp-survey init --from sample.csv -o survey.toml

@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
 from encoders.errors import LdpError, SurveyError
 from encoders.extras import needs_extra
 from encoders.survey import Plan
+from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_files import load_plan_file
 from encoders.survey.signature import read_public_key
 from ldp_aggregator.atomic_file import write_atomically
@@ -24,8 +25,10 @@ from ldp_aggregator.form_page.words import read_words
 
 _MAX_EPSILON = 2
 """The largest epsilon that the page accepts, like every client, unless the author raises it."""
-_MARK = b"<ldp-survey "
-_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?")
+_MARK = b'<meta name="generator" content="ldp-survey page">'
+_HOST = r"https?://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
+_COLLECTOR = re.compile(_HOST + "(/[A-Za-z0-9._~/-]*)?")
+_PAGE = re.compile(_HOST + r'([/?#][^\s"<>]*)?')
 
 
 @click.command(cls=Command)
@@ -92,19 +95,40 @@ def page(
         files["qr.svg"] = _draw_qr(qr)
     _write(output, files)
     click.echo(f"wrote {output}: {', '.join(files)}")
+    if untitled := _find_untitled(plan):
+        names = f"{', '.join(untitled[:5])}{' and others' if len(untitled) > 5 else ''}"
+        click.echo(
+            f"warning: people read the names {names}: add titles in [texts] (docs/survey-file.md)", err=True
+        )
     _print_next(plan, collector, output)
 
 
 def _check_collector(url: str) -> str:
     """Return the URL of a collector without a final slash."""
-    parts = urlsplit(url)
-    if not _URL.fullmatch(url) or "/v1/surveys" in parts.path:
+    parts = _split(url) if _COLLECTOR.fullmatch(url) else None
+    if not parts or "/v1/surveys" in parts.path or ".." in parts.path.split("/"):
         raise click.BadParameter("must be the address of a collector, https://HOST", param_hint="--collector")
     if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
         raise click.BadParameter(
             "needs https: a page that was loaded by https may not use http", param_hint="--collector"
         )
     return url.rstrip("/")
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of an address; None if its host or port is impossible."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _find_untitled(plan: Plan) -> list[str]:
+    """Return the names of the questions for which no language has a title."""
+    texts = display_texts(plan)
+    entries = {**texts.features, **({plan.row_label.name: texts.label} if texts.label else {})}
+    return [name for name, entry in entries.items() if entry.title == name]
 
 
 def _is_this_machine(host: str) -> bool:
@@ -131,20 +155,28 @@ def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
 
 
 def _draw_qr(address: str) -> bytes:
-    if urlsplit(address).scheme != "https":
+    if not (_PAGE.fullmatch(address) and address.startswith("https:") and _split(address)):
         raise click.BadParameter("must be the https address of the page", param_hint="--qr")
     with needs_extra("page", "--qr"):
         import segno
-    code: str = segno.make(address, error="m").svg_inline(scale=8, border=4, light="#fff", title=address)
-    return code.encode()
+    try:
+        code = segno.make(address, error="m")
+    except segno.DataOverflowError as error:
+        raise click.BadParameter(
+            "is too long for a QR code: use a shorter address", param_hint="--qr"
+        ) from error
+    picture: str = code.svg_inline(scale=8, border=4, light="#fff", title=address)
+    return picture.encode()
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files; refuse to replace a page that this command did not write."""
-    former = folder / "index.html"
+    """Write the files; refuse to replace those that this command did not write."""
+    page = folder / "index.html"
     try:
-        if former.exists() and _MARK not in former.read_bytes():
-            raise click.UsageError(f"{former} is another page, which is not replaced: give a new folder")
+        former = [name for name in files if (folder / name).exists()]
+        if former and not (page.exists() and _MARK in page.read_bytes()):
+            why = "was not written by this command, and is not replaced: give a new folder"
+            raise click.UsageError(f"{folder / former[0]} {why}")
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             write_atomically(folder / name, content, public=True)

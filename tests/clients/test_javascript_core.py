@@ -20,7 +20,7 @@ from tests.support.javascript import FOLDER, find_node, require_packages, run_no
 from tools.vectors import check_port
 
 ROOT = FOLDER.parents[1]
-MAX_CORE_BYTES, MAX_ESBUILD_CORE_BYTES, MAX_CLIENT_BYTES, MAX_FORM_BYTES = 8000, 8445, 14_830, 9000
+MAX_CORE_BYTES, MAX_ESBUILD_CORE_BYTES, MAX_CLIENT_BYTES, MAX_FORM_BYTES = 8000, 8445, 14_830, 9510
 """With gzip: minified with terser, and with esbuild alone, which minifies less."""
 MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 400
@@ -38,7 +38,7 @@ ENTRIES = (
     "testing.js",
     "texts.js",
 )
-LATE = {"client.js": 2, "element.js": 1}
+LATE = {"client.js": 2, "survey_form.js": 1}
 """The modules that load others when they need them: texts, previews, and rehearsals."""
 
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))

@@ -31,8 +31,13 @@ export function fromAnswers(plan, answers) {
   const names = new Set(isFormData ? answers.keys() : Object.keys(answers));
   /** @param {Feature} entry */
   const answerTo = ({ kind, name }) => {
-    // a group of checkboxes without a tick is not in the data of a form
-    if (isFormData) return kind === "choices" ? answers.getAll(name) : answers.get(name);
+    if (isFormData) {
+      const all = answers.getAll(name);
+      if (all.length === 1) return all[0];
+      if (kind === "choices") return all; // a group of checkboxes without a tick is not in the data of a form
+      if (all.length) throw new RowError(name, "the form has several answers to one question");
+      return null;
+    }
     if (!names.has(name)) throw new RowError(name, "the form has no answer with this name");
     return /** @type {Record<string, unknown>} */ (answers)[name];
   };

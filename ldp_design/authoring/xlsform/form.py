@@ -23,6 +23,10 @@ from ldp_design.authoring.draft import DraftError
 
 _MAX_FILE_BYTES = 10_000_000
 _MAX_UNPACKED_BYTES = 50_000_000
+_MAX_CELLS = 2_000_000
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+"""The first bytes of the files .xlsx and .xlsm, and of .xls."""
+_TOO_LARGE = "has too large worksheets: delete empty rows and columns, and other worksheets"
 _MAX_QUESTIONS = 2_000
 _ROW = "ldp_row"
 """A column that carries the row and the type through pyxform; what pyxform adds to a form has none."""
@@ -66,7 +70,7 @@ class Question:
 
 
 def read_form(path: Path) -> tuple[dict[str, Any], list[Question]]:
-    """Return an XLSForm (.xlsx or .xls) as pyxform's JSON, and its questions in the order of their rows.
+    """Return an XLSForm as pyxform's JSON, and its questions in the order of their rows.
 
     Raises
     ------
@@ -102,17 +106,25 @@ def _check_workbook(path: Path) -> None:
     """Check the size of a workbook, and that no cell is a formula, whose value may be missing."""
     if path.stat().st_size > _MAX_FILE_BYTES:
         raise DraftError(f"is larger than {_MAX_FILE_BYTES // 10**6} MB: delete images and other worksheets")
-    if path.suffix.lower() == ".xls":
+    is_old = path.suffix.lower() == ".xls"
+    with path.open("rb") as file:
+        if file.read(4) != (_OLE if is_old else _ZIP):
+            raise DraftError("is not an Excel workbook of this type: save it as .xlsx")
+    if is_old:
         return  # not compressed, and contains the values of formulas
     with ZipFile(path) as archive:
         if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
-            raise DraftError("has too large worksheets: delete empty rows and other worksheets")
+            raise DraftError(_TOO_LARGE)
+    cells = 0
     with closing(load_workbook(path, read_only=True)) as workbook:
         for sheet in workbook.worksheets:
             sheet.reset_dimensions()  # a worksheet may claim to have all rows and columns
             is_read = sheet.title.lower() in ("survey", "choices", "settings")
-            for cell in (each for row in sheet.iter_rows() for each in row) if is_read else ():
-                if cell.data_type == "f":
+            for row in sheet.iter_rows() if is_read else ():
+                cells += len(row)
+                if cells > _MAX_CELLS:
+                    raise DraftError(_TOO_LARGE)
+                if cell := next((each for each in row if each.data_type == "f"), None):
                     place = f"{sheet.title} sheet, row {cell.row}, cell {cell.coordinate}"
                     raise DraftError(f"{place}: replace the formula of the spreadsheet by its value")
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 import tomllib
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from typing import Any
@@ -24,6 +24,7 @@ _EQUAL = re.compile(rf"\s*{_REFERENCE}\s*=\s*{_VALUE}\s*")
 _SELECTED = re.compile(rf"\s*selected\s*\(\s*{_REFERENCE}\s*,\s*{_VALUE}\s*\)\s*")
 _BOUND = re.compile(r"\s*\(?\s*\.\s*([<>])(=?)\s*(-?\d{1,15}(?:\.\d{1,4})?)\s*\)?\s*")
 _RANDOM = re.compile(r"\brandom\s*\(")
+_SEARCH = re.compile(r"\bsearch\s*\(")
 _REASONS: dict[str, str] = tomllib.loads(files(__package__).joinpath("reasons.toml").read_text("utf-8"))
 UNLIMITED = _REASONS["unlimited"]
 """Why a number is left out that the author can complete."""
@@ -88,7 +89,8 @@ def _read_choices(question: Question, lists: Mapping[str, Sequence[Mapping[str, 
     if question.tag not in ("select1", "select"):
         return ""
     rows = lists.get(question.cells.get("itemset", ""), ())
-    if not rows or "choice_filter" in question.cells:
+    is_searched = _SEARCH.search(str(question.cells.get("control", {}).get("appearance", "")))
+    if not rows or "choice_filter" in question.cells or is_searched:
         return _REASONS["filtered"]
     if len(rows) < 2:
         return _REASONS["single"]
@@ -135,6 +137,10 @@ def _find_bounds(question: Question) -> Sequence[Decimal]:
         match = _BOUND.fullmatch(part)
         if not match or match[1] in limits:
             return ()
-        step = 0 if match[2] or question.bind["type"] != "int" else 1  # . > 0 is . >= 1
-        limits[match[1]] = Decimal(match[3]) + (step if match[1] == ">" else -step)
+        limit = Decimal(match[3])
+        if question.bind["type"] == "int":  # . > 0 is . >= 1, and . > 0.5 is . >= 1
+            up = match[1] == ">"
+            whole = limit.to_integral_value(ROUND_CEILING if up else ROUND_FLOOR)
+            limit = whole + (1 if up else -1) * (whole == limit and not match[2])
+        limits[match[1]] = limit
     return (limits[">"], limits["<"]) if len(limits) == 2 and limits[">"] < limits["<"] else ()

@@ -49,8 +49,8 @@ def convert_xlsform(path: Path, label: str | None) -> tuple[str, list[str]]:
         asked = [each for each in questions if each.reason in ("", UNLIMITED)]
         labelled = None if label is None else _find_label(to_nfc(label), asked)
         tags = _find_tags(asked, form["default_language"])
-        notes = [escape_unprintable(note) for note in _list_notes(questions)]
-        notes += [_NO_TAG.format(quote(language)) for language, tag in tags.items() if not tag]
+        notes = [_NO_TAG.format(quote(language)) for language, tag in tags.items() if not tag]
+        notes += [escape_unprintable(note) for note in _list_notes(questions, are_translated=len(tags) > 1)]
         if all(each.reason for each in asked if each is not labelled):
             raise DraftError("\n".join(["no question can be asked privately", *notes]))
         head = [_HEADER.format(quote(path.name)), *notes]
@@ -102,7 +102,7 @@ def _find_label(name: str, asked: Sequence[Question]) -> Question:
     raise DraftError(f"--label: {known[name].place}: {quote(name)} {why}")
 
 
-def _list_notes(questions: Iterable[Question]) -> Iterator[str]:
+def _list_notes(questions: Iterable[Question], *, are_translated: bool) -> Iterator[str]:
     for each in questions:
         rows = (each.cells, *(each.choices or {}).values())
         lost = [column for column in _NOT_KEPT if any(column in row for row in rows)]
@@ -113,6 +113,8 @@ def _list_notes(questions: Iterable[Question]) -> Iterator[str]:
             yield f"{subject} is left out: {each.reason}"
         elif lost:
             yield f"{subject} is kept without its {', '.join(lost)}"
+        if not each.reason and are_translated and "or_other" in each.type:
+            yield f'{subject} has the English text "Other" in every language: translate it'
 
 
 def _find_tags(asked: Iterable[Question], default: str) -> dict[str, str]:

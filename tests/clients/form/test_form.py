@@ -173,7 +173,7 @@ def test_declining_sends_nothing_and_can_be_changed(visit, site):
 
 def test_a_waiting_answer_can_be_withdrawn(visit, site):
     before = site.count()
-    page = visit()
+    page = visit(expected_error="ERR_INTERNET_DISCONNECTED")
     expect_status(page, "Nothing was sent. Please decide")
     page.context.set_offline(True)
     answer_all(page)
@@ -283,3 +283,89 @@ def test_a_collector_serves_the_page_of_a_pilot_and_the_page_says_who_delivers_i
         press(page, AGREE)
         expect_status(page, "has arrived")
         assert errors == []
+
+
+def test_answers_do_not_outlive_the_element(visit, site):
+    """One person leaves, and the host shows the same element to the next one."""
+    before = site.count()
+    page = visit()
+    answer_all(page)
+    page.evaluate(
+        """() => {
+            const element = document.querySelector("ldp-survey");
+            element.remove();
+            element.setAttribute("person", "next");
+            document.body.append(element);
+        }"""
+    )
+    expect_status(page, "Nothing was sent. Please decide")
+    expect(question(page, "Do you smoke?").get_by_label("Yes")).not_to_be_checked()
+    press(page, AGREE)
+    expect_status(page, "Nothing was sent. Please look at these questions")
+    answer_all(page)
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    expect(question(page, "Do you smoke?").get_by_label("Yes")).not_to_be_checked()
+    assert site.count() == before
+
+
+def test_an_element_that_moves_while_it_loads_shows_one_form(visit):
+    page = visit()
+    expect_status(page, "Nothing was sent. Please decide")
+    page.evaluate(
+        """() => {
+            const element = document.querySelector("ldp-survey");
+            for (let each = 0; each < 5; each++) document.body.append(element);
+        }"""
+    )
+    expect_status(page, "Nothing was sent. Please decide")
+    assert page.locator("form").count() == 1
+
+
+def test_a_waiting_answer_can_be_withdrawn_although_the_survey_cannot_be_reached(visit, site):
+    before = site.count()
+    page = visit(expected_error="net::ERR_FAILED")
+    expect_status(page, "Nothing was sent. Please decide")
+    page.route(f"{site.collector}/**", lambda route: route.abort())
+    answer_all(page)
+    press(page, AGREE)
+    expect_status(page, "stored in this browser")
+    page.evaluate(
+        "document.querySelector('ldp-survey').replaceWith(document.querySelector('ldp-survey').cloneNode())"
+    )
+    expect_status(page, "stored in this browser")
+    page.get_by_role("button", name="Withdraw my answer").focus()
+    page.wait_for_timeout(2200)  # the page looks twice whether the answer has arrived
+    page.keyboard.press("Enter")
+    expect_status(page, "You have withdrawn")
+    page.unroute(f"{site.collector}/**")
+    page.reload()
+    expect_status(page, "You have withdrawn")
+    assert site.count() == before
+
+
+def test_no_answer_is_in_an_attribute_and_each_state_is_told_once(visit):
+    page = visit(OUTCOMES)
+    answer_all(page)
+    question(page, "How many cigarettes a day?").get_by_role("textbox").fill("17")
+    page.get_by_label("Language").select_option("de")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Gesundheit & Gewohnheiten")
+    html = page.evaluate("document.querySelector('ldp-survey').shadowRoot.innerHTML")
+    assert not re.search("17|checked|selected", re.sub(r"[0-9a-f]{64}", "", html))
+    page.get_by_label("Sprache").select_option("en")
+    press(page, AGREE)
+    expect_status(page, "has arrived")
+    assert [each["state"] for each in page.evaluate("outcomes")] == ["no_consent", "queued", "sent"]
+    page.reload()
+    expect_status(page, "has arrived")
+    assert [each["state"] for each in page.evaluate("outcomes")] == ["sent"]
+
+
+def test_an_invitation_may_be_opened_in_the_same_tab(visit):
+    page = visit()
+    expect_status(page, "Nothing was sent. Please decide")
+    page.evaluate("location.hash = '#token=secret'")
+    page.wait_for_function("location.hash === ''")
+    expect_status(page, "Nothing was sent. Please decide")
+    answer_all(page)
+    press(page, AGREE)
+    expect_status(page, "Your invitation is missing, or is not for this survey")

@@ -117,3 +117,9 @@ def test_a_side_file_with_a_mistaken_condition_is_refused(conditions):
     data = plan.texts.json.replace(whole, conditions)
     with pytest.raises(SurveyError, match=r"ask_if|texts"):
         SurveyTexts.from_json(data, sha256(data).hexdigest(), names)
+
+
+def test_a_condition_must_name_a_question_although_the_survey_has_no_label():
+    label = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
+    with pytest.raises(SurveyError, match="names '', which is no question"):
+        read_survey(SURVEY.replace(label, "").replace('feature = "ill"', 'feature = ""'))

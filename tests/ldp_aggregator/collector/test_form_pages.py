@@ -42,7 +42,10 @@ def test_a_page_accepts_the_plan_of_this_collector_and_forbids_frames():
 def test_an_unknown_survey_has_no_page():
     _, client = client_of(page=True)
     response = client.get("/s/other")
-    assert (response.status_code, response.get_json()["reason"]) == (404, "unknown-survey")
+    assert (response.status_code, response.content_type) == (404, "text/html; charset=utf-8")
+    assert "There is no survey at this address" in response.text
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize("page", [True, False])

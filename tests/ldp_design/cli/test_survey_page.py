@@ -155,17 +155,65 @@ def test_a_survey_above_the_usual_epsilon_needs_the_authors_consent(survey):
     assert "give --max-epsilon 3" in result.stderr
     assert not folder.exists()
     write(survey, "--collector", COLLECTOR, "--max-epsilon", 3)
-    assert Elements(page_of(folder)).attributes("ldp-survey")["max-epsilon"] == "3"
+    assert Elements(page_of(folder)).attributes("ldp-survey")["max-epsilon"] == "3.0"
+
+
+def test_the_page_accepts_an_epsilon_with_many_digits(survey):
+    text = re.sub("(?m)^epsilon = .*", "epsilon = 2.1972246", survey.read_text(encoding="utf-8"))
+    survey.write_text(text, encoding="utf-8")
+    folder, _ = write(survey, "--collector", COLLECTOR, "--max-epsilon", 2.1972246)
+    assert Elements(page_of(folder)).attributes("ldp-survey")["max-epsilon"] == "2.1972246"
 
 
 def test_a_page_is_written_again_but_another_page_is_not_replaced(survey):
     folder, _ = write(survey, "--collector", COLLECTOR)
     write(survey, "--collector", "https://other.example")
     assert "https://other.example/v1" in page_of(folder)
-    (folder / "index.html").write_text("<h1>My page</h1>")
+    (folder / "index.html").write_text("<h1>My page</h1><ldp-survey src='https://collector.example/v1'>")
     _, result = write(survey, "--collector", COLLECTOR, check=False)
-    assert "is another page, which is not replaced" in result.stderr
-    assert page_of(folder) == "<h1>My page</h1>"
+    assert "index.html was not written by this command, and is not replaced" in result.stderr
+    assert page_of(folder).startswith("<h1>My page</h1>")
+
+
+@pytest.mark.parametrize("name", ["ldp-survey.js", "qr.svg"])
+def test_another_file_of_the_author_is_not_replaced(survey, name):
+    folder = survey.parent / "site"
+    folder.mkdir()
+    (folder / name).write_text("mine")
+    options = ["--collector", COLLECTOR, "--qr", "https://survey.example"]
+    _, result = write(survey, *options, check=False)
+    assert f"{name} was not written by this command" in result.stderr
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
+def test_a_survey_without_titles_is_written_with_a_warning(survey):
+    hours = '[texts.en.features.hours]\ntitle = "Hours of sleep"\n'
+    survey.write_text(f"{SLEEP}{SLEEP_TEXTS}\n{hours}", encoding="utf-8")
+    _, result = write(survey, "--collector", COLLECTOR)
+    assert "warning" not in result.stderr
+    survey.write_text(SLEEP, encoding="utf-8")
+    _, result = write(survey, "--collector", COLLECTOR)
+    assert re.search(r"warning: people read the names .*hours.*: add titles in \[texts\]", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("option", "address"),
+    [
+        *[
+            ("--collector", each)
+            for each in ("https://[zz", "https://h:99999", "https://a:b:c", "https://:80")
+        ],
+        *[("--collector", each) for each in ("https://-", "https://h/..", "https://h:0", "https://h/?a=1")],
+        *[("--qr", each) for each in ("https://", "https:///x", "https://[zz", 'https://u:p@h/"><script>')],
+        ("--qr", "https://survey.example/" + "x" * 4000),
+    ],
+)
+def test_an_impossible_address_is_refused(survey, option, address):
+    options = {"--collector": COLLECTOR, option: address}
+    folder, result = write(survey, *[each for pair in options.items() for each in pair], check=False)
+    assert result.exit_code == 2
+    assert f"Invalid value for {option}" in result.stderr
+    assert not folder.exists()
 
 
 def test_a_plan_without_its_texts_and_a_damaged_key_are_refused(survey):

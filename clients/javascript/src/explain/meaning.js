@@ -112,7 +112,7 @@ export function meaning(plan, question, value, wording = NAMES) {
   const asked = askedFeatures(plan, question, wording);
   let codes = value.map((each) => Math.floor(each / labels));
   if (asked.length > 1 && value.length === 1) codes = splitCode(codes[0], asked);
-  const texts = asked.map((feature, index) => codeText(feature, codes[index], question.moment, wording));
+  const texts = asked.map((feature, index) => codeText(feature, codes[index], question, wording));
   const named = labels > 1 ? [...asked, label] : asked;
   texts.push(wording.value(label, label.values[value[0] % labels]));
   return named.map((each, index) => [wording.title(each), texts[index]]);
@@ -155,14 +155,15 @@ function splitCode(code, features) {
 /**
  * @param {Feature} feature
  * @param {number} code
- * @param {number} moment
+ * @param {Question} question
  * @param {Wording} wording
  */
-function codeText(feature, code, moment, { value, words }) {
+function codeText(feature, code, { moment, width }, { value, words }) {
   const { kind, missing, size, values } = feature;
   if (missing === "category" && code === size - 1) return missingText(feature, value, words);
   if (kind === "choices") return [words.no, words.yes][code];
   if (kind === "binned") return binText(values, code, words);
+  if (width > 1) return values[code]; // an interval, already in words
   if (kind !== "numeric") return value(feature, values[code]);
   const x = (code - GRID) / GRID;
   return moment === SQUARE ? fill(words.squared, formatNumber(x, 4)) : numberText(feature, x);

@@ -1,5 +1,8 @@
 /** Makes elements. Texts become text nodes, never markup, so that a survey's text cannot contain any. */
 
+/** What a person enters is never an attribute, which scripts that copy a page would read. */
+const PROPERTIES = ["value", "checked", "selected"];
+
 /**
  * Return an element.
  *
@@ -12,7 +15,8 @@
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
+    if (PROPERTIES.includes(name)) Object.assign(element, { [name]: value ?? "" });
+    else if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
     else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children) if (child) element.append(child);

@@ -133,6 +133,7 @@ function makeChoices({ entry, entered, write }) {
 function makeNumber({ entry, texts, entered, write }) {
   const input = /** @type {HTMLInputElement} */ (make("input", {
     type: "text", inputmode: "decimal", part: "number", value: entered.text, "aria-label": texts.title,
+    spellcheck: "false", // some browsers send what they check
     input: () => {
       Object.assign(entered, { text: input.value, value: undefined });
       box.checked = false;
@@ -182,22 +183,32 @@ export function problemOf(entry, { text }, words) {
 }
 
 /**
- * Read a number with a point or a comma, in the digits of any of the usual keyboards.
+ * Read a number with a point or a comma, in the digits of any script.
  *
- * "1,000" is refused, because it is a thousand in one country and one in another.
+ * "1,000" is refused, because it is a thousand in one country and one in another; but not if it is one of the bounds.
  *
  * @param {Feature} entry
  * @param {string} text
  */
 function readNumber(entry, text) {
   const plain = text
-    .replace(/[\s\u200e\u200f\u061c]/g, "")
-    .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => String((digit.charCodeAt(0) - 0x660) % 0x90))
+    .replace(/[\u200e\u200f\u061c]/g, "")
+    .normalize("NFKC")
+    .trim()
+    .replace(/\p{Nd}/gu, digitOf)
     .replace("\u2212", "-")
     .replace(/[,\u066b]/, ".");
-  const number = /^-?\d+(\.\d+)?$/.test(plain) && !/^-?[1-9]\d{0,2}\.\d{3}$/.test(plain) ? Number(plain) : NaN;
-  const [low, high] = boundsOf(entry);
-  return Number(low) <= number && number <= Number(high) ? number : undefined;
+  const bounds = boundsOf(entry);
+  const mayBeThousands = /^-?[1-9]\d{0,2}\.\d{3}$/.test(plain) && !bounds.includes(plain);
+  const number = /^-?\d+(\.\d+)?$/.test(plain) && !mayBeThousands ? Number(plain) : NaN;
+  return Number(bounds[0]) <= number && number <= Number(bounds[1]) ? number : undefined;
+}
+
+/** Return the value of a digit: those of a script begin at a multiple of 16, or six after it. @param {string} text */
+function digitOf(text) {
+  const code = /** @type {number} */ (text.codePointAt(0));
+  const above = code % 16;
+  return String(/\p{Nd}/u.test(String.fromCodePoint(code - above)) ? above : above - 6);
 }
 
 /** @param {Feature} entry */

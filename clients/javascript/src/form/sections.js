@@ -118,7 +118,7 @@ export function makePreview(look, shown) {
   /** @param {string} text */
   const head = (text) => make("th", { scope: "col" }, text);
   const columns = titles.length > 1 ? titles : [words.result];
-  return makeSection(
+  const section = makeSection(
     look, "preview", words.preview,
     make("p", {}, fill(words.drawn, titles.join(" + "))),
     make(
@@ -135,6 +135,8 @@ export function makePreview(look, shown) {
     make("p", {}, words.example),
     make("details", {}, make("summary", {}, words.bytes), make("code", { dir: "ltr" }, toHex(shown.report))),
   );
+  section.translate = false; // a translator of pages would send the true answers
+  return section;
 }
 
 /**

@@ -16,11 +16,11 @@ export const ENGLISH = {
   happens: "What happens with your answers",
   stay: "Your answers stay on this device. They are neither stored nor sent.",
   draw:
-    "If you agree, this device draws one question and replaces your answer to it{0} with a random one. Only " +
-    "the random answer is sent, once.",
+    "If you agree, this device replaces your answer to one question{0} with a random one. Only the random " +
+    "answer is sent, once.",
   drawModel:
-    "If you agree, this device checks whether a published model guesses your answers, and replaces the " +
-    "result with a random one. Only the random answer is sent, once.",
+    "If you agree, this device checks whether a published model guesses your answers, and replaces the result " +
+    "with a random one. Only the random answer is sent, once.",
   promise:
     "What is sent changes the odds between any two answers by a factor of at most {0}. Anyone who thinks " +
     "that something about you is as likely true as false can be at most {1} sure of it afterwards.",
@@ -36,10 +36,10 @@ export const ENGLISH = {
   needed: "Please answer this.",
   problems: "Nothing was sent. Please look at these questions:",
   show: "Show what would be sent",
-  drawn: "Drawn this time: {0}. The random answer that is sent fits all of these:",
+  drawn: "Question: {0}. The random answer that is sent fits all of these:",
   caption: "What the collector could conclude if it thought all answers equally likely before",
   likely: "How likely",
-  example: "This is an example. If you agree, the device draws again.",
+  example: "This is an example. If you agree, this device draws again at random.",
   bytes: "Its bytes",
   consent: "Do you take part?",
   choice:
@@ -54,21 +54,25 @@ export const ENGLISH = {
   no_consent: "Nothing was sent. Please decide at the end.",
   declined: "You do not take part. Nothing was sent. You can still agree.",
   ready: "You have agreed, but not answered yet.",
-  queued: "Your random answer is stored in this browser and will be sent soon. You may close this page.",
+  queued:
+    "Your random answer is stored in this browser and waits to be sent. If you close this page, it is sent when " +
+    "you open it again.",
   sent: "Your random answer has arrived. Thank you!",
   already_reported: "This survey was answered in this browser. Nothing new was sent.",
   withdrawn: "You have withdrawn. Nothing more is sent.",
   expired: "The survey is closed. Nothing more is sent.",
-  rejected: "The survey cannot be answered here. No answer of yours counts.",
+  rejected: "Your random answer was refused and does not count.",
   unavailable: "That did not work.",
   "do-not-track": "Your browser asks websites not to share data (Global Privacy Control), so nothing is sent.",
   "insecure-context": "This page was not loaded over https, so others could have changed it. Open it with https://.",
   "journal-unavailable":
     "Your browser does not let this page remember that you have answered. Try a window that is not private.",
-  "collector-unreachable": "The collector cannot be reached. Please try again later.",
+  "collector-unreachable": "The collector cannot be reached at the moment.",
   "plan-changed": "This page was made for another version of the survey. Please tell its author.",
   "bad-signature": "The survey lacks its author's signature, or this browser is too old to check it.",
-  "invalid-token": "This survey needs an invitation. Open the link of yours again.",
+  "invalid-token": "Your invitation is missing, or is not for this survey. Please open the link that you received.",
+  "id-reused": "Your invitation was used before, and the first answer counts.",
+  "closed-once": "The survey is closed. If it stays closed, the answer is deleted.",
   yes: "yes",
   no: "no",
   missing: "no answer",
@@ -91,8 +95,8 @@ export const GERMAN = {
   happens: "Was mit Ihren Antworten geschieht",
   stay: "Ihre Antworten bleiben auf diesem Gerät. Sie werden weder gespeichert noch gesendet.",
   draw:
-    "Wenn Sie zustimmen, zieht dieses Gerät eine Frage und ersetzt Ihre Antwort darauf{0} durch eine " +
-    "zufällige. Nur die zufällige Antwort wird gesendet, einmal.",
+    "Wenn Sie zustimmen, ersetzt dieses Gerät Ihre Antwort auf eine Frage{0} durch eine zufällige. Nur die " +
+    "zufällige Antwort wird gesendet, einmal.",
   drawModel:
     "Wenn Sie zustimmen, prüft dieses Gerät, ob ein veröffentlichtes Modell Ihre Antworten errät, und " +
     "ersetzt das Ergebnis durch ein zufälliges. Nur die zufällige Antwort wird gesendet, einmal.",
@@ -112,7 +116,7 @@ export const GERMAN = {
   needed: "Bitte beantworten Sie dies.",
   problems: "Es wurde nichts gesendet. Bitte sehen Sie sich diese Fragen an:",
   show: "Zeigen, was gesendet würde",
-  drawn: "Diesmal gezogen: {0}. Die zufällige Antwort, die gesendet wird, passt zu allen diesen:",
+  drawn: "Frage: {0}. Die zufällige Antwort, die gesendet wird, passt zu allen diesen:",
   caption: "Was die Sammelstelle schließen könnte, wenn sie vorher alle Antworten für gleich wahrscheinlich hielte",
   likely: "Wie wahrscheinlich",
   example: "Das ist ein Beispiel. Wenn Sie zustimmen, wird neu gezogen.",
@@ -131,13 +135,13 @@ export const GERMAN = {
   declined: "Sie nehmen nicht teil. Es wurde nichts gesendet. Sie können noch zustimmen.",
   ready: "Sie haben zugestimmt, aber noch nicht geantwortet.",
   queued:
-    "Ihre zufällige Antwort ist in diesem Browser gespeichert und wird bald gesendet. Sie können diese Seite " +
-    "schließen.",
+    "Ihre zufällige Antwort ist in diesem Browser gespeichert und wartet auf das Senden. Wenn Sie diese Seite " +
+    "schließen, wird sie gesendet, sobald Sie sie wieder öffnen.",
   sent: "Ihre zufällige Antwort ist angekommen. Vielen Dank!",
   already_reported: "Diese Umfrage wurde in diesem Browser beantwortet. Es wurde nichts Neues gesendet.",
   withdrawn: "Sie haben widerrufen. Es wird nichts mehr gesendet.",
   expired: "Die Umfrage ist geschlossen. Es wird nichts mehr gesendet.",
-  rejected: "Die Umfrage kann hier nicht beantwortet werden. Es zählt keine Antwort von Ihnen.",
+  rejected: "Ihre zufällige Antwort wurde abgelehnt und zählt nicht.",
   unavailable: "Das hat nicht geklappt.",
   "do-not-track":
     "Ihr Browser bittet Websites, keine Daten weiterzugeben (Global Privacy Control). Deshalb wird nichts " +
@@ -148,12 +152,15 @@ export const GERMAN = {
   "journal-unavailable":
     "Ihr Browser lässt diese Seite sich nicht merken, dass Sie geantwortet haben. Versuchen Sie es in einem " +
     "Fenster, das nicht privat ist.",
-  "collector-unreachable": "Die Sammelstelle ist nicht erreichbar. Bitte versuchen Sie es später noch einmal.",
+  "collector-unreachable": "Die Sammelstelle ist gerade nicht erreichbar.",
   "plan-changed":
     "Diese Seite wurde für eine andere Fassung der Umfrage gemacht. Bitte sagen Sie es den Verantwortlichen.",
   "bad-signature":
     "Der Umfrage fehlt die Unterschrift ihrer Autoren, oder dieser Browser ist zu alt, um sie zu prüfen.",
-  "invalid-token": "Für diese Umfrage brauchen Sie eine Einladung. Öffnen Sie den Link Ihrer Einladung noch einmal.",
+  "invalid-token":
+    "Ihre Einladung fehlt oder gilt nicht für diese Umfrage. Bitte öffnen Sie den Link, den Sie bekommen haben.",
+  "id-reused": "Ihre Einladung wurde schon benutzt, und die erste Antwort zählt.",
+  "closed-once": "Die Umfrage ist geschlossen. Wenn sie es bleibt, wird die Antwort gelöscht.",
   yes: "ja",
   no: "nein",
   missing: "keine Antwort",
@@ -166,22 +173,25 @@ export const GERMAN = {
 };
 
 /** Scripts and languages that are written from right to left. */
-const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|iw|he|ks|nqo|ps|sd|syr|ug|ur|yi)\b(?!-latn)|-(arab|hebr|nkoo|syrc|thaa)\b/i;
+const RIGHT_TO_LEFT =
+  /^(ar[cyz]?|ckb|dv|fa|iw|he|ks|nqo|ps|sd|syr|ug|ur|yi)\b(?!-(latn|deva))|-(arab|hebr|nkoo|syrc|thaa)\b/i;
 
 /**
- * Return the words of a language, with the language that they are in.
+ * Return the words of the first of these languages that there are words in, with the language that they are in.
  *
- * @param {string | undefined} language
+ * @param {readonly string[]} wanted
  * @param {Readonly<Record<string, Partial<Words>>>} further languages of the author
  * @returns {{ words: Words, language: string }}
  */
-export function findWords(language = "", further) {
-  /** @type {Record<string, Partial<Words>>} */
-  const known = { en: ENGLISH, de: GERMAN, ...further };
-  const tags = Object.keys(known);
-  for (let wanted = language.toLowerCase(); wanted; wanted = wanted.slice(0, Math.max(wanted.lastIndexOf("-"), 0))) {
-    const found = tags.find((tag) => tag.toLowerCase() === wanted);
-    if (found) return { words: { ...ENGLISH, ...known[found] }, language: found };
+export function findWords(wanted, further) {
+  const known = Object.entries({ en: ENGLISH, de: GERMAN, ...further });
+  for (const tag of wanted) {
+    // "de-AT", and "de" for the words that it lacks
+    const fits = known.filter(([each]) => `${tag}-`.toLowerCase().startsWith(`${each}-`.toLowerCase()));
+    const [language] = fits.sort(([one], [other]) => other.length - one.length)[0] ?? [];
+    if (!language) continue;
+    const own = fits.map(([each, words]) => ({ ...(each === "de" && GERMAN), ...words })).reverse();
+    return { words: Object.assign({ ...ENGLISH }, ...own), language };
   }
   return { words: ENGLISH, language: "en" };
 }

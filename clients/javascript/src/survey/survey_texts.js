@@ -53,7 +53,8 @@ export function readTexts(plan, bytes) {
     const { about, ask_if: conditions, format, languages, texts, ...rest } = JSON.parse(text);
     requireValid(format === 1 && !Object.keys(rest).length && languages.length <= MAX_LANGUAGES);
     const { label } = plan.rowSchema;
-    const named = new Map([label, ...plan.entries].map((each) => [each.name, valuesWithTexts(each)]));
+    const asked = label.name ? [label, ...plan.entries] : plan.entries;
+    const named = new Map(asked.map((each) => [each.name, valuesWithTexts(each)]));
     checkTexts(about, ABOUT);
     checkKeyCount(texts, languages.length);
     requireValid(new Set(languages.map((/** @type {string} */ tag) => tag.toLowerCase())).size === languages.length);

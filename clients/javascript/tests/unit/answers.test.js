@@ -57,6 +57,21 @@ test("the data of a form are answers, and a group without a tick is an empty lis
   assert.deepEqual([problems, mapped[several.name]], [[], []]);
 });
 
+test("several fields of a form with one name are read as one text, a list or a problem", () => {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(ROW)) if (name !== several.name) data.set(name, String(value ?? ""));
+  if (CHOICES.schema.label.name) data.set(CHOICES.schema.label.name, CHOICES.schema.label.values[0]);
+  const ticked = several.values.slice(0, 2);
+  data.set(several.name, ticked.join(";"));
+  assert.deepEqual(fromAnswers(CHOICES, data).row[several.name], ticked);
+  data.delete(several.name);
+  for (const value of ticked) data.append(several.name, value);
+  assert.deepEqual(fromAnswers(CHOICES, data).row[several.name], ticked);
+  const single = /** @type {any} */ (CHOICES.entries.find(({ kind }) => kind !== "choices"));
+  data.append(single.name, single.values[0]); // a hidden field and a box, for example
+  assert.deepEqual(fromAnswers(CHOICES, data).problems.map(({ field }) => field), [single.name]);
+});
+
 test("a number in another notation is refused, not guessed", () => {
   for (const hours of ["7,5", "1,000", "0x10", "1e3", "Infinity", " 7", "."]) {
     const { problems } = fromAnswers(AUTO, { ...row, hours, [AUTO.schema.label.name]: label });

@@ -231,7 +231,27 @@ def test_every_truncation_of_a_workbook_is_refused(tmp_path):
         (tmp_path / "form.xlsx").write_bytes(data[:size])
         result = run(tmp_path / "form.xlsx")
         assert result.exit_code == 1
-        assert "save it again as .xlsx" in result.stderr
+        assert "as .xlsx" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["form.xlsx", "form.xls", "form.xlsm"])
+def test_a_file_of_another_type_is_named_as_such(tmp_path, name):
+    (tmp_path / name).write_text("type,name,label")
+    assert "is not an Excel workbook of this type: save it as .xlsx" in run(tmp_path / name).stderr
+
+
+@pytest.mark.slow
+def test_a_workbook_with_millions_of_empty_cells_is_refused(tmp_path):
+    path = write_workbook(HEADER + GOOD + CHOICES, tmp_path / "form.xlsx")
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    wide = b"".join(b'<row r="%d"><c r="XFD%d"/></row>' % (row, row) for row in range(9, 9000))
+    files[sheet] = files[sheet].replace(b"</sheetData>", wide + b"</sheetData>")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    assert "has too large worksheets: delete empty rows and columns" in run(path).stderr
 
 
 def test_a_worksheet_that_claims_all_rows_and_columns_is_read_to_its_last_cell(tmp_path):

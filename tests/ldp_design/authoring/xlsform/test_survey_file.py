@@ -130,3 +130,38 @@ def test_a_form_of_excel_97_is_read():
         'survey sheet, row 2: "gps" (geopoint) is left out: a location identifies a person\n' in result.stderr
     )
     assert tomllib.loads(result.stdout)["features"]["fever"]["values"] == ["1", "2"]
+
+
+def test_limits_of_whole_numbers_are_whole_and_a_list_that_is_searched_is_left_out(tmp_path):
+    table = """
+| survey |
+| | type | name | label | required | constraint | appearance |
+| | integer | inside | A | yes | . > 0.5 and . < 50.5 | |
+| | integer | strict | A | yes | . > 0 and . < 50 | |
+| | integer | closed | A | yes | . >= 1.5 and . <= 50 | |
+| | decimal | share | A | yes | . >= 0.5 and . <= 50.5 | |
+| | select_one yn | town | A | yes | | minimal search('towns') |
+| choices |
+| | list_name | name | label |
+| | yn | name_key | name_col |
+| | yn | other | Other |
+"""
+    text, notes = convert(table, tmp_path)
+    features = tomllib.loads(text)["features"]
+    ranges = {name: entry["range"] for name, entry in features.items()}
+    assert ranges == {"inside": [1, 50], "strict": [1, 49], "closed": [2, 50], "share": [0.5, 50.5]}
+    assert [note for note in notes if '"town" (select_one yn) is left out: its choices depend on' in note]
+
+
+def test_the_english_other_of_a_translated_form_is_listed(tmp_path):
+    table = """
+| survey |
+| | type | name | label::English (en) | label::Deutsch (de) | required |
+| | select_one yn or_other | town | Town | Ort | yes |
+| choices |
+| | list_name | name | label::English (en) | label::Deutsch (de) |
+| | yn | a | A | A |
+| | yn | b | B | B |
+"""
+    _, notes = convert(table, tmp_path)
+    assert [note for note in notes if 'has the English text "Other" in every language: translate it' in note]

@@ -1,0 +1,359 @@
+/**
+ * The form of one survey, from the questions to the receipt.
+ *
+ * It makes no request but the client's, and its events contain no answer.
+ */
+
+import { Client } from "../client/client.js";
+import { make } from "./dom.js";
+import { makeField, problemOf, readAnswer } from "./questions.js";
+import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSection } from "./sections.js";
+import { directionOf, findWords } from "./words.js";
+
+/** @typedef {import("../client/client.js").ClientOptions} ClientOptions */
+/** @typedef {import("../errors.js").LdpError} LdpError */
+/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("./questions.js").Entered} Entered */
+/** @typedef {import("./questions.js").Field} Field */
+/** @typedef {import("./sections.js").Look} Look */
+/** @typedef {import("./words.js").Words} Words */
+/** @typedef {{ state: string, reason: string, why: string }} Outcome */
+
+/**
+ * @typedef {object} FormOptions
+ * @property {URL} src the survey's URL
+ * @property {readonly string[]} wanted languages by preference
+ * @property {Readonly<Record<string, Partial<Words>>>} furtherWords by language
+ * @property {number} level of the first heading
+ * @property {boolean} isRehearsal
+ * @property {ClientOptions} clientOptions
+ * @property {(outcome: { state: string, reason: string }) => unknown} tell
+ */
+
+const CHECK_AGAIN_MS = 1000;
+const ASKING = ["no_consent", "ready", "invalid", "unavailable"];
+const DO_NOT_TRACK = "do-not-track";
+
+export class SurveyForm {
+  /** What the page shows. */
+  element = make("div");
+  #options;
+  /** @type {Client | undefined} */
+  #client;
+  /** @type {Plan} */
+  #plan = /** @type {any} */ (undefined);
+  /** @type {Look} */
+  #look = /** @type {any} */ (undefined);
+  /** What the person entered, by the name of the question. @type {Map<string, Entered>} */
+  #entered = new Map();
+  /** @type {Field[]} */
+  #fields = [];
+  /** @type {Outcome} */
+  #outcome = { state: "", reason: "", why: "" };
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #isBusy = false;
+  #isClosed = false;
+
+  /** @param {FormOptions} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** Fetch plan and texts, and show what this person can do. */
+  async start() {
+    const { furtherWords, level, wanted } = this.#options;
+    const found = findWords(wanted, furtherWords);
+    this.#look = { ...found, level, texts: /** @type {any} */ (undefined) };
+    this.#fill(make("p", { role: "status", part: "status" }, found.words.loading));
+    /** @type {Outcome | undefined} */
+    let receipt;
+    try {
+      const client = this.#client = await this.#makeClient();
+      if (this.#isClosed) void client.close();
+      receipt = await client.status();
+      this.#plan = await client.plan();
+      await this.#translate(wanted);
+    } catch (error) {
+      // an answer can be withdrawn even if the survey is closed or cannot be reached now
+      if (!receipt || (ASKING.includes(receipt.state) && receipt.reason !== DO_NOT_TRACK)) receipt = outcomeOf(error);
+      this.#fill(this.#makeStatus());
+    }
+    this.#watch(receipt);
+  }
+
+  /** Delete the answers, and stop. */
+  close() {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#entered.clear();
+    this.element.replaceChildren();
+    void this.#client?.close();
+  }
+
+  async #makeClient() {
+    const { clientOptions, isRehearsal, src } = this.#options;
+    const options = { ...clientOptions, onOutcome: (/** @type {Outcome} */ receipt) => this.#watch(receipt) };
+    if (!isRehearsal) return new Client(src.href, options);
+    const { rehearse } = await import("../rehearsal.js");
+    return new Client(src.href, rehearse(options));
+  }
+
+  /**
+   * Build the form in a language, with what the person has entered.
+   *
+   * @param {readonly string[]} wanted by preference
+   */
+  async #translate(wanted) {
+    const texts = await this.#client?.texts(wanted);
+    if (!texts || this.#isClosed) return;
+    const { furtherWords, level, src } = this.#options;
+    const same = wanted.filter((tag) => tag.startsWith(texts.language)); // "pt-BR" has words of its own
+    const found = findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
+    const look = this.#look = { ...found, level, texts };
+    this.#fields = this.#makeFields();
+    const form = make(
+      "form",
+      {
+        part: "form", autocomplete: "off", novalidate: true,
+        input: () => this.#forgetPreview(),
+        change: () => this.#hideUnasked(),
+        submit: (/** @type {SubmitEvent} */ event) => {
+          event.preventDefault();
+          const isAgreed = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "agree";
+          void this.#run(() => (isAgreed ? this.#agree() : this.#showPreview()));
+        },
+      },
+      makePromise(look, this.#plan, src.origin === location.origin),
+      makeSection(
+        look, "questions", look.words.questions, ...this.#fields.map(({ element }) => element),
+        // the first button: Enter in a field shows the preview, and never agrees
+        make("button", { part: "button", value: "preview" }, look.words.show),
+      ),
+      make("div", { id: "preview" }),
+      makeConsent(look, () => this.#run(() => this.#decline())),
+    );
+    const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
+    this.#fill(
+      makeHeader(look, (tag) => this.#translate([tag])), this.#makeStatus(), form, makeRules(look, this.#plan),
+    );
+    if (isHere) this.#find("[part=language]")?.focus();
+    this.#hideUnasked();
+    if (this.#outcome.state) this.#show(this.#outcome);
+  }
+
+  /** @param {...HTMLElement} content in the language of the form */
+  #fill(...content) {
+    const { language } = this.#look;
+    this.element.replaceChildren(
+      make("div", { part: "survey", lang: language, dir: directionOf(language) }, ...content),
+    );
+  }
+
+  #makeStatus() {
+    const { words } = this.#look;
+    return makeSection(this.#look, "status", words.result, make("div", { id: "status", role: "status" }));
+  }
+
+  #makeFields() {
+    const { language, texts, words } = this.#look;
+    const { label } = this.#plan.rowSchema;
+    const named = [...texts.features.values()].some(({ askIf }) => askIf?.feature === label.name);
+    const asked = named ? [label, ...this.#plan.entries] : [...this.#plan.entries, label];
+    return asked.filter(({ name }) => name).map((entry, index) => {
+      const entered = this.#entered.get(entry.name) ?? {};
+      this.#entered.set(entry.name, entered);
+      const own = texts.features.get(entry.name) ?? texts.label;
+      return makeField(entry, /** @type {any} */ (own), `question-${index}`, entered, words, language);
+    });
+  }
+
+  /**
+   * Return whether a question concerns the person, by their answers to others.
+   *
+   * @param {string} name
+   * @returns {boolean}
+   */
+  #isAsked(name) {
+    const condition = this.#look.texts.features.get(name)?.askIf;
+    if (!condition) return true;
+    const { ticked, value } = this.#entered.get(condition.feature) ?? {};
+    return this.#isAsked(condition.feature) && (ticked?.includes(condition.value) ?? value === condition.value);
+  }
+
+  #hideUnasked() {
+    for (const { element, entry } of this.#fields) element.hidden = !this.#isAsked(entry.name);
+  }
+
+  /** Return the row and the label that the person entered; without one, show what is wrong. */
+  #collect() {
+    const { words } = this.#look;
+    const { label } = this.#plan.rowSchema;
+    /** @type {Map<string, unknown>} */
+    const answers = new Map();
+    const wrong = this.#fields.filter(({ entry, problem }) => {
+      const entered = this.#entered.get(entry.name) ?? {};
+      const answer = this.#isAsked(entry.name) ? readAnswer(entry, entered) : null;
+      answers.set(entry.name, answer);
+      problem.hidden = answer !== undefined;
+      problem.textContent = answer === undefined ? problemOf(entry, entered, words) : "";
+      return answer === undefined;
+    });
+    if (!wrong.length) {
+      const value = answers.get(label.name);
+      answers.delete(label.name);
+      return { row: Object.fromEntries(answers), label: value };
+    }
+    const links = wrong.map(({ element, texts }) => {
+      const go = (/** @type {Event} */ event) => {
+        event.preventDefault();
+        element.focus();
+      };
+      return make("li", {}, make("a", { href: `#${element.id}`, click: go }, texts.title));
+    });
+    this.#find("#status")?.replaceChildren(make("p", {}, words.problems), make("ul", {}, ...links));
+    this.#find("[part=status]")?.focus();
+    return undefined;
+  }
+
+  /** Show what a report of the answers would contain. It contains the truth: it never leaves the page. */
+  async #showPreview() {
+    const answers = this.#collect();
+    if (!answers || !this.#client) return;
+    this.#show(this.#outcome); // in place of former problems
+    const { texts, words } = this.#look;
+    const shown = await this.#client.preview(answers.row, answers.label, { texts, words });
+    const section = makePreview(this.#look, shown);
+    this.#find("#preview")?.replaceChildren(section);
+    section.focus();
+  }
+
+  /** Record the consent, and report once; both are safe to repeat. */
+  async #agree() {
+    const answers = this.#collect();
+    if (!answers || !this.#client) return;
+    const granted = await this.#client.grant();
+    this.#finish(granted.state === "ready" ? await this.#client.report(answers.row, answers.label) : granted);
+  }
+
+  async #decline() {
+    this.forget();
+    if (this.#client) this.#finish(await this.#client.withdraw()); // also if they had agreed before
+    if (this.#outcome.state !== "no_consent") return;
+    this.#find("#status")?.replaceChildren(make("p", {}, this.#look.words.declined));
+  }
+
+  /** @param {Outcome} outcome of something that the person did */
+  #finish(outcome) {
+    this.#watch(outcome);
+    if (this.#isClosed) return;
+    this.#show(outcome); // in place of former problems
+    this.#find("[part=status]")?.focus();
+  }
+
+  /**
+   * Show an outcome, and look again while the report waits: this tab or another one sends it.
+   *
+   * @param {Outcome} outcome
+   */
+  #watch(outcome) {
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    if (this.#isClosed) return;
+    if (outcome.state !== this.#outcome.state || outcome.reason !== this.#outcome.reason) {
+      const { reason, state } = this.#outcome = outcome;
+      this.#options.tell({ state, reason });
+      this.#show(outcome);
+    }
+    if (!client || outcome.state !== "queued" || outcome.reason === "rehearsal") return;
+    this.#timer = setTimeout(async () => this.#watch(await client.status()), CHECK_AGAIN_MS);
+  }
+
+  /**
+   * Show what state the answer is in, and offer what the person can do.
+   *
+   * @param {Outcome} outcome
+   */
+  #show(outcome) {
+    const { reason, state } = outcome;
+    const { words } = this.#look;
+    const status = this.#find("#status");
+    if (!status) return; // the survey is loading
+    const form = this.#find("form");
+    const mayAnswer = ASKING.includes(state) && reason !== DO_NOT_TRACK;
+    if (form) form.hidden = !mayAnswer;
+    if (!mayAnswer) this.forget();
+    const sentences = reason === "rehearsal" ? [] : sentencesOf(outcome, words);
+    if (this.#options.isRehearsal) sentences.push(words.rehearsal);
+    const text = sentences.join(" ");
+    if (status.textContent !== text) status.replaceChildren(make("p", {}, text)); // else it is read out again
+    const button = this.#find("[part~=withdraw]");
+    if (!["ready", "queued"].includes(state)) return button?.remove();
+    const withdraw = async () => this.#client && this.#finish(await this.#client.withdraw());
+    if (!button) {
+      status.after(make("button", { part: "button withdraw", click: () => this.#run(withdraw) }, words.withdraw));
+    }
+  }
+
+  /** Delete the answers from the page. */
+  forget() {
+    this.#entered.clear();
+    if (!this.#find("form")) return;
+    const fields = this.#makeFields();
+    this.#fields.forEach(({ element }, index) => element.replaceWith(fields[index].element));
+    this.#fields = fields;
+    this.#hideUnasked();
+    this.#forgetPreview();
+  }
+
+  #forgetPreview() {
+    this.#find("#preview")?.replaceChildren();
+  }
+
+  /**
+   * Run a step, unless another one runs; an error becomes a sentence.
+   *
+   * @param {() => unknown} step
+   */
+  async #run(step) {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      await step();
+    } catch (error) {
+      this.#finish(outcomeOf(error));
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /**
+   * @param {string} selector
+   * @returns {HTMLElement | null}
+   */
+  #find(selector) {
+    return this.element.querySelector(selector);
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {Outcome}
+ */
+function outcomeOf(error) {
+  const { message, reason = "" } = /** @type {LdpError} */ (error);
+  return { state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message };
+}
+
+/**
+ * Return what an outcome means, and its cause if the person can act on it or should know it.
+ *
+ * @param {Outcome} outcome
+ * @param {Words} words
+ */
+function sentencesOf({ reason, state, why }, words) {
+  const known = new Map(Object.entries(words));
+  const cause = known.get(reason) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
+  if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
+  return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);
+}

@@ -14,7 +14,7 @@ from ldp_client.journal.consent import require_pinned_plan
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.plan_reader import PlanReader
-from ldp_client.plan_source import is_url, load_any_plan
+from ldp_client.plan_source import is_url, load_any_plan, refuse_relay
 from ldp_client.policy import ClientPolicy
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Transport
@@ -75,6 +75,7 @@ class BoundSurvey(ABC, Generic[PlanT]):
             raise ConsentError(
                 "the consent is to a plan without the signature that is now required: call grant() again"
             )
+        refuse_relay(plan)
         if plan.id != self.identity.survey:
             raise SurveyError("the plan is of another survey than the URL: give that survey's plan", "id")
         require_pinned_plan(entry, plan)

@@ -77,6 +77,15 @@ def load_any_plan(
     return plan
 
 
+def refuse_relay(plan: AnyPlan) -> None:
+    """Raise TransportError for a survey with a relay: sent directly, its reports would reveal too much."""
+    if isinstance(plan, Plan) and plan.relay:
+        raise TransportError(
+            "the survey needs a relay, and this version cannot seal reports for one: update ldp-bayes",
+            "relay-unsupported",
+        )
+
+
 def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
     """Return a plan with its texts, fetched from the survey's URL.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise
+from ldp_client.plan_source import refuse_relay
 
 
 def make_report(
@@ -43,6 +44,8 @@ def make_report(
     ------
     RowError, TokenError
         If the row, the label or the token does not fit the survey; raised before anything is drawn.
+    TransportError
+        If the survey needs a relay.
 
     Examples
     --------
@@ -55,4 +58,5 @@ def make_report(
     >>> len(make_report(plan, {"tea": "daily"}, "yes"))
     58
     """
+    refuse_relay(plan)
     return randomise(plan, row, label, rng or SystemEntropy(), token=token).report

@@ -46,7 +46,6 @@ LAYERS = {
         {
             "argument_parser",
             "errors",
-            "report_maker",
             "retry_after",
             "survey_identity",
             "traceback_redaction",
@@ -55,7 +54,7 @@ LAYERS = {
         {"opt_out", "receipt", "transport"},
         {"collector_response", "journal", "plan_reader"},
         {"plan_source", "policy"},
-        {"bound_survey", "sending"},
+        {"bound_survey", "report_maker", "sending"},
         {"participation"},
         {"rehearsal", "survey_display"},
         {"client"},

@@ -23,6 +23,7 @@ from encoders.survey.plan_checks import SILO, SILO_REFUSAL, check_plan, check_va
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
+from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
 from encoders.survey.validation_round import Validation
 
 MAX_HTML_QUESTIONS = 20
@@ -36,12 +37,19 @@ class Plan(CompiledPlan[Question]):
     """Computes some of the features from other numbers of the row."""
     validation: Validation | None = None
     """A model that devices validate. Label and features are then whether its predictions are right."""
+    relay: Relay | None = None
+    """The relay that hides who sent which report, if the survey has one."""
 
     def __post_init__(self) -> None:
         check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
         self._check_publication()
+        if self.relay:
+            if self.by_invitation:
+                raise SurveyError(RELAY_REFUSES_TOKENS, "enrolment")
+            self.relay.check()
+            self.relay.require_promise(self.ratio)
         self._set_json(dump_canonical_json(_as_dict(self)))
 
     def _repr_html_(self) -> str:
@@ -78,11 +86,18 @@ class Plan(CompiledPlan[Question]):
             raise SurveyError(SILO_REFUSAL, "kind")
         with plan_errors():
             plan = cls(**parse_plan_fields(document))
+            if plan.relay and not plan.relay.has_keys:
+                raise SurveyError("needs both public keys", "relay")
             if plan.json != data:
                 raise SurveyError(
                     "the plan contradicts itself, because its entries do not follow from its tables"
                 )
         return plan
+
+    @property
+    def ratio(self) -> float:
+        """The largest likelihood ratio of one report for any two rows: that of the worst question."""
+        return float(max(question.mechanism.ratio for question in self.questions))
 
     @property
     def row_schema(self) -> Plan | Validation:
@@ -165,6 +180,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
     more: dict[str, Any] = dict(plan._publication_entries())
     if plan.projection:
         more["projection"] = plan.projection.as_dict()
+    if plan.relay:
+        more["relay"] = plan.relay.as_dict()
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}

@@ -16,6 +16,7 @@ from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, build_numeric_domain
+from encoders.survey.relay import Relay
 from encoders.survey.validation_round import Validation
 
 
@@ -46,6 +47,7 @@ def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "family": document.get("family", ""),
         "enrolment": document.get("enrolment", OPEN),
         "validation": validation,
+        "relay": Relay.from_dict(document["relay"]) if "relay" in document else None,
         "texts_digest": document.get("texts", ""),
     }
 

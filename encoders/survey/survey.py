@@ -14,6 +14,7 @@ from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
 from encoders.survey.projection import Projection, required_features
+from encoders.survey.relay import Relay
 from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Survey:
     :func:`~encoders.survey.compiler.compute_label_weight`."""
     validation: Validation | None = None
     """A model that devices validate, see :meth:`with_validation`."""
+    relay: Relay | None = None
+    """The relay that hides who sent which report, if the survey has one."""
     texts: SurveyTexts | None = None
     """What people read when they are asked."""
     kind: str = LOCAL
@@ -112,12 +115,15 @@ class Survey:
             projection=self.projection,
             validation=self.validation,
         )
+        questions = compiler.compile_questions()
+        if self.relay:
+            self.relay.require_author_promise(float(max(each.mechanism.ratio for each in questions)))
         return Plan(
             id=self.id,
             epsilon=self.epsilon,
             label=self.label,
             features=self.features,
-            questions=compiler.compile_questions(),
+            questions=questions,
             projection=self.projection,
             family=self.family,
             enrolment=self.enrolment,
@@ -125,4 +131,5 @@ class Survey:
             texts_digest=self.texts.digest if self.texts else "",
             texts=self.texts,
             users=self.users,
+            relay=self.relay,
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +14,9 @@ from encoders.survey.cross_tables import CrossTable, read_cross_tables
 from encoders.survey.decimals import decimal_text, parse_decimal
 from encoders.survey.features import Feature
 from encoders.survey.numeric_features import NumericFeature
-from encoders.survey.plan_checks import CENTRAL, LOCAL
+from encoders.survey.plan_checks import CENTRAL, LOCAL, TOKEN
 from encoders.survey.projection import Component, Projection
+from encoders.survey.relay import DECIMALS, RELAY_REFUSES_TOKENS, TIMES, Relay
 from encoders.survey.schema_tables import SchemaReader
 from encoders.survey.survey import Survey
 from encoders.survey.table_entries import HINTS, Mistake, Path, Table, survey_kind
@@ -27,6 +30,7 @@ _TABLE_KEYS = {
     "mechanism": {"frequency", "numeric"},
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
+    "relay": {each.name for each in fields(Relay)},
 }
 _INPUT_KEYS = {"range", "missing"}
 _CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
@@ -37,6 +41,7 @@ _CENTRAL_HINTS = {
     ("", "mechanism"): "a curator chooses a learner: ldp-central train --learner",
     ("", "validation"): "only people's answers can validate a model: delete it",
     ("", "tables"): "a curator counts single features: delete it",
+    ("", "relay"): "a curator holds the rows, so a relay hides nothing: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
 }
@@ -83,6 +88,7 @@ class _SurveyReader(SchemaReader):
             family=self.read_family(tables["survey"]),
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
+            relay=self.read_relay(),
             texts=self.read_texts(label, features),
             kind=self.kind,
         )
@@ -131,6 +137,26 @@ class _SurveyReader(SchemaReader):
         except SurveyError as error:
             self.note(("mechanism", key), error.why)
             return "auto"
+
+    # -- [relay] ----------------------------------------------------------------------------
+
+    def read_relay(self) -> Relay | None:
+        if "relay" not in self.document:
+            return None
+        table = self.read_table("relay")
+        entries: dict[str, Any] = {each.name: table.get(each.name, "") for each in fields(Relay)}
+        entries |= {name: parse_decimal(entries[name]) or Decimal(0) for name in DECIMALS}
+        entries |= {name: _read_time(entries[name]) for name in TIMES}
+        relay = Relay(**entries)
+        try:
+            relay.check()
+        except SurveyError as error:
+            for each in error.problems:
+                self.note(_split_field(each.field), each.why)
+            return None
+        if self.read_table("survey").get("enrolment") == TOKEN:
+            self.note(("relay",), RELAY_REFUSES_TOKENS)
+        return relay
 
     # -- [projection] ----------------------------------------------------------------------
 
@@ -237,6 +263,13 @@ def _split_field(field: str) -> Path:
     table, _, rest = field.partition(".")
     name, _, key = rest.rpartition(".")
     return tuple(part for part in (table, name, key) if part)
+
+
+def _read_time(value: object) -> int:
+    """Return a time with its distance from UTC in whole seconds since 1970; 0 for anything else."""
+    if isinstance(value, datetime) and value.tzinfo is not None and not value.microsecond:
+        return int(value.timestamp())
+    return 0
 
 
 def _list(value: object) -> list[Any]:

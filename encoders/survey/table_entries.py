@@ -22,6 +22,7 @@ HINTS = {
     ("features", "several"): _MULTIPLE_HINT,
     ("features", "alone"): "only a survey of people has tables: delete it",
     ("", "tables"): "only a survey of people has tables: delete it",
+    ("", "relay"): "only a survey of people has a relay: delete it",
     ("survey", "rows"): 'it is only for kind = "silo"',
     ("survey", "rows_per_person"): 'it is only for kind = "silo"',
     ("label", "missing"): 'add a value such as "unknown", which becomes a class',

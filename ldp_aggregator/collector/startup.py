@@ -83,6 +83,8 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
     _require_body_limit(settings, plans)
+    if relayed := [plan.id for plan in plans if isinstance(plan, Plan) and plan.relay]:
+        raise SettingsError(f"{relayed[0]} has a relay, and this version collects direct reports only")
     signatures = _load_signatures(settings.surveys, plans)
     if former:
         identify_file(former.settings.store, former.store_file)

@@ -16,6 +16,7 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
 from ldp_design.authoring.central_overview import describe_central_survey, find_central_warnings
 from ldp_design.authoring.overview import SurveyWarning, describe_shape, find_warnings, report_bytes
+from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.silo_overview import describe_silo_plan, find_silo_warnings
 from ldp_design.authoring.survey_texts import find_missing_texts
 
@@ -52,6 +53,7 @@ def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
         "epsilon": float(plan.epsilon),
         "by_invitation": plan.by_invitation,
         **({"label": plan.row_label.name} if plan.row_label.exists else {}),
+        **({"relay": describe_relay(plan.relay, plan.ratio)} if plan.relay else {}),
         "features": [each.name for each in plan.features],
         "questions": [_describe_question(plan, each) for each in plan.questions],
         "texts": _describe_texts(plan),

@@ -15,6 +15,7 @@ from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
+from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts
 
 DEFAULT_MAX_EPSILON = Decimal(2)
@@ -47,6 +48,8 @@ def format_overview(plan: Plan) -> str:
     lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
+    if plan.relay:
+        lines += ["", f"relay {plan.relay.url}", *wrap_text(format_relay(plan.relay, plan.ratio))]
     lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 
@@ -87,12 +90,15 @@ def find_warnings(plan: Plan) -> list[SurveyWarning]:
 def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
     """Return the warnings that are not about people who cannot answer."""
     warnings: list[tuple[tuple[str, ...], str]] = []
-    if plan.epsilon > DEFAULT_MAX_EPSILON:
+    promised = plan.relay.epsilon if plan.relay else plan.epsilon
+    if plan.relay:
+        warnings += find_relay_warnings(plan, plan.relay)
+    if promised > DEFAULT_MAX_EPSILON:
         text = (
             f"epsilon is above {DEFAULT_MAX_EPSILON}, the maximum that clients accept by default: an "
             "application refuses it unless it raises its max_epsilon"
         )
-        warnings.append((("survey", "epsilon"), text))
+        warnings.append((("relay" if plan.relay else "survey", "epsilon"), text))
     asked = {index for question in plan.questions for index in question.feature_indices}
     left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
     if left and plan.family == plan.id:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import SurveyError
-from encoders.survey import CategoricalFeature, Label
+from encoders.survey import CategoricalFeature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
@@ -23,12 +23,14 @@ def write_plan(plan: AnyPlan, output: Path) -> None:
     Raises
     ------
     SurveyError
-        If the plan has texts, and they are not at hand.
+        If the plan has texts, and they are not at hand, or it has a relay without keys.
     OSError
         If a file cannot be written.
     """
     if plan.texts_digest and not plan.texts:
         raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
+    if isinstance(plan, Plan) and plan.relay and not plan.relay.has_keys:
+        raise SurveyError("needs collector_key and relay_key", "relay")
     if plan.texts:
         write_atomically(texts_path(output), plan.texts.json, public=True)
     write_atomically(output, plan.json, public=True)

@@ -75,6 +75,8 @@ def page(
     $ ldp-survey page survey.toml --collector https://collector.example -o site --qr https://survey.example
     """
     plan = load_plan_file(survey)
+    if plan.relay:
+        raise click.UsageError("the survey has a relay, and the page cannot send reports to one yet")
     limit = max_epsilon or _MAX_EPSILON
     if float(plan.epsilon) > limit:
         raise click.UsageError(

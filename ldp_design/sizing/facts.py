@@ -16,7 +16,7 @@ from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import Count, Number, RoundShare, Share
+from ldp_aggregator.findings.values import Count, Number, RoundShare, Share, ShareAtMost
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
@@ -40,6 +40,8 @@ _MAX_NAMES_LENGTH = 60
 _RARE_SHARE = 0.1
 """The share of the example of a rare label; smaller if the survey has many labels."""
 _MANY_PEOPLE = 10**9
+_LEAST_PROBABILITY = 1e-5
+"""Smaller probabilities are not written."""
 _MIN_CHANGE = 0.001
 """A smaller change of a share is not mentioned."""
 
@@ -87,10 +89,23 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
         "all_noise": len(size.noise) == len(size.features),
+        **_describe_relay(size),
         **_describe_population(size),
         **_describe_label_question(survey, size.users),
         **_describe_forecasts(size),
         **_describe_remedies(size),
+    }
+
+
+def _describe_relay(size: Size) -> Facts:
+    relay = size.relay
+    return {
+        "has_relay": relay is not None,
+        "batch": Count(relay.batch if relay else 0),
+        "promised_epsilon": Number(relay.promised_epsilon if relay else 0),
+        "users_without": Count(relay.users_without) if relay and relay.users_without else None,
+        "too_few": ShareAtMost(relay.too_few if relay else 0),
+        "is_enough": relay is not None and relay.too_few < _LEAST_PROBABILITY,
     }
 
 

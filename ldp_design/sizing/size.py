@@ -15,6 +15,7 @@ from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
 from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot
+from ldp_design.sizing.relay import RelaySize, size_relay
 from ldp_design.sizing.remedies import Remedies, find_remedies
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.tables import TableCost, compute_table_costs
@@ -70,6 +71,8 @@ class Size(ExpectedMargins):
     """What each table costs."""
     remedies: Remedies | None
     """What to change, if at least one feature is noise."""
+    relay: RelaySize | None = None
+    """What the relay changes; None without one, or in a comparison."""
     requested_margin: float | None = None
     """The margin that the number of people was computed for."""
 
@@ -105,6 +108,8 @@ class Size(ExpectedMargins):
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
+        if self.relay:
+            found["relay"] = self.relay.as_dict()
         if not self.label_margin:
             return found
         return found | {
@@ -253,5 +258,8 @@ def _build_size(
         margins=margins,
         tables=tuple(compute_table_costs(survey, population, users)),
         forecasts=forecasts,
-        remedies=find_remedies(survey, population, users, margins) if has_noise else None,
+        remedies=find_remedies(replace(survey, relay=None), population, users, margins)
+        if has_noise
+        else None,
+        relay=size_relay(survey, population, users, margins),
     )

@@ -31,6 +31,8 @@ def format_size(size: Size) -> str:
     rows = [["", "asked", "reports", *_find_heads(facts)], *_list_rows(size)]
     lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
+    if size.relay:
+        lines += ["", *_wrap_section("relay", facts)]
     if size.tables:
         lines += ["", *_format_cells(list(list_tables(size)), "<>><<"), "", *_wrap_section("tables", facts)]
     if size.forecasts:

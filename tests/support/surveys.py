@@ -215,3 +215,30 @@ first = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]
 hours = [{PARTS.replace("[0, ", "[-32, ")}]
 second = [{PARTS}, [-5, 0]]
 """
+
+RELAYED = """\
+[survey]
+id = "night-work"
+epsilon = 2
+users = 1000
+[relay]
+url = "https://relay.example/night-work"
+batch = 600
+honest = 0.73
+epsilon = 1
+delta = 1e-6
+opens = 2026-11-01T00:00:00Z
+closes = 2026-12-31T00:00:00Z
+[features.nights]
+values = ["none", "some", "many", "other"]
+missing = "category"
+[features.rested]
+values = [true, false]
+missing = "category"
+"""
+"""A survey without a label, with a relay that has no keys yet."""
+RELAY_KEYS = """\
+collector_key = "AQAgAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8AAQAB"
+relay_key = "AgAgICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8AAQAB"
+"""
+"""Entries of RELAYED: two public keys, to which nobody has the private ones."""

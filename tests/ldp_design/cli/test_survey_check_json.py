@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from encoders.survey import read_survey
 from ldp_design.cli.survey import main
 from tests.support.silo_surveys import WARDS
+from tests.support.surveys import RELAYED
 from tests.support.surveys import TEA_OF_THREE as SURVEY
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -190,6 +191,7 @@ def test_the_documentation_lists_every_key(path):
     keys = {*result, *(f"problems[].{key}" for key in result["problems"][0])}
     keys |= {f"survey.{key}" for key in survey} | {f"survey.texts.{key}" for key in ["missing"]}
     keys |= {f"survey.questions[].{key}" for key in survey["questions"][0]}
+    keys |= {f"survey.{key}" for key in check(path, RELAYED)["survey"]}
     silos = check(path, WARDS)["survey"]
     keys |= {f"survey.{key}" for key in silos} | {f"survey.tables[].{key}" for key in silos["tables"][0]}
     assert documented == keys

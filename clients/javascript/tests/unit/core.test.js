@@ -6,6 +6,7 @@ import { afterEach, test } from "node:test";
 
 import { makeReport, LdpError, readPlan, RowError, sha256 } from "../../src/core.js";
 import { SurveyError, systemRandom, TokenError } from "../../src/core.js";
+import { dumpCanonicalJson } from "../../src/survey/canonical.js";
 import { answer } from "../answer.js";
 import { readVectors, toBytes } from "../surveys.js";
 
@@ -308,3 +309,10 @@ function pathsTo(document, isWanted) {
   const found = below.flatMap(([key, each]) => pathsTo(each, isWanted).map((path) => [key, ...path]));
   return isWanted(document) ? [[], ...found] : found;
 }
+
+test("a plan with a relay is refused, so that no report is sent directly", () => {
+  const document = JSON.parse(VALUES.plan);
+  assert.ok(readPlan(toBytes(dumpCanonicalJson(document))));
+  document.relay = { url: "https://relay.example/values", batch: 600, honest: "0.73", epsilon: "1", delta: "0.000001" };
+  assert.throws(() => readPlan(toBytes(dumpCanonicalJson(document))), SurveyError);
+});

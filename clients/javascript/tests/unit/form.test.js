@@ -38,7 +38,7 @@ test("a number with three decimals may be thousands, unless it is a bound", () =
 });
 
 test("the direction of a language follows its script", () => {
-  for (const tag of ["ar", "arz", "he-IL", "fa", "ur-PK", "az-Arab", "ks"]) assert.equal(directionOf(tag), "rtl", tag);
+  for (const tag of ["ar", "arz", "ps", "fa", "ur-PK", "az-Arab", "ks"]) assert.equal(directionOf(tag), "rtl", tag);
   for (const tag of ["en", "de", "ar-Latn", "sd-Deva", "ks-Deva", "arn", "hex"]) {
     assert.equal(directionOf(tag), "ltr", tag);
   }

@@ -1,0 +1,194 @@
+"""The relay of a survey: an organisation that hides who sent which report, and the promise that follows.
+
+The relay passes on batches of at least `batch` reports in random order. If at least the share `honest` of
+each batch comes from people who do not help the collector, one report is (epsilon, delta)-private towards
+everybody but the relay. docs/shuffling.md has the proof. If relay and collector work together, the epsilon of
+the survey still holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from math import exp, floor
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.errors import PrivacyError, SurveyError, combine_errors
+from encoders.shuffling import MAX_REPORTS, shuffled_delta
+from encoders.survey.decimals import decimal_text
+
+MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
+LAST_TIME = 2**33
+DECIMALS, TIMES = ("honest", "epsilon", "delta"), ("opens", "closes")
+KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
+"""HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
+_KEY_BYTES = 1 + 2 + 32 + 4
+_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}/[a-z0-9][a-z0-9-]{0,63}")
+RELAY_REFUSES_TOKENS = (
+    "a token names its holder to the organisation that gave it, which a relay cannot hide: delete [relay], "
+    'or write enrolment = "open"'
+)
+_TIME = "2026-12-31T00:00:00Z"
+_MARGIN = 0.999
+"""An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay:
+    """A relay and its promise, as a survey names them."""
+
+    url: str
+    """The address of the survey at the relay, https://HOST/NAME."""
+    batch: int
+    """The smallest number of reports that the relay passes on together."""
+    honest: Decimal
+    """The share of each batch that comes from people who do not help the collector, at least."""
+    epsilon: Decimal
+    """Promised towards everybody but the relay."""
+    delta: Decimal
+    """Promised with this epsilon."""
+    opens: int
+    """When the relay begins to accept reports, in seconds since 1970 (UTC)."""
+    closes: int
+    """When the relay stops, and passes on what waits or deletes it, in seconds since 1970 (UTC)."""
+    collector_key: str = ""
+    """The public key for the inner seal, in base64; empty in a survey without keys yet."""
+    relay_key: str = ""
+    """The public key for the outer seal, in base64; empty in a survey without keys yet."""
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Read the plan's form; the caller compares the plan's bytes, so other spellings are refused."""
+        decimals = {name: Decimal(document[name]) for name in DECIMALS}
+        return cls(**{each.name: document[each.name] for each in fields(cls)} | decimals)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan's form."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: decimal_text(value) if isinstance(value, Decimal) else value
+            for name, value in values.items()
+        }
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether devices can seal reports."""
+        return bool(self.collector_key and self.relay_key)
+
+    @property
+    def honest_reports(self) -> int:
+        """Number of honest reports in the smallest batch, in exact decimals: .29 x 100 is 29."""
+        return floor(self.honest * self.batch)
+
+    def check(self) -> None:
+        """Raise SurveyError unless every entry is possible; `problems` has one error for each."""
+        if errors := [SurveyError(why, f"relay.{name}") for name, why in self._faults()]:
+            raise combine_errors(errors)
+
+    def _faults(self) -> Iterator[tuple[str, str]]:  # noqa: C901 - one line for each entry
+        if not (isinstance(self.url, str) and _URL.fullmatch(self.url) and _is_safe(self.url)):
+            yield "url", "needs the survey's address at the relay, https://HOST/NAME, without a final /"
+        if not (type(self.batch) is int and 2 <= self.batch <= MAX_REPORTS):
+            yield "batch", f"needs a number of reports from 2 to {MAX_REPORTS:,}"
+        elif 0 < self.honest <= 1 and self.honest_reports < 1:
+            yield "honest", "leaves no honest report in a batch: raise it, or the batch"
+        if not 0 < self.honest <= 1:
+            yield "honest", "needs a share of each batch, above 0 and at most 1, for example 0.73"
+        if not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
+            yield "epsilon", f"needs the promised epsilon, from {MIN_EPSILON} to {MAX_EPSILON}"
+        if not MIN_DELTA <= self.delta <= MAX_DELTA:
+            yield "delta", "needs the promised delta, from 1e-9 to 1e-5"
+        times = [getattr(self, name) for name in TIMES]
+        if not (all(type(each) is int for each in times) and 0 < self.opens < self.closes < LAST_TIME):
+            yield "closes", f"needs a time after relay.opens, such as {_TIME}, both before the year 2242"
+        for name in ("collector_key", "relay_key"):
+            key = getattr(self, name)
+            if key != "" and not is_key(key):
+                yield name, f"needs a public key, as `ldp-{name.removesuffix('_key')} key` prints it"
+        if self.relay_key != "" and self.collector_key == self.relay_key:
+            yield "relay_key", "is the collector's key: the relay must have another one"
+
+    def require_promise(self, ratio: float, *, part: float = 1.0) -> None:
+        """Raise PrivacyError unless the promise follows from the local ratio, the batch and `honest`.
+
+        Parameters
+        ----------
+        ratio : float
+            The largest likelihood ratio of one report.
+        part : float
+            The part of delta to keep.
+        """
+        delta = shuffled_delta(ratio, self.honest_reports, float(self.epsilon))
+        if delta > part * float(self.delta):
+            raise PrivacyError(
+                f"the promised epsilon {self.epsilon} does not hold with delta {self.delta:g}, but with "
+                f"{delta:.3g}",
+                "relay.epsilon",
+            )
+
+    def require_author_promise(self, ratio: float) -> None:
+        """Raise PrivacyError, with what would keep the promise, unless it holds with a margin."""
+        try:
+            self.require_promise(ratio, part=_MARGIN)
+        except PrivacyError as error:
+            largest, batch = largest_local_epsilon(self), smallest_batch(self, ratio)
+            remedies = [f"lower survey.epsilon to {largest}"]
+            remedies += [f"raise batch to {batch:,}"] if batch else []
+            raise PrivacyError(f"{error.why}: {', or '.join(remedies)}", error.field) from error
+
+
+def is_key(text: object) -> bool:
+    """Return whether a text is a public key: its id, and the key between the codes of the only suite."""
+    try:
+        key = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        return False
+    before, after = KEY_SUITE
+    is_suite = len(key) == _KEY_BYTES and key[1:3] == before and key[-4:] == after
+    return is_suite and base64.b64encode(key).decode() == text
+
+
+def largest_local_epsilon(relay: Relay) -> Decimal:
+    """Return the largest local epsilon that keeps the promise, in hundredths, at least the promised one."""
+    least, most = floor(relay.epsilon * 100), int(MAX_EPSILON * 100)
+    return Decimal(_last(lambda step: _holds(relay, exp(step / 100)), least, most)) / 100
+
+
+def smallest_batch(relay: Relay, ratio: float) -> int | None:
+    """Return the smallest batch that keeps the promise; None if no batch does."""
+    if not _holds(relay, ratio, MAX_REPORTS):
+        return None
+    return _last(lambda batch: not _holds(relay, ratio, batch), 0, MAX_REPORTS) + 1
+
+
+def _holds(relay: Relay, ratio: float, batch: int | None = None) -> bool:
+    changed = replace(relay, batch=relay.batch if batch is None else batch)
+    reports = changed.honest_reports
+    return reports > 0 and shuffled_delta(ratio, reports, float(relay.epsilon)) <= _MARGIN * float(
+        relay.delta
+    )
+
+
+def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
+    """Return the last whole number below `most` for which a condition holds; at least `least`."""
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if holds(middle) else (least, middle)
+    return least
+
+
+def _is_safe(url: str) -> bool:
+    """Return whether an address uses https, or is on this machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        is_local = host == "localhost" or host.startswith("127.") or host == "::1"
+        return bool(host) and parts.port != 0 and (parts.scheme == "https" or is_local)
+    except ValueError:
+        return False

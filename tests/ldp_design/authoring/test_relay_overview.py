@@ -1,0 +1,117 @@
+"""What `ldp-survey check` and `ldp-survey size` say of a relay, and who refuses such a survey."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from encoders.survey import read_survey
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import publish_surveys
+from ldp_client import Client, make_report
+from ldp_client.errors import TransportError
+from tests.support.commands import command
+from tests.support.surveys import RELAY_KEYS, RELAYED
+
+
+@pytest.fixture
+def survey(tmp_path):
+    path = tmp_path / "night-work.toml"
+    path.write_text(RELAYED, encoding="utf-8")
+    return path
+
+
+def test_check_prints_the_promise_and_what_would_fit(survey):
+    text = " ".join(command("ldp-survey", "check", survey).stdout.split())
+    assert "epsilon is 1 with delta 1e-06. This holds if 438 of the 600 reports of each batch" in text
+    assert "the local epsilon may be up to 2.56;" in text
+    assert "the batch must have at least 283 reports" in text
+    assert "warning" not in text.split("relay https", 1)[1].split("digest")[0] or "batch is above" not in text
+    found = json.loads(command("ldp-survey", "check", survey, "--json").stdout)["survey"]["relay"]
+    assert found == {
+        "url": "https://relay.example/night-work",
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "batch": 600,
+        "honest_reports": 438,
+        "largest_local_epsilon": 2.56,
+        "smallest_batch": 283,
+        "has_keys": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "changed", "warning"),
+    [
+        ("users = 1000", "users = 900", "relay.batch: the batch is above 60% of the expected 900 people"),
+        ("delta = 1e-6", "delta = 1e-5\n", "relay.delta: delta times the expected people is above 0.01"),
+        ("batch = 600", "batch = 60000", "survey.epsilon: epsilon is above 5: if relay and collector work"),
+        (
+            "\nepsilon = 1\n",
+            "\nepsilon = 2.5\n",
+            "relay.epsilon: epsilon is above 2, the maximum that clients",
+        ),
+    ],
+)
+def test_check_warns_of_risky_settings(survey, entry, changed, warning):
+    text = RELAYED.replace(entry, changed)
+    if "delta" in entry:
+        text = text.replace("users = 1000", "users = 2000")
+    if "batch" in entry:
+        text = text.replace("epsilon = 2", "epsilon = 5.5").replace("users = 1000", "users = 1_000_000")
+    survey.write_text(text, encoding="utf-8")
+    problems = json.loads(command("ldp-survey", "check", survey, "--json").stdout)["problems"]
+    assert warning in [f"{each['field']}: {each['message']}"[: len(warning)] for each in problems]
+
+
+def test_size_compares_with_the_same_promise_without_a_relay(survey):
+    text = " ".join(command("ldp-survey", "size", survey).stdout.split())
+    assert "the promised epsilon 1 would have to be this epsilon, and " in text
+    assert "fewer answer with a probability below one in 100,000" in text
+    [found] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
+    assert 3 < found["relay"]["users_without"] / found["users"] < 6
+    [few] = json.loads(command("ldp-survey", "size", survey, "--users", 620, "--json").stdout)
+    assert 0.15 < few["relay"]["too_few"] < 0.25
+    shares = " ".join(command("ldp-survey", "size", survey, "--users", 620).stdout.split())
+    assert "fewer answer with a probability of at most 2" in shares
+
+
+def test_size_of_a_larger_epsilon_than_the_promise_allows_names_the_largest(survey):
+    result = command("ldp-survey", "size", survey, "--epsilon", 4, check=False)
+    assert "lower survey.epsilon to 2.56, or raise batch to" in result.stderr
+
+
+def test_a_survey_with_a_relay_is_not_compiled_without_keys(survey):
+    output = survey.with_name("plan.json")
+    result = command("ldp-survey", "compile", survey, "-o", output, check=False)
+    assert "relay: needs collector_key and relay_key" in result.stderr
+    assert not output.exists()
+
+
+def test_no_page_is_written(survey, tmp_path):
+    options = ["--collector", "https://collector.example", "-o", tmp_path / "site"]
+    assert "has a relay" in command("ldp-survey", "page", survey, *options, check=False).stderr
+    assert not (tmp_path / "site").exists()
+
+
+def test_clients_never_report_directly(survey, tmp_path):
+    survey.write_text(RELAYED.replace("[relay]", f"[relay]\n{RELAY_KEYS}"), encoding="utf-8")
+    plan = read_survey(survey.read_text(encoding="utf-8")).compile()
+    row = {"nights": "some", "rested": True}
+    with pytest.raises(TransportError, match="needs a relay"):
+        make_report(plan, row)
+    url = "http://127.0.0.1:9/v1/surveys/night-work"
+    for source in (plan, survey):
+        with Client(source, url=url, person=None, journal=tmp_path / "journal.db") as client:
+            assert (client.grant().state, client.grant().reason) == ("unavailable", "relay-unsupported")
+            assert client.report(row).state == "no_consent"
+
+
+def test_a_collector_does_not_serve_it(survey, tmp_path):
+    settings = CollectorSettings(surveys=(survey,), store=f"sqlite:///{tmp_path}/store.db")
+    with pytest.raises(
+        Exception, match="night-work has a relay, and this version collects direct reports only"
+    ):
+        publish_surveys(settings)
+    assert not (tmp_path / "store.db").exists()

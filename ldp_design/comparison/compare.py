@@ -23,7 +23,7 @@ from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_design.comparison.experiment import Experiment, ask_as_written, make_promise
 from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic
 from ldp_design.comparison.result import Curve, TrustComparison
-from ldp_design.comparison.trusts import LABELS, NONE, Trust
+from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust
 from ldp_design.simulation.reports import simulate_silos
 from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial, seed_cell
 
@@ -93,8 +93,8 @@ def _share_right(rows: EncodedRows, predicted: IntArray) -> float:
 def _run_trial(experiment: Experiment, trust: Trust, repeat: int, index: int) -> tuple[float, str]:
     """Train once under a trust model; return the accuracy on the test rows, and the learner."""
     rows, epsilon = experiment.repeats[repeat], experiment.epsilons[index]
-    if trust.kind == LOCAL:  # seeded as in simulate, so that the accuracies are the same
-        variant = ask_as_written(experiment.survey, epsilon)
+    if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
+        variant = ask_as_written(experiment.survey, trust.find_local_epsilon(epsilon))
         source = FastStream(seed_cell(experiment.seed, repeat, *astuple(variant)))
         return run_trial(rows, variant, source).accuracy, "nb"
     seeds = seed_cell(experiment.seed, repeat, epsilon, trust.text)

@@ -21,7 +21,7 @@ from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.central.promise import REPLACE, Promise
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.comparison.learners import LEARNERS, place_rows
-from ldp_design.comparison.trusts import LABELS, NONE, Trust, TrustComparisonError
+from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust, TrustComparisonError
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats
 from ldp_design.simulation.variants import Variant
@@ -144,7 +144,7 @@ def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
     """Return a survey that codes rows as the given one, which people answer if a trust is local."""
     if isinstance(survey, Survey) and survey.kind == PEOPLE:
         return survey
-    if any(trust.kind == LOCAL for trust in trusts):
+    if any(trust.kind in (LOCAL, RELAY) for trust in trusts):
         who = "organisations" if isinstance(survey, SiloSurvey) else "a curator"
         raise TrustComparisonError(
             f"{LOCAL}: the survey {survey.id} is for {who}, so people answer nothing. Compare other trust "
@@ -186,9 +186,14 @@ def _require_possible(
                 f"{trust.text}: there are only {people} training rows, so some silos would be empty: use at "
                 f"most {SILO}:{people}, or more rows"
             )
+        if trust.batch > people:
+            raise TrustComparisonError(
+                f"{trust.text}: there are only {people} training rows, so no batch would be full: use at "
+                f"most {RELAY}:{people}, or more rows"
+            )
         for epsilon in epsilons:
-            if trust.kind == LOCAL:
-                ask_as_written(survey, epsilon).apply(survey).compile()
+            if trust.kind in (LOCAL, RELAY):
+                ask_as_written(survey, trust.find_local_epsilon(epsilon)).apply(survey).compile()
             elif trust.kind == CENTRAL:
                 make_promise(epsilon, rows_per_person)
 

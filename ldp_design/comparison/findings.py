@@ -17,14 +17,14 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.central.learner import NAIVE_BAYES
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import Count, Number
+from ldp_aggregator.findings.values import Count, Number, RoundShare
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.curves import Crossing, Mean
 from ldp_design.comparison.learners import LEARNERS
 from ldp_design.comparison.people import NoiseLevels
 from ldp_design.comparison.result import Candidate, NeededTrust, TrustComparison
-from ldp_design.comparison.trusts import LABELS, NONE, Trust
+from ldp_design.comparison.trusts import LABELS, NONE, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")
 ACCEPTED_LOSS = 0.05
@@ -96,6 +96,9 @@ def state_findings(
         "ceiling": comparison.ceiling,
         "majority": comparison.majority,
         "has_labels": bool(comparison.find(LABELS)),
+        "relayed": _list_local_epsilons(comparison),
+        "relay_delta": f"{RELAY_DELTA:g}",
+        "relay_honest": RoundShare(RELAY_HONEST),
         "trust_models": "; ".join(
             f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked
         ),
@@ -116,7 +119,17 @@ def state_findings(
 
 def explain_trust(trust: Trust) -> Finding:
     """Return the finding that says who sees which rows under a trust model."""
-    return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos))
+    return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos), batch=Count(trust.batch))
+
+
+def _list_local_epsilons(comparison: TrustComparison) -> str:
+    """Return the local epsilon for each promised one, of each relay; empty without relays."""
+    pairs = [
+        (trust, [f"{Number(trust.find_local_epsilon(Decimal(repr(each))))}" for each in comparison.epsilons])
+        for trust in comparison.trusts
+        if trust.kind == RELAY
+    ]
+    return "; ".join(f"{', '.join(epsilons)} for {trust.text}" for trust, epsilons in pairs)
 
 
 def recommend(comparison: TrustComparison, target: float | None) -> list[Finding]:
@@ -177,6 +190,9 @@ def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Fa
         "is_local": kind == LOCAL,
         "is_silo": kind == SILO,
         "epsilon_to_write": decimal_text(exact / 2 if kind == SILO else exact),
+        "is_relay": kind == RELAY,
+        "local_epsilon": decimal_text(candidate.trust.find_local_epsilon(exact)),
+        "batch": Count(candidate.trust.batch),
         "several_rows": rows_per_person > 1,
         "rows_per_person": rows_per_person,
     }

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 from encoders.errors import LdpError
 from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.survey.relay import Relay, largest_local_epsilon
 from ldp_aggregator.central.learner import AUTO, LEARNERS
 from ldp_aggregator.central.promise import REPLACE
+from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
-NONE, LABELS = "none", "labels"
+NONE, LABELS, RELAY = "none", "labels", "relay"
 REPLACE_LABEL = "replace-label"
 """The adjacency of `labels`: two neighbours differ in one label; all features are in the clear."""
 EXAMPLE = "none,central,labels,silo:10,local"
 MAX_SILOS = 10_000
+RELAY_HONEST, RELAY_DELTA = Decimal("0.73"), Decimal("1e-6")
+"""What is assumed of every batch of a relay, and its delta."""
 
 _CENTRAL = re.compile(rf"{CENTRAL}(?::({'|'.join(LEARNERS)}))?")
-_SILO = re.compile(rf"{SILO}:([1-9][0-9]{{0,8}})")
-_RANKS = {LOCAL: 0, SILO: 1, CENTRAL: 2, NONE: 3}
+_NUMBERED = re.compile(rf"({SILO}|{RELAY}):([1-9][0-9]{{0,8}})")
+_RANKS = {LOCAL: 0, RELAY: 1, SILO: 2, CENTRAL: 3, NONE: 4}
 
 
 class TrustComparisonError(LdpError):
@@ -32,11 +37,13 @@ class Trust:
     text: str
     """Its name for :func:`parse_trust`, for example "silo:10"."""
     kind: str
-    """One of "none", "central", "labels", "silo" or "local"."""
+    """One of "none", "central", "labels", "silo", "relay" or "local"."""
     learner: str = AUTO
     """The learner of a curator: "auto", "nb", "linear" or "tree"."""
     silos: int = 0
     """The number of silos."""
+    batch: int = 0
+    """The number of reports in the smallest batch of a relay."""
 
     @property
     def adjacency(self) -> str | None:
@@ -51,11 +58,32 @@ class Trust:
     @property
     def rank(self) -> tuple[int, int]:
         """A key that sorts ranked trust models, the weakest first: there the fewest see the fewest rows."""
-        return _RANKS[self.kind], -self.silos
+        return _RANKS[self.kind], -self.silos - self.batch
+
+    def find_local_epsilon(self, epsilon: Decimal) -> Decimal:
+        """Return the epsilon with which devices randomise, if this one is promised.
+
+        Of a relay, it is the largest that keeps the promise, but at most the largest that clients accept by
+        default, unless a larger one is promised.
+        """
+        if self.kind != RELAY:
+            return epsilon
+        promise = Relay(
+            url="",
+            batch=self.batch,
+            honest=RELAY_HONEST,
+            epsilon=epsilon,
+            delta=RELAY_DELTA,
+            opens=0,
+            closes=0,
+        )
+        return max(epsilon, min(largest_local_epsilon(promise), MAX_LOCAL_EPSILON))
 
 
 def parse_trust(text: str) -> Trust:
-    """Return the trust model that a text names: none, central, central:LEARNER, labels, silo:N or local.
+    """Return the trust model that a text names.
+
+    It is none, central, central:LEARNER, labels, silo:N, relay:N or local.
 
     Raises
     ------
@@ -66,11 +94,13 @@ def parse_trust(text: str) -> Trust:
         return Trust(text=text, kind=text)
     if match := _CENTRAL.fullmatch(text):
         return Trust(text=text, kind=CENTRAL, learner=match[1] or AUTO)
-    match = _SILO.fullmatch(text)
-    if match and int(match[1]) <= MAX_SILOS:
-        return Trust(text=text, kind=SILO, silos=int(match[1]))
+    match = _NUMBERED.fullmatch(text)
+    if match and match[1] == RELAY and int(match[2]) > 1:
+        return Trust(text=text, kind=RELAY, batch=int(match[2]))
+    if match and match[1] == SILO and int(match[2]) <= MAX_SILOS:
+        return Trust(text=text, kind=SILO, silos=int(match[2]))
     learners = ", ".join(f"{CENTRAL}:{each}" for each in LEARNERS[1:])
     raise TrustComparisonError(
         f"{text!r} is not a trust model: choose among none, central, {learners}, labels, silo:N with N from "
-        f"1 to {MAX_SILOS:,}, and local, for example {EXAMPLE}"
+        f"1 to {MAX_SILOS:,}, relay:N with N from 2, and local, for example {EXAMPLE}"
     )

@@ -67,7 +67,7 @@ class Variant:
 
     def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
         """Return the survey with this variant's settings; `fit` is the projection, if the variant has one."""
-        survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism)
+        survey = replace(survey, epsilon=self.epsilon, frequency=self.mechanism, relay=None)
         survey = _ask_numbers(project_survey(survey, fit) if fit else survey, self.numeric)
         if self.estimator != "paper":
             return survey

@@ -72,6 +72,25 @@ def test_the_local_survey_has_the_accuracy_that_the_simulator_measures():
 
 
 @pytest.mark.slow
+def test_a_relay_is_a_local_survey_with_the_largest_epsilon_that_keeps_the_promise():
+    relay = parse_trust("relay:300")
+    locals_of = [relay.find_local_epsilon(Decimal(each)) for each in ("1", "5")]
+    assert Decimal(1) < locals_of[0] < locals_of[1] == 5
+    through = compare(prepare_small("relay:300", epsilons=("1",)))
+    direct = compare(prepare_small("local", epsilons=(str(locals_of[0]),)))
+    assert (through.curves[0].accuracies == direct.curves[0].accuracies).all()
+    assert [row["adjacency"] for row in through.list_rows()] == ["replace"]
+    assert relay.rank > parse_trust("local").rank
+    assert parse_trust("relay:300").rank < parse_trust("relay:20").rank < parse_trust("silo:10").rank
+
+
+def test_the_largest_local_epsilons_of_a_large_batch():
+    relay = parse_trust("relay:5000")
+    found = [float(relay.find_local_epsilon(Decimal(each))) for each in ("0.5", "1", "2", "5", "7")]
+    assert found == pytest.approx([3.36, 4.47, 5, 5, 7], abs=0.05)
+
+
+@pytest.mark.slow
 def test_accuracies_do_not_depend_on_the_other_trusts_and_epsilons():
     trusts = ("central:nb", "labels", "silo:3", "local", "central:tree")
     together = compare(prepare_small(*trusts, epsilons=("5", ".1", "1", ".5", "2"), splits=2))
@@ -227,6 +246,7 @@ def test_epsilons_are_sorted_and_equal_ones_run_once():
         ("silo:0", "'silo:0' is not a trust model"),
         ("silo:10001", "N from 1 to 10,000"),
         ("silo", "'silo' is not a trust model"),
+        ("relay:1", "relay:N with N from 2"),
         ("central:svm", "central:nb, central:linear, central:tree"),
         ("", "'' is not a trust model"),
         ("Local", "'Local' is not a trust model"),
@@ -245,6 +265,7 @@ def test_a_text_that_names_no_trust_is_refused(trust, why):
         ({"epsilons": ()}, "needs a trust model, an epsilon"),
         ({"splits": 1}, "at least 2 splits"),
         ({"trusts": ("silo:321",)}, "silo:321: there are only 320 training rows"),
+        ({"trusts": ("relay:321",)}, "relay:321: there are only 320 training rows"),
         ({"trusts": ("central",), "epsilons": ("0.000001",)}, "epsilon is below"),
         ({"trusts": ("central",), "epsilons": ("33",)}, "at most 32"),
         ({"trusts": ("local",), "epsilons": ("0.000001",)}, "epsilon must be between"),

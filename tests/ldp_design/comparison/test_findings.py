@@ -1,5 +1,6 @@
 """What a comparison states: which variant of a sentence appears when, and its numbers, on made-up curves."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +69,7 @@ def test_the_terminal(compare_with_golden):
     ("name", "written"),
     [
         ("local", "Write epsilon = 0.1 into the survey."),
+        ("relay:5000", "Write epsilon = 1.25 into the survey, and epsilon = 0.1 and batch = 5,000 into its"),
         ("silo:2", "Write epsilon = 0.05 into the silo survey: there epsilon hides"),
         ("central", "Train with ldp-central train --epsilon 0.1 --adjacency replace."),
     ],
@@ -75,6 +77,16 @@ def test_the_terminal(compare_with_golden):
 def test_the_recommendation_states_the_epsilon_to_write(name, written):
     [_, found] = recommend(make_comparison({name: [0.95] * 5}), 0.9)
     assert str(found).startswith(written)
+
+
+def test_the_local_epsilons_of_a_relay_are_noted():
+    comparison = make_comparison({"relay:300": [0.95] * 5, "local": [0.95] * 5})
+    [note] = [each for each in state_findings(comparison, None, 0.9).notes if each.id == "notes.relay"]
+    assert "its promise has a delta of 0.000001, and holds if 73% of each batch" in str(note)
+    assert re.search(r"it is 0\.\d+, 1\.\d+, 2\.\d+, 2\.\d+, 5 for relay:300\. This version", str(note))
+    assert not [
+        each for each in state_findings(make_comparison(LOCAL), None, 0.9).notes if "relay" in each.id
+    ]
 
 
 def test_a_curator_learns_the_option_for_several_rows_of_a_person():

@@ -89,6 +89,11 @@ def test_a_survey_with_a_relay_is_not_compiled_without_keys(survey):
     assert not output.exists()
 
 
+def test_a_dossier_does_not_describe_it_as_a_direct_survey(survey, tmp_path):
+    result = command("ldp-survey", "dossier", survey, "-o", tmp_path / "dossier.html", check=False)
+    assert "cannot describe a survey with a relay yet" in result.stderr
+
+
 def test_no_page_is_written(survey, tmp_path):
     options = ["--collector", "https://collector.example", "-o", tmp_path / "site"]
     assert "has a relay" in command("ldp-survey", "page", survey, *options, check=False).stderr

@@ -207,7 +207,9 @@ def state_privacy(
     # a report names its plan, so the reports of each plan are mixed with each other only
     counts = [each.reports for each in (people, *rounds) if each]
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
-    shuffled = shuffled_epsilon(math.exp(float(snapshot.plan.epsilon)), min(counts), delta)
+    # a token determines the id of its report, so no shuffler can hide whose it is
+    mixed = 0 if snapshot.plan.by_invitation else min(counts)
+    shuffled = shuffled_epsilon(math.exp(float(snapshot.plan.epsilon)), mixed, delta)
     return PrivacyStatement(
         people=people,
         validation=rounds[0],

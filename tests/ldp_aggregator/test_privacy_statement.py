@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,11 @@ def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot):
     assert statement.only_if_shuffled.delta == 1e-6
     assert statement.only_if_shuffled.epsilon == shuffled_epsilon(math.exp(snapshot.plan.epsilon), 1000, 1e-6)
     json.dumps(statement.as_dict(), allow_nan=False)
+
+
+def test_a_shuffler_hides_nobody_whose_invitation_determines_the_report(snapshot):
+    invited = replace(snapshot, plan=replace(snapshot.plan, enrolment="token"))
+    assert state_privacy(invited).only_if_shuffled.epsilon == pytest.approx(float(snapshot.plan.epsilon))
 
 
 def written(path: Path, plan: Plan, **changes: object) -> Path:

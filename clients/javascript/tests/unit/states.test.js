@@ -16,6 +16,7 @@ const PYTHON_ONLY = [
   "unavailable journal-damaged JournalError",
   "unavailable not-configured ",
   "unavailable bad-option ",
+  "unavailable relay-unsupported TransportError",
 ];
 const DAY = 86_400_000;
 const OTHER_PLAN = toBytes(INVITED.plan);

@@ -25,6 +25,7 @@ MODULES = {
     "onnx": ("onnx",),
     "pandas": ("pandas",),
     "signed": ("cryptography",),
+    "relay": ("cryptography",),
     "page": ("segno",),
     "xlsform": ("openpyxl", "pyxform"),
 }

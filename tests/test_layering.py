@@ -30,7 +30,7 @@ BASE_INSTALL = {"msgpack", *WITHOUT_EXTRAS}
 FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
-SIGNING = ROOT / "encoders" / "survey" / "signature.py"
+WITH_CRYPTOGRAPHY = {ROOT / "encoders" / "survey" / f"{name}.py" for name in ("signature", "sealing")}
 PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
@@ -252,7 +252,7 @@ def test_the_device_needs_only_the_standard_library_and_msgpack():
             and (late or is_fitting(path))
             and not path.is_relative_to(ROOT / "ldp_client")
         )
-        and not (top(name) == "cryptography" and late and path == SIGNING)
+        and not (top(name) == "cryptography" and late and path in WITH_CRYPTOGRAPHY)
         and not (top(name) == "click" and late and path == PROGRESS)
         and not (top(name) == "pytest" and path == FOR_TESTS)
     ]

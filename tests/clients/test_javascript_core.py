@@ -26,7 +26,7 @@ MAX_READ_MILLISECONDS, MAX_REPORT_MILLISECONDS = 40, 1
 MAX_MODULE_LINES = 400
 MAX_LINE = 120
 
-LAYERS = [".", "mechanisms", "survey", "client", "explain", "form"]
+LAYERS = [".", "relay", "mechanisms", "survey", "client", "explain", "form"]
 """Folders of the sources, from below; the entries of the package are above all."""
 ENTRIES = (
     "answers.js",

@@ -1,0 +1,242 @@
+/** Sealed reports, opened by another implementation of HPKE, which uses WebCrypto's HKDF. */
+
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+import { SurveyError } from "../../src/core.js";
+import { sealTo } from "../../src/relay/hpke.js";
+import { isSealingSupported, sealReport } from "../../src/relay/sealing.js";
+
+const { subtle } = crypto;
+/** RFC 9180, appendix A.1.1, with its first encryption. */
+const VECTOR = {
+  info: fromHex("4f6465206f6e2061204772656369616e2055726e"),
+  enc: fromHex("37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431"),
+  skEm: fromHex("52c4a758a802cd8b936eceea314432798d5baf2d7e9235dc084ab1b9cfa2f736"),
+  pkRm: fromHex("3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d"),
+  skRm: fromHex("4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8"),
+  key: fromHex("4531685d41d65f03dc48f6b8302c05b0"),
+  baseNonce: fromHex("56d890e5accaaf011cff4b7d"),
+  pt: fromHex("4265617574792069732074727574682c20747275746820626561757479"),
+  aad: fromHex("436f756e742d30"),
+  ct: fromHex("f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218a355a96d8770ac83d07bea87e13c512a"),
+};
+const DIGEST = new Uint8Array(32).map((_, index) => 7 * index);
+const REPORT = Uint8Array.of(1, 2, 3, 0, 0);
+const LONGEST = 90;
+/** The points of order 1, 2, 4 and 8 of the curve and its twist, some of them twice in other bytes. */
+const LOW_ORDER = [
+  "00".repeat(32),
+  `01${"00".repeat(31)}`,
+  "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+  "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+  `ec${"ff".repeat(30)}7f`,
+  `ed${"ff".repeat(30)}7f`,
+  `ee${"ff".repeat(30)}7f`,
+  `${"00".repeat(31)}80`,
+];
+const SYSTEM_CRYPTO = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+
+afterEach(() => Object.defineProperty(globalThis, "crypto", /** @type {any} */ (SYSTEM_CRYPTO)));
+
+/** @param {string} digits */
+function fromHex(digits) {
+  return new Uint8Array(Buffer.from(digits, "hex"));
+}
+
+/** @param {any[]} parts */
+function join(...parts) {
+  return new Uint8Array(Buffer.concat(parts.map((part) => Buffer.from(part))));
+}
+
+/**
+ * @param {Uint8Array} secret
+ * @param {Uint8Array} publicKey
+ */
+function importPrivate(secret, publicKey) {
+  const [d, x] = [secret, publicKey].map((bytes) => Buffer.from(bytes).toString("base64url"));
+  return subtle.importKey("jwk", { kty: "OKP", crv: "X25519", d, x }, "X25519", false, ["deriveBits"]);
+}
+
+/** @param {Uint8Array} bytes */
+function importPublic(bytes) {
+  return subtle.importKey("raw", bytes, "X25519", true, []);
+}
+
+/**
+ * Return a key as a plan has it.
+ *
+ * @param {number} id
+ * @param {Uint8Array} publicKey
+ */
+function asText(id, publicKey) {
+  return Buffer.from(join([id, 0, 0x20], publicKey, [0, 1, 0, 1])).toString("base64");
+}
+
+/** @param {number} id */
+async function makeRecipient(id) {
+  const { publicKey, privateKey } = /** @type {any} */ (await subtle.generateKey("X25519", true, ["deriveBits"]));
+  const bytes = new Uint8Array(await subtle.exportKey("raw", publicKey));
+  return { bytes, privateKey, text: asText(id, bytes) };
+}
+
+/**
+ * Return what was sealed; throws if the message is not intact.
+ *
+ * @param {any} privateKey of the recipient
+ * @param {Uint8Array} publicKey of the recipient
+ * @param {Uint8Array} info
+ * @param {Uint8Array} message
+ */
+async function open(privateKey, publicKey, info, message, additionalData = new Uint8Array()) {
+  const [enc, ciphertext] = [message.slice(0, 32), message.slice(32)];
+  const kem = ["HPKE-v1KEM", [0, 32]];
+  const suite = ["HPKE-v1HPKE", [0, 32, 0, 1, 0, 1]];
+  const dh = await subtle.deriveBits({ name: "X25519", public: await importPublic(enc) }, privateKey, 256);
+  const shared = await hkdf([], [...kem, "eae_prk", dh], [[0, 32], ...kem, "shared_secret", enc, publicKey], 32);
+  const context = [[0], await hash(...suite, "psk_id_hash"), await hash(...suite, "info_hash", info)];
+  const key = await hkdf(shared, [...suite, "secret"], [[0, 16], ...suite, "key", ...context], 16);
+  const iv = await hkdf(shared, [...suite, "secret"], [[0, 12], ...suite, "base_nonce", ...context], 12);
+  const aes = await subtle.importKey("raw", key, "AES-GCM", false, ["decrypt"]);
+  return new Uint8Array(await subtle.decrypt({ name: "AES-GCM", iv, additionalData }, aes, ciphertext));
+}
+
+/**
+ * @param {any} salt
+ * @param {any[]} material
+ * @param {any[]} info
+ * @param {number} length
+ */
+async function hkdf(salt, material, info, length) {
+  const key = await subtle.importKey("raw", join(...material), "HKDF", false, ["deriveBits"]);
+  const algorithm = { name: "HKDF", hash: "SHA-256", salt: join(salt), info: join(...info) };
+  return new Uint8Array(await subtle.deriveBits(algorithm, key, 8 * length));
+}
+
+/**
+ * HKDF-Extract without a salt.
+ *
+ * @param {any[]} parts
+ */
+async function hash(...parts) {
+  const key = await subtle.importKey("raw", new Uint8Array(32), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await subtle.sign("HMAC", key, join(...parts)));
+}
+
+test("the first vector of RFC 9180 is opened here, and sealed with its keys, its key and its nonce", async () => {
+  const { aad, baseNonce, ct, enc, info, key, pkRm, pt, skEm, skRm } = VECTOR;
+  const recipient = await importPrivate(skRm, pkRm);
+  assert.deepEqual(await open(recipient, pkRm, info, join(enc, ct), aad), pt);
+  const keyPair = { privateKey: await importPrivate(skEm, enc), publicKey: await importPublic(enc) };
+  const message = await sealTo(pkRm, keyPair, info, pt);
+  // additional data, which sealTo has not, changes the last 16 bytes alone
+  assert.deepEqual(message.subarray(0, -16), join(enc, ct).subarray(0, -16));
+  const aes = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
+  const expected = await subtle.encrypt({ name: "AES-GCM", iv: baseNonce }, aes, pt);
+  assert.deepEqual(message, join(enc, new Uint8Array(expected)));
+  assert.deepEqual(await open(recipient, pkRm, info, message), pt);
+});
+
+test("the relay opens the outer seal, and the collector the inner one", async () => {
+  const [collector, relay] = [await makeRecipient(3), await makeRecipient(250)];
+  for (const length of [0, 1, LONGEST - 1, LONGEST, 300]) {
+    const report = crypto.getRandomValues(new Uint8Array(length));
+    const longest = Math.max(length, LONGEST);
+    const message = await sealReport(report, longest, DIGEST, collector.text, relay.text);
+    assert.equal(message.length, longest + 100);
+    assert.equal(message[0], 250);
+    const [outerInfo, innerInfo] = ["relay", "report"].map((name) => join(`ldp-bayes ${name}\0`, DIGEST));
+    const inner = await open(relay.privateKey, relay.bytes, outerInfo, message.subarray(1));
+    assert.equal(inner.length, longest + 51);
+    assert.equal(inner[0], 3);
+    const text = await open(collector.privateKey, collector.bytes, innerInfo, inner.subarray(1));
+    assert.deepEqual(text, join([length >> 8, length & 255], report, new Uint8Array(longest - length)));
+  }
+});
+
+test("a message opens for its plan alone, and only if it is intact", async () => {
+  const [collector, relay] = [await makeRecipient(1), await makeRecipient(2)];
+  const message = (await sealReport(REPORT, LONGEST, DIGEST, collector.text, relay.text)).subarray(1);
+  const info = join("ldp-bayes relay\0", DIGEST);
+  await open(relay.privateKey, relay.bytes, info, message);
+  const otherInfo = join("ldp-bayes report\0", DIGEST);
+  await assert.rejects(open(relay.privateKey, relay.bytes, otherInfo, message), { name: "OperationError" });
+  await assert.rejects(open(relay.privateKey, relay.bytes, info.with(20, 1), message), { name: "OperationError" });
+  await assert.rejects(open(relay.privateKey, relay.bytes, info, message.with(40, 1)), { name: "OperationError" });
+  await assert.rejects(open(collector.privateKey, collector.bytes, info, message), { name: "OperationError" });
+});
+
+test("all messages of a survey have one length, and two of one report share no part", async () => {
+  const [collector, relay] = [await makeRecipient(1), await makeRecipient(1)];
+  const seen = new Set();
+  for (let length = 0; length < 20; length++) {
+    const report = new Uint8Array(length % 10);
+    const message = await sealReport(report, 9, DIGEST, collector.text, relay.text);
+    assert.equal(message.length, 109);
+    const inner = await open(relay.privateKey, relay.bytes, join("ldp-bayes relay\0", DIGEST), message.subarray(1));
+    for (const part of [message.subarray(1, 33), message.subarray(33), inner.subarray(1, 33), inner.subarray(33)]) {
+      seen.add(Buffer.from(part).toString("hex"));
+    }
+  }
+  assert.equal(seen.size, 80);
+});
+
+for (const digits of LOW_ORDER) {
+  test(`a public key of low order is refused: ${digits}`, async () => {
+    const good = (await makeRecipient(1)).text;
+    const low = asText(1, fromHex(digits));
+    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, low, good), SurveyError);
+    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, good, low), SurveyError);
+  });
+}
+
+test("an engine that derives zeros from a public key of low order gives no message either", async () => {
+  const good = (await makeRecipient(1)).text;
+  replaceSubtle({ deriveBits: async () => new ArrayBuffer(32) });
+  await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, good, good), SurveyError);
+});
+
+test("a key of another form or suite is refused", async () => {
+  const { bytes, text } = await makeRecipient(1);
+  const suites = [[0, 0x10, 0, 1, 0, 1], [1, 0x20, 0, 1, 0, 1], [0, 0x20, 0, 2, 0, 1], [0, 0x20, 0, 1, 0, 2]];
+  const others = suites.map((suite) => join([1], suite.slice(0, 2), bytes, suite.slice(2)));
+  const wrong = [...others, bytes].map((each) => Buffer.from(each).toString("base64"));
+  for (const each of ["", ` ${text}`, `${text}\n`, text.slice(4), `${text}AAAA`, text.replace(/./, "-"), ...wrong]) {
+    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, each, text), SurveyError);
+    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, text, each), SurveyError);
+  }
+  await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, /** @type {any} */ (undefined), text), SurveyError);
+});
+
+test("a report that is too long, or a digest of another length, is the caller's mistake", async () => {
+  const { text } = await makeRecipient(1);
+  const wrong = [[REPORT, 4, DIGEST], [REPORT, NaN, DIGEST], [REPORT, 65_536, DIGEST], [REPORT, 9, DIGEST.slice(1)]];
+  for (const [report, longest, digest] of /** @type {any[]} */ (wrong)) {
+    await assert.rejects(sealReport(report, longest, digest, text, text), RangeError);
+  }
+});
+
+test("sealing is supported here, but not in an insecure context or without X25519", async () => {
+  assert.equal(await isSealingSupported(), true);
+  const refuse = () => Promise.reject(new DOMException("unknown algorithm", "NotSupportedError"));
+  for (const name of ["generateKey", "deriveBits"]) {
+    replaceSubtle({ [name]: refuse });
+    assert.equal(await isSealingSupported(), false);
+  }
+  for (const value of [{ getRandomValues() {} }, undefined]) {
+    Object.defineProperty(globalThis, "crypto", { configurable: true, value });
+    assert.equal(await isSealingSupported(), false);
+  }
+});
+
+/**
+ * Replace methods of crypto.subtle until the end of the test.
+ *
+ * @param {Record<string, any>} methods
+ */
+function replaceSubtle(methods) {
+  const replaced = new Proxy(subtle, {
+    get: (target, name) => methods[String(name)] ?? Reflect.get(target, name).bind(target),
+  });
+  Object.defineProperty(globalThis, "crypto", { configurable: true, value: { subtle: replaced } });
+}

@@ -1,0 +1,236 @@
+"""Seals a report for its collector, and once more for the relay in between; opens both seals.
+
+Each seal is HPKE (RFC 9180) in base mode with one suite: X25519, HKDF-SHA256 and AES-128-GCM. The relay opens
+the outer seal and cannot read the report. The collector opens the inner seal and cannot learn the sender.
+docs/wire-format.md has the bytes. All messages of a plan have the same length. Needs cryptography, the extra
+[relay].
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encoders.errors import LdpError
+from encoders.extras import needs_extra
+from encoders.report import ID_BYTES, Report, pack
+from encoders.survey.plan import Plan
+from encoders.survey.relay import KEY_SUITE, Relay
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    from cryptography.hazmat.primitives.hpke import Suite
+
+REPORT_INFO, RELAY_INFO = b"ldp-bayes report\0", b"ldp-bayes relay\0"
+"""Before the plan's digest, the `info` of the inner and of the outer seal."""
+LENGTH_BYTES = 2
+SEAL_BYTES = 1 + 32 + 16
+"""Bytes that a seal adds: the key's id, an ephemeral public key, and the tag of AES-GCM."""
+
+
+class KeyFileError(LdpError):
+    """A file that is not a private key for sealed reports; the message names the file."""
+
+    reason = "bad-key"
+
+
+class SealError(LdpError):
+    """A message whose seal does not open, or a public key that cannot be used."""
+
+    reason = "bad-seal"
+
+
+@dataclass(frozen=True)
+class PrivateKey:
+    """The private key of a collector or a relay."""
+
+    public_key: str
+    """The public key as the survey file names it; see :class:`~encoders.survey.relay.Relay`."""
+    pem: bytes
+    """PKCS #8 in PEM form, without a password; anyone with this text can open the seal."""
+
+    def __repr__(self) -> str:
+        return f"PrivateKey({self.public_key!r})"
+
+
+def make_private_key() -> PrivateKey:
+    """Make a key from the operating system's randomness.
+
+    Raises
+    ------
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    with require_relay_extra():
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    pem = X25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return read_private_key(pem)
+
+
+def read_private_key(pem: bytes) -> PrivateKey:
+    """Read a private key from its PEM form.
+
+    Raises
+    ------
+    KeyFileError
+        If the text is not an X25519 key.
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    raw = _load(pem).public_key().public_bytes_raw()
+    before, after = KEY_SUITE
+    key_id = hashlib.sha256(raw).digest()[:1]
+    return PrivateKey(base64.b64encode(key_id + before + raw + after).decode(), pem)
+
+
+def load_private_key(path: Path) -> PrivateKey:
+    """Load a private key from its file.
+
+    Raises
+    ------
+    KeyFileError
+        If the file cannot be read or is not a key; the message begins with the file's name.
+    """
+    try:
+        return read_private_key(path.read_bytes())
+    except OSError as error:
+        raise KeyFileError(f"{path.name}: cannot be read: {error.strerror}") from error
+    except KeyFileError as error:
+        raise KeyFileError(f"{path.name}: {error}") from error
+
+
+def longest_report(plan: Plan) -> int:
+    """Return the number of bytes of the plan's longest report."""
+    lengths = [
+        len(pack(Report(plan.digest_bytes, each.index, bytes(ID_BYTES), bytes(each.mechanism.payload_bytes))))
+        for each in plan.questions
+    ]
+    return max(lengths)
+
+
+def inner_bytes(plan: Plan) -> int:
+    """Return the number of bytes of each message that the collector opens."""
+    return LENGTH_BYTES + longest_report(plan) + SEAL_BYTES
+
+
+def outer_bytes(plan: Plan) -> int:
+    """Return the number of bytes of each message that the relay opens."""
+    return inner_bytes(plan) + SEAL_BYTES
+
+
+def seal_report(plan: Plan, report: bytes) -> bytes:
+    """Seal a report for the collector, and the result for the relay, with the keys in the plan.
+
+    Each call gives another message. Send only one message of a report: a second one would be counted once,
+    but would be missing in the crowd in which the first one hides.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan with a relay.
+    report : bytes
+        A report of this plan.
+
+    Returns
+    -------
+    bytes
+        The message for the relay; its length depends only on the plan.
+
+    Raises
+    ------
+    SealError
+        If a public key in the plan cannot be used.
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    relay = _relay(plan)
+    padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(longest_report(plan), b"\0")
+    inner = _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
+    return _seal(inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
+
+
+def open_outer(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
+    """Open a device's message at the relay; return the message for the collector.
+
+    Raises
+    ------
+    SealError
+        If the message was not sealed for this plan and this key, or has another length.
+    """
+    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan))
+
+
+def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
+    """Open a relay's message at the collector; return the bytes of the report.
+
+    Raises
+    ------
+    SealError
+        If the message was not sealed for this plan and this key, has another length, or is not padded with
+        zeros.
+    """
+    padded = _open(message, key, REPORT_INFO + plan.digest_bytes, inner_bytes(plan))
+    end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
+    if end > len(padded) or any(padded[end:]):
+        raise SealError("the report is not padded with zeros to the length of the plan's longest report")
+    return padded[LENGTH_BYTES:end]
+
+
+def require_relay_extra() -> AbstractContextManager[None]:
+    """Return a context that raises MissingExtraError, with the command to install it, without the extra."""
+    return needs_extra("relay", "sealing reports")
+
+
+def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
+    with require_relay_extra():
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+    key = base64.b64decode(public_key)
+    before, after = KEY_SUITE
+    try:
+        recipient = X25519PublicKey.from_public_bytes(key[1 + len(before) : -len(after)])
+        return key[:1] + _suite().encrypt(plaintext, recipient, info)
+    except ValueError as error:  # a point of low order gives a secret that everybody knows
+        raise SealError("a public key of the relay's entry in the plan cannot be used") from error
+
+
+def _open(message: bytes, key: PrivateKey, info: bytes, length: int) -> bytes:
+    if len(message) != length:
+        raise SealError(f"a sealed message of this survey has {length} bytes")
+    with require_relay_extra():
+        from cryptography.exceptions import InvalidTag
+    try:
+        return _suite().decrypt(message[1:], _load(key.pem), info)
+    except (InvalidTag, ValueError) as error:
+        raise SealError("the message was not sealed for this survey with this key") from error
+
+
+def _suite() -> Suite:
+    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+
+
+def _load(pem: bytes) -> X25519PrivateKey:
+    with require_relay_extra():
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError) as error:
+        raise KeyFileError("not a private key: give the private key's file") from error
+    if not isinstance(key, X25519PrivateKey):
+        raise KeyFileError("a key of another kind: give the private key's file")
+    return key
+
+
+def _relay(plan: Plan) -> Relay:
+    if plan.relay is None:
+        raise SealError("the survey has no relay: send its reports to the collector")
+    return plan.relay

@@ -66,7 +66,8 @@ def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose
     server = subprocess.Popen(nginx(tmp_path, conf, "-g", "daemon off;"))
     try:
         wait_for(lambda: server.poll() is not None or listens(port))
-        assert (tmp_path / "nginx.pid").read_text().strip() == str(server.pid)
+        pid_file = tmp_path / "nginx.pid"  # nginx listens before it writes this file
+        wait_for(lambda: pid_file.exists() and pid_file.read_text().strip() == str(server.pid))
         trusted = ssl.create_default_context(cafile=tmp_path / "fullchain.pem")
         with (
             socket.create_connection(("127.0.0.1", port), 20) as line,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from encoders.errors import SurveyError, combine_errors
 from encoders.mechanisms.base import CountedMechanism
-from encoders.report import MAX_REPORT_BYTES
+from encoders.report import ID_BYTES, MAX_REPORT_BYTES, Report, pack
 from encoders.survey.canonical import load_canonical_json
 from encoders.survey.choices import row_entries
 from encoders.survey.features import Feature, Label
@@ -114,6 +114,20 @@ class CompiledPlan(Generic[QuestionT]):
     def digest_bytes(self) -> bytes:
         """The plan's digest in the form that reports contain, 32 bytes."""
         return bytes.fromhex(self.digest)
+
+    @cached_property
+    def longest_report(self) -> int:
+        """Length of the plan's longest report in bytes."""
+        return max(
+            len(
+                pack(
+                    Report(
+                        self.digest_bytes, each.index, bytes(ID_BYTES), bytes(each.mechanism.payload_bytes)
+                    )
+                )
+            )
+            for each in self.questions
+        )
 
     @property
     def by_invitation(self) -> bool:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
-from encoders.extras import needs_extra
-from encoders.report import ID_BYTES, Report, pack
+from encoders.extras import MissingExtraError
 from encoders.survey.plan import Plan
-from encoders.survey.relay import KEY_SUITE, Relay
+from encoders.survey.relay import KEY_SUITE
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -50,11 +50,10 @@ class PrivateKey:
 
     public_key: str
     """The public key as the survey file names it; see :class:`~encoders.survey.relay.Relay`."""
-    pem: bytes
+    pem: bytes = field(repr=False)
     """PKCS #8 in PEM form, without a password; anyone with this text can open the seal."""
-
-    def __repr__(self) -> str:
-        return f"PrivateKey({self.public_key!r})"
+    secret: X25519PrivateKey = field(repr=False, compare=False)
+    """The same key, parsed."""
 
 
 def make_private_key() -> PrivateKey:
@@ -65,7 +64,7 @@ def make_private_key() -> PrivateKey:
     MissingExtraError
         If cryptography is not installed.
     """
-    with require_relay_extra():
+    with _needs_hpke():
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
     pem = X25519PrivateKey.generate().private_bytes(
@@ -84,10 +83,19 @@ def read_private_key(pem: bytes) -> PrivateKey:
     MissingExtraError
         If cryptography is not installed.
     """
-    raw = _load(pem).public_key().public_bytes_raw()
+    with _needs_hpke():
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    try:
+        secret = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError) as error:
+        raise KeyFileError("not a private key: give the private key's file") from error
+    if not isinstance(secret, X25519PrivateKey):
+        raise KeyFileError("a key of another kind: give the private key's file")
+    raw = secret.public_key().public_bytes_raw()
     before, after = KEY_SUITE
     key_id = hashlib.sha256(raw).digest()[:1]
-    return PrivateKey(base64.b64encode(key_id + before + raw + after).decode(), pem)
+    return PrivateKey(base64.b64encode(key_id + before + raw + after).decode(), pem, secret)
 
 
 def load_private_key(path: Path) -> PrivateKey:
@@ -106,18 +114,9 @@ def load_private_key(path: Path) -> PrivateKey:
         raise KeyFileError(f"{path.name}: {error}") from error
 
 
-def longest_report(plan: Plan) -> int:
-    """Return the number of bytes of the plan's longest report."""
-    lengths = [
-        len(pack(Report(plan.digest_bytes, each.index, bytes(ID_BYTES), bytes(each.mechanism.payload_bytes))))
-        for each in plan.questions
-    ]
-    return max(lengths)
-
-
 def inner_bytes(plan: Plan) -> int:
     """Return the number of bytes of each message that the collector opens."""
-    return LENGTH_BYTES + longest_report(plan) + SEAL_BYTES
+    return LENGTH_BYTES + plan.longest_report + SEAL_BYTES
 
 
 def outer_bytes(plan: Plan) -> int:
@@ -146,12 +145,16 @@ def seal_report(plan: Plan, report: bytes) -> bytes:
     Raises
     ------
     SealError
-        If a public key in the plan cannot be used.
+        If the plan has no relay, if a public key in it cannot be used, or if the report is too long.
     MissingExtraError
-        If cryptography is not installed.
+        If cryptography is not installed, or too old.
     """
-    relay = _relay(plan)
-    padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(longest_report(plan), b"\0")
+    relay = plan.relay
+    if relay is None:
+        raise SealError("the survey has no relay: send its reports to the collector")
+    if len(report) > plan.longest_report:  # a longer message would show the question
+        raise SealError(f"a report of this survey has at most {plan.longest_report} bytes")
+    padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(plan.longest_report, b"\0")
     inner = _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
     return _seal(inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
 
@@ -183,13 +186,19 @@ def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
     return padded[LENGTH_BYTES:end]
 
 
-def require_relay_extra() -> AbstractContextManager[None]:
-    """Return a context that raises MissingExtraError, with the command to install it, without the extra."""
-    return needs_extra("relay", "sealing reports")
+@contextmanager
+def _needs_hpke() -> Iterator[None]:
+    """Return a context that raises MissingExtraError if cryptography is missing, or too old to have HPKE."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "sealing reports needs cryptography 47 or later: pip install 'ldp-bayes[relay]'"
+        ) from error
 
 
 def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
-    with require_relay_extra():
+    with _needs_hpke():
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     key = base64.b64decode(public_key)
     before, after = KEY_SUITE
@@ -203,34 +212,17 @@ def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
 def _open(message: bytes, key: PrivateKey, info: bytes, length: int) -> bytes:
     if len(message) != length:
         raise SealError(f"a sealed message of this survey has {length} bytes")
-    with require_relay_extra():
+    if message[:1] != base64.b64decode(key.public_key)[:1]:
+        raise SealError("the message names another key: its survey has another public key")
+    with _needs_hpke():
         from cryptography.exceptions import InvalidTag
     try:
-        return _suite().decrypt(message[1:], _load(key.pem), info)
+        return _suite().decrypt(message[1:], key.secret, info)
     except (InvalidTag, ValueError) as error:
         raise SealError("the message was not sealed for this survey with this key") from error
 
 
 def _suite() -> Suite:
-    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-
+    with _needs_hpke():
+        from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
     return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
-
-
-def _load(pem: bytes) -> X25519PrivateKey:
-    with require_relay_extra():
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    try:
-        key = load_pem_private_key(pem, password=None)
-    except (ValueError, TypeError) as error:
-        raise KeyFileError("not a private key: give the private key's file") from error
-    if not isinstance(key, X25519PrivateKey):
-        raise KeyFileError("a key of another kind: give the private key's file")
-    return key
-
-
-def _relay(plan: Plan) -> Relay:
-    if plan.relay is None:
-        raise SealError("the survey has no relay: send its reports to the collector")
-    return plan.relay

@@ -15,7 +15,7 @@ from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
-from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, OVERHEAD_BYTES, Report, pack
+from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.decimals import decimal_text
@@ -145,8 +145,7 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
     @property
     def message_bytes(self) -> int:
         """Length of every message in bytes."""
-        payload = bytes(self.mechanism.payload_bytes)
-        return len(pack(Report(self.digest_bytes, self.question.index, bytes(ID_BYTES), payload)))
+        return self.longest_report
 
     @classmethod
     def from_json(cls, data: bytes) -> SiloPlan:

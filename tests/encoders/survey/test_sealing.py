@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +19,23 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from encoders.randomness import SystemEntropy
+from encoders.extras import MissingExtraError
+from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
+from encoders.survey.randomise import randomise
 from encoders.survey.relay import is_key
 from encoders.survey.sealing import (
     KeyFileError,
-    PrivateKey,
     SealError,
     inner_bytes,
     load_private_key,
-    longest_report,
     make_private_key,
     open_inner,
     open_outer,
     outer_bytes,
-    read_private_key,
     seal_report,
 )
-from ldp_client.report_maker import randomise
 from tests.support.surveys import RELAY_KEYS, RELAYED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,17 +62,20 @@ LOW_ORDER = [
 ]
 
 
-def make_plan(collector: str = COLLECTOR.public_key, relay: str = RELAY.public_key, more: str = "") -> Plan:
+def make_plan(
+    collector: str = COLLECTOR.public_key, relay: str = RELAY.public_key, survey: str = RELAYED
+) -> Plan:
     keys = f'collector_key = "{collector}"\nrelay_key = "{relay}"\n'
-    return read_survey(RELAYED.replace("[features.nights]", f"{keys}[features.nights]") + more).compile()
+    return read_survey(survey.replace("[features.nights]", f"{keys}[features.nights]")).compile()
 
 
 PLAN = make_plan()
-WIDE_PLAN = make_plan(more=WIDE)
+WIDE_PLAN = make_plan(survey=RELAYED + WIDE)
+STREAM = FastStream(4)
 
 
 def make_report(plan: Plan = PLAN, **more: Any) -> bytes:
-    return randomise(plan, ROW | more, None, SystemEntropy()).report
+    return randomise(plan, ROW | more, None, STREAM).report
 
 
 def seal_inner(plan: Plan, padded: bytes) -> bytes:
@@ -93,7 +95,7 @@ def test_all_messages_of_a_plan_have_one_length():
     reports = [make_report(WIDE_PLAN, work="7") for _ in range(40)]
     assert len(set(map(len, reports))) > 1
     messages = [seal_report(WIDE_PLAN, each) for each in reports]
-    assert set(map(len, messages)) == {longest_report(WIDE_PLAN) + 100}
+    assert set(map(len, messages)) == {WIDE_PLAN.longest_report + 100}
     for report, message in zip(reports, messages, strict=True):
         assert open_inner(WIDE_PLAN, open_outer(WIDE_PLAN, message, RELAY), COLLECTOR) == report
 
@@ -118,12 +120,7 @@ def test_neither_key_opens_the_other_seal():
 
 
 def test_a_message_opens_for_its_plan_only():
-    other = read_survey(
-        RELAYED.replace("night-work", "day-work").replace(
-            "[features.nights]",
-            f'collector_key = "{COLLECTOR.public_key}"\nrelay_key = "{RELAY.public_key}"\n[features.nights]',
-        )
-    ).compile()
+    other = make_plan(survey=RELAYED.replace("night-work", "day-work"))
     message = seal_report(PLAN, make_report())
     assert outer_bytes(other) == outer_bytes(PLAN)
     with pytest.raises(SealError, match="not sealed for this survey"):
@@ -134,7 +131,7 @@ def test_a_message_opens_for_its_plan_only():
 
 def test_a_changed_byte_is_refused_wherever_it_is():
     message = seal_report(PLAN, make_report())
-    for at in range(1, len(message)):
+    for at in range(len(message)):
         changed = bytearray(message)
         changed[at] ^= 1
         with pytest.raises(SealError):
@@ -151,16 +148,21 @@ def test_a_message_of_another_length_is_refused(change):
 
 @pytest.mark.parametrize("length", [0, 57, 59, 65_535])
 def test_padding_other_than_zeros_is_refused(length):
-    report = b"\x95" * longest_report(PLAN)
+    report = b"\x95" * PLAN.longest_report
     message = seal_inner(PLAN, length.to_bytes(2, "big") + report)
     with pytest.raises(SealError, match="padded with zeros"):
         open_inner(PLAN, message, COLLECTOR)
 
 
 def test_the_longest_report_is_the_one_of_the_widest_question():
-    assert longest_report(PLAN) == len(make_report())
+    assert PLAN.longest_report == len(make_report())
     lengths = {len(make_report(WIDE_PLAN, work="7")) for _ in range(60)}
-    assert longest_report(WIDE_PLAN) == max(lengths)
+    assert max(lengths) == WIDE_PLAN.longest_report
+
+
+def test_a_report_that_is_longer_than_those_of_the_plan_is_refused():
+    with pytest.raises(SealError, match=f"at most {PLAN.longest_report} bytes"):
+        seal_report(PLAN, bytes(PLAN.longest_report + 1))
 
 
 @pytest.mark.parametrize("point", LOW_ORDER)
@@ -219,7 +221,7 @@ def test_messages_of_the_javascript_client_are_opened():
     report = make_report(WIDE_PLAN, work="7")
     relay = WIDE_PLAN.relay
     assert relay is not None
-    arguments = [report.hex(), str(longest_report(WIDE_PLAN)), WIDE_PLAN.digest]
+    arguments = [report.hex(), str(WIDE_PLAN.longest_report), WIDE_PLAN.digest]
     arguments += [relay.collector_key, relay.relay_key]
     result = subprocess.run(
         [node, "--input-type=module", "--eval", SEAL_IN_NODE, *arguments],
@@ -232,10 +234,18 @@ def test_messages_of_the_javascript_client_are_opened():
     assert open_inner(WIDE_PLAN, open_outer(WIDE_PLAN, message, RELAY), COLLECTOR) == report
 
 
-def test_a_plan_with_keys_of_nobody_can_be_sealed_but_not_opened():
+def test_a_message_that_was_sealed_for_other_keys_cannot_be_opened():
     plan = read_survey(RELAYED.replace("[features.nights]", f"{RELAY_KEYS}[features.nights]")).compile()
     message = seal_report(plan, make_report(plan))
-    for key in (COLLECTOR, RELAY, read_private_key(make_private_key().pem)):
-        assert isinstance(key, PrivateKey)
-        with pytest.raises(SealError):
-            open_outer(plan, message, key)
+    key_id = base64.b64decode(RELAY.public_key)[:1]
+    for sealed, why in ((message, "names another key"), (key_id + message[1:], "not sealed for this survey")):
+        with pytest.raises(SealError, match=why):
+            open_outer(plan, sealed, RELAY)
+
+
+def test_an_installation_without_hpke_names_the_extra_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.hpke", None)  # as before version 47
+    with pytest.raises(
+        MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[relay\]'"
+    ):
+        seal_report(PLAN, make_report())

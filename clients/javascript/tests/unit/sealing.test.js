@@ -81,7 +81,7 @@ async function makeRecipient(id) {
 }
 
 /**
- * Return what was sealed; throws if the message is not intact.
+ * Return the decrypted text; throws if the message was changed.
  *
  * @param {any} privateKey of the recipient
  * @param {Uint8Array} publicKey of the recipient
@@ -129,7 +129,7 @@ test("the first vector of RFC 9180 is opened here, and sealed with its keys, its
   assert.deepEqual(await open(recipient, pkRm, info, join(enc, ct), aad), pt);
   const keyPair = { privateKey: await importPrivate(skEm, enc), publicKey: await importPublic(enc) };
   const message = await sealTo(pkRm, keyPair, info, pt);
-  // additional data, which sealTo has not, changes the last 16 bytes alone
+  // the published message has additional data, which changes only its last 16 bytes
   assert.deepEqual(message.subarray(0, -16), join(enc, ct).subarray(0, -16));
   const aes = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
   const expected = await subtle.encrypt({ name: "AES-GCM", iv: baseNonce }, aes, pt);

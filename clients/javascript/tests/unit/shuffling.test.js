@@ -1,4 +1,4 @@
-/** The bound on the privacy of shuffled reports; the numbers are those of encoders/shuffling.py. */
+/** Tests the privacy bound for shuffled reports; encoders/shuffling.py computed the expected numbers. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

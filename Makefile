@@ -79,7 +79,7 @@ release: $(RELEASE)/.release
 # deploy/requirements.lock: what the image needs; deploy/build.lock: what builds the wheel; .ci/requirements.lock: the extra [dev].
 LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 lock: $(RELEASE)/.release
-	$(LOCK) --extra collector pyproject.toml -o deploy/requirements.lock
+	$(LOCK) --extra collector --extra relay pyproject.toml -o deploy/requirements.lock
 	echo 'hatchling>=1.26' | $(LOCK) - -o deploy/build.lock
 	$(LOCK) --extra dev -c deploy/requirements.lock -c deploy/build.lock pyproject.toml -o .ci/requirements.lock
 

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     BAD_PAYLOAD = "bad-payload"
     ID_REUSED = "id-reused"
     NOT_ENROLLED = "not-enrolled"
+    BAD_SEAL = "bad-seal"
     # the collector's HTTP side decides these before it reads a report
     LENGTH_REQUIRED = "length-required"
     INCOMPLETE = "incomplete-body"
@@ -37,6 +38,7 @@ class Reason(StrEnum):
     UNKNOWN_SURVEY = "unknown-survey"
     NO_SIGNATURE = "no-signature"
     NO_TEXTS = "no-texts"
+    RELAY_REQUIRED = "relay-required"
     SURVEY_CLOSED = "survey-closed"
     SURVEY_NOT_OPEN = "survey-not-open"
     TOO_MANY_REQUESTS = "too-many-requests"

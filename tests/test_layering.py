@@ -36,7 +36,16 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 LAYERS = {
     "encoders": [
         {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
-        {"epsilon_proof", "installation", "progress", "randomness", "report", "rows_csv", "shuffling"},
+        {
+            "epsilon_proof",
+            "installation",
+            "key_file",
+            "progress",
+            "randomness",
+            "report",
+            "rows_csv",
+            "shuffling",
+        },
         {"exact_samplers", "extras", "probability_tables"},
         {"mechanisms"},
         {"survey"},

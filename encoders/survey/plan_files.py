@@ -67,6 +67,11 @@ def signature_path(survey: Path) -> Path:
     return survey.with_name(f"{survey.name}.sig")
 
 
+def key_path(survey: Path) -> Path:
+    """Return the path of the private key for the sealed reports of a survey's file: with ``.key`` added."""
+    return survey.with_name(f"{survey.name}.key")
+
+
 def load_signature_file(path: Path) -> bytes | None:
     """Load a well-formed signature without verifying it; None if there is no such file.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
 from encoders.extras import MissingExtraError
+from encoders.key_file import write_key_file
 from encoders.survey.plan import Plan
 from encoders.survey.relay import KEY_SUITE
 
@@ -96,6 +97,21 @@ def read_private_key(pem: bytes) -> PrivateKey:
     before, after = KEY_SUITE
     key_id = hashlib.sha256(raw).digest()[:1]
     return PrivateKey(base64.b64encode(key_id + before + raw + after).decode(), pem, secret)
+
+
+def write_private_key(path: Path) -> str:
+    """Make a key, and write it to a new file that only its owner can read; return the public key.
+
+    Raises
+    ------
+    KeyFileError
+        If the file exists or cannot be written; the message begins with the file's name.
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    key = make_private_key()
+    write_key_file(path, key.pem, KeyFileError)
+    return key.public_key
 
 
 def load_private_key(path: Path) -> PrivateKey:

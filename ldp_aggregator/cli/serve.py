@@ -15,6 +15,7 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey import Plan
+from encoders.survey.sealing import write_private_key
 from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
@@ -24,10 +25,10 @@ from ldp_aggregator.cli.config import (
     setting_origins,
 )
 from ldp_aggregator.cli.file_options import INPUT_FILE
-from ldp_aggregator.cli.help import Group, advanced_option, argument, option, version_option
+from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.tokens import tokens
-from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE, read_token
+from ldp_aggregator.collector.access_tokens import TOKEN_VARIABLES, read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
@@ -145,10 +146,17 @@ def main() -> None:
 )
 @advanced_option(
     "--gateway-token-file",
-    envvar=f"{GATEWAY_TOKEN_VARIABLE}_FILE",
+    envvar=f"{TOKEN_VARIABLES['gateway']}_FILE",
     type=click.Path(path_type=Path),
     help="The file with the token of gateways, which are exempt from --rate. It overrides "
-    f"{GATEWAY_TOKEN_VARIABLE}, which contains the token.",
+    f"{TOKEN_VARIABLES['gateway']}, which contains the token.",
+)
+@advanced_option(
+    "--relay-token-file",
+    envvar=f"{TOKEN_VARIABLES['relay']}_FILE",
+    type=click.Path(path_type=Path),
+    help="The file with the token of relays, which surveys with a relay need. It overrides "
+    f"{TOKEN_VARIABLES['relay']}, which contains the token.",
 )
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:
@@ -159,6 +167,9 @@ def serve(context: click.Context, /, **options: Any) -> None:
 
     An author's signature beside a survey (survey.toml.sig, see ldp-survey sign) is served with it. The
     collector does not check it, because it does not have the author's key.
+
+    A survey with a relay needs its private key beside it (plan.json.key, see ldp-collector key), and a token
+    for the relay.
 
     The operator's page at / and the pages /snapshot and /estimates of each survey require the operator's
     token. Tokens have at least 16 characters.
@@ -208,6 +219,8 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if published.settings.page and isinstance(plan, Plan):
             click.echo(f"  a page for a pilot: {addresses[0]}/s/{plan.id}")
+        if isinstance(plan, Plan) and plan.relay:
+            click.echo(f"  its reports arrive through its relay, {plan.relay.url}")
         if plan.id in published.signatures:
             click.echo(
                 "  with a signature, which the collector does not check, because it does not have "
@@ -237,7 +250,7 @@ def _print_settings(context: click.Context) -> None:
         text = " ".join(map(_setting_text, value)) if isinstance(value, tuple) else _setting_text(value)
         click.echo(f"{name} = {text}  ({origin})")
     errors = []
-    for owner, variable in (("operator", TOKEN_VARIABLE), ("gateway", GATEWAY_TOKEN_VARIABLE)):
+    for owner, variable in TOKEN_VARIABLES.items():
         file = context.params[f"{owner}_token_file"]
         try:
             state = "set" if read_token(file, variable, os.environ.get(variable), owner) else "not set"
@@ -254,7 +267,24 @@ def _setting_text(value: object) -> str:
     return str(value.absolute() if isinstance(value, Path) else value)
 
 
-for _command in (*surveys.COMMANDS, tokens, *transfer.COMMANDS):
+@click.command(cls=Command)
+@argument("keyfile", type=click.Path(path_type=Path), help="The new file for the private key.")
+def key(keyfile: Path) -> None:
+    """Make a key for a survey with a relay, and print the public key.
+
+    The survey's author writes the public key into the survey file as relay.collector_key. Put KEYFILE beside
+    the compiled plan: plan.json.key beside plan.json. Anyone who has it can read the reports that the relay
+    holds, so give it to nobody, least of all to the relay. Delete it when the survey has closed.
+
+    $ ldp-collector key plan.json.key
+    """
+    try:
+        click.echo(write_private_key(keyfile))
+    except LdpError as error:
+        raise click.ClickException(str(error)) from error
+
+
+for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS):
     main.add_command(_command)
 
 

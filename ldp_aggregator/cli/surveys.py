@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import click
 
+from encoders.errors import SurveyError
 from encoders.text_table import format_table
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.collector.invitations import count_tokens
+from ldp_aggregator.collector.sealed_reports import closes_early
+from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import (
@@ -137,7 +141,14 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
                 f"{survey} opens {_format_time(schedule.opens)}, which is after this time: give a later --at"
             )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
-        _set_schedule(store, survey, Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS))
+        new = Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS)
+        _set_schedule(store, survey, new)
+        with suppress(SurveyError):  # a plan of another version has no relay that this one knows
+            if closes_early(read_stored_plan(store, survey), new):
+                click.echo(
+                    "its relay may not have passed on all reports by then, and the rest will be refused: "
+                    "close the survey at the earliest a day after relay.closes"
+                )
 
 
 COMMANDS = (status, open_, close)

@@ -1,13 +1,19 @@
-"""Reads the tokens that give access: the operator's token and the gateways' token."""
+"""Reads the tokens that give access: those of the operator, of gateways and of relays."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 MIN_TOKEN_LENGTH = 16
-GATEWAY_TOKEN_VARIABLE = "LDP_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable, not a token
+TOKEN_VARIABLES = {
+    "operator": TOKEN_VARIABLE,
+    "gateway": "LDP_GATEWAY_TOKEN",
+    "relay": "LDP_RELAY_TOKEN",
+}
+"""For each owner of a token, the environment variable that contains it."""
 _VISIBLE_ASCII = range(0x21, 0x7F)
 
 
@@ -23,7 +29,7 @@ def read_token(file: Path | None, variable: str, value: str | None, owner: str =
     value : str or None
         Value of the environment variable; None or an empty text means no token.
     owner : str
-        Whose token it is: "operator" or "gateway".
+        Whose token it is, as in TOKEN_VARIABLES.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import read_any_plan
+from encoders.survey.sealing import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse
@@ -36,6 +37,7 @@ def create_app(
     store: Store,
     signatures: Mapping[str, bytes] | None = None,
     guarantee: str = "",
+    keys: Mapping[str, PrivateKey] | None = None,
 ) -> Flask:
     """Make the application that serves the surveys published in a store.
 
@@ -51,6 +53,8 @@ def create_app(
         The authors' signatures, served unchecked: the collector does not know which keys apps pin.
     guarantee : str
         What the store guarantees for an acknowledged report; /readyz returns it.
+    keys : mapping of survey id to PrivateKey, optional
+        The private keys of the surveys with a relay.
 
     Returns
     -------
@@ -71,6 +75,7 @@ def create_app(
         intakes={survey: Intake(plan, store, record) for survey, plan in plans.items()},
         texts=_make_texts(plans),
         signatures=signatures or {},
+        keys=keys or {},
         guarantee=guarantee,
         rate_limit=RateLimit(settings.rate, settings.trusted_proxy),
         wrong_token_limit=RateLimit(

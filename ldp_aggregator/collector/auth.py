@@ -1,4 +1,4 @@
-"""Access control: the operator's token, a gateway's token, and the address of the operator's pages."""
+"""Access control: the tokens of the operator, of gateways and of relays, and the operator's address."""
 
 from __future__ import annotations
 
@@ -43,6 +43,16 @@ def has_gateway_token(service: Service) -> bool:
         return False
     _require_token(service, token, "gateway")
     return True
+
+
+def require_relay(service: Service) -> None:
+    """Refuse a request without the relay's token."""
+    if not service.settings.relay_token:
+        raise Problem(
+            Reason.NOT_AUTHORISED,
+            "this collector takes no sealed messages: its operator sets LDP_RELAY_TOKEN",
+        )
+    _require_token(service, service.settings.relay_token, "relay")
 
 
 def require_rate(service: Service) -> None:

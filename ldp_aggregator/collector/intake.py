@@ -83,9 +83,9 @@ class Intake:
         self._buffered_writes.add_rejections(each.error.reason for each in outcomes.values() if each.error)
         return [outcomes[position] for position in range(len(outcomes))]
 
-    def count_rejection(self, reason: Reason) -> None:
-        """Count the rejection of a body whose reports were not read."""
-        self._buffered_writes.add_rejections([reason])
+    def count_rejection(self, *reasons: Reason) -> None:
+        """Count the rejections of bodies or sealed messages whose reports were not read."""
+        self._buffered_writes.add_rejections(reasons)
 
     def flush(self) -> None:
         """Write the buffered counts to the store."""

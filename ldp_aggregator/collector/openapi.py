@@ -22,7 +22,7 @@ from encoders.survey.plan_checks import SILO
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
 from ldp_aggregator.collector.problems import STATUS, is_retryable
-from ldp_aggregator.collector.request_body import PLAIN_TEXT
+from ldp_aggregator.collector.request_body import PLAIN_TEXT, SEALED_TYPE
 from ldp_aggregator.stores.schedule import Phase
 
 _DESCRIPTION = """\
@@ -129,8 +129,10 @@ class _Page:
     schema: Any
     reasons: tuple[Reason, ...] = ()
     media_type: str = _JSON
-    operator: bool = False
-    gateway: bool = False
+    rights: str = ""
+    """Whose token the page requires; a gateway's is optional."""
+    body: dict[str, Any] | None = None
+    """The body of a request."""
     etag: bool = False
 
 
@@ -139,9 +141,20 @@ _TOTALS_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
 _BODY_REASONS = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _REPORT_REASONS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
-    *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS),
+    *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS, Reason.RELAY_REQUIRED),
 )
 _PHASE_REASONS = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
+_REPORTS = {
+    "description": "One or more reports, concatenated; as text/plain exactly one. "
+    "Content-Length is required.",
+    "required": True,
+    "content": {MEDIA_TYPE: {}, PLAIN_TEXT: {}},
+}
+_MESSAGES = {
+    "description": "From 1 to 1,000 sealed messages of one length, concatenated. Content-Length is required.",
+    "required": True,
+    "content": {SEALED_TYPE: {}},
+}
 _PAGES = {
     "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),
     "collector.openapi": _Page({"type": "object"}, etag=True),
@@ -152,26 +165,35 @@ _PAGES = {
     "collector.reports": _Page(
         _REPORT_OUTCOMES,
         (*_SURVEY_REASONS, *_BODY_REASONS, *_REPORT_REASONS, *_PHASE_REASONS),
-        gateway=True,
+        rights="gateway",
+        body=_REPORTS,
     ),
-    "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, operator=True),
+    "collector.sealed": _Page(
+        _object(recorded=_COUNT, duplicate=_COUNT, rejected=_COUNT),
+        (*_SURVEY_REASONS, *_BODY_REASONS, *_PHASE_REASONS, Reason.MALFORMED),
+        rights="relay",
+        body=_MESSAGES,
+    ),
+    "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, rights="operator"),
     "collector.estimates": _Page(
         _estimates(intervals=_LOOKS),
         _TOTALS_REASONS,
-        operator=True,
+        rights="operator",
     ),
-    "collector.estimates_table": _Page({"type": "string"}, _TOTALS_REASONS, media_type=_CSV, operator=True),
+    "collector.estimates_table": _Page(
+        {"type": "string"}, _TOTALS_REASONS, media_type=_CSV, rights="operator"
+    ),
     "collector.progress": _Page(
         _estimates(intervals=_LOOKS, rejections=_COUNTS),
         _TOTALS_REASONS,
-        operator=True,
+        rights="operator",
         etag=True,
     ),
     "collector.livez": _Page(_object(status={"const": "live"})),
     "collector.readyz": _Page(
         _object(status={"const": "ready"}, promise={"type": "string"}), (Reason.STORE_UNAVAILABLE,)
     ),
-    "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, operator=True),
+    "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, rights="operator"),
 }
 UNDESCRIBED_ENDPOINTS = {"form_pages.form_page", "form_pages.script", "page.asset", "static"}
 """Pages that are not described: the files of the page at /, whose paths change with their content."""
@@ -205,6 +227,7 @@ def describe(app: Flask) -> dict[str, Any]:
             "schemas": {"Problem": _PROBLEM, "Reason": {"type": "string", "enum": list(Reason)}},
             "securitySchemes": {
                 "operator": {"type": "http", "scheme": "bearer", "description": "The operator's token."},
+                "relay": {"type": "http", "scheme": "bearer", "description": "A relay's token."},
                 "gateway": {
                     "type": "http",
                     "scheme": "bearer",
@@ -231,18 +254,11 @@ def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in sorted(rule.arguments)
         ]
-    if page.operator:
-        operation["security"] = [{"operator": []}]
-    if page.gateway and not is_preflight:
-        operation["security"] = [{}, {"gateway": []}]
+    if page.rights and not is_preflight:
+        operation["security"] = [{page.rights: []}] if page.rights != "gateway" else [{}, {"gateway": []}]
+    if page.body and not is_preflight:
+        operation["requestBody"] = page.body
     methods = (rule.methods or set()) - {"HEAD"}
-    if "POST" in methods:
-        operation["requestBody"] = {
-            "description": "One or more reports, concatenated; as text/plain exactly one. "
-            "Content-Length is required.",
-            "required": True,
-            "content": {MEDIA_TYPE: {}, PLAIN_TEXT: {}},
-        }
     return {method.lower(): operation for method in sorted(methods)}
 
 
@@ -256,10 +272,10 @@ def _describe_responses(page: _Page) -> dict[str, Any]:
     refused: dict[int, list[Reason]] = {}
     for reason in (*page.reasons, Reason.INTERNAL):
         refused.setdefault(STATUS[reason], []).append(reason)
-    if page.operator:
+    if page.rights in ("operator", "relay"):
         refused.setdefault(STATUS[Reason.NOT_AUTHORISED], []).append(Reason.NOT_AUTHORISED)
         refused.setdefault(STATUS[Reason.TOO_MANY_REQUESTS], []).append(Reason.TOO_MANY_REQUESTS)
-    if page.operator or page.gateway:
+    if page.rights:
         refused.setdefault(401, []).append(Reason.NOT_AUTHORISED)
     return responses | {
         str(status): _describe_refusal(status, reasons) for status, reasons in sorted(refused.items())

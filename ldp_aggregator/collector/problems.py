@@ -17,6 +17,7 @@ STATUS = {
     Reason.WRONG_PLAN: 409,
     Reason.ID_REUSED: 409,
     Reason.NOT_ENROLLED: 403,
+    Reason.BAD_SEAL: 400,
     Reason.TOO_LARGE: 413,
     Reason.LENGTH_REQUIRED: 411,
     Reason.INCOMPLETE: 400,
@@ -24,6 +25,7 @@ STATUS = {
     Reason.UNKNOWN_SURVEY: 404,
     Reason.NO_SIGNATURE: 404,
     Reason.NO_TEXTS: 404,
+    Reason.RELAY_REQUIRED: 403,
     Reason.SURVEY_CLOSED: 410,
     Reason.SURVEY_NOT_OPEN: 403,
     Reason.TOO_MANY_REQUESTS: 429,
@@ -42,7 +44,7 @@ _RETRY_SECONDS = {
     Reason.NOT_ENROLLED: 3600,  # only the operator can fix it
 }
 """Retry-After in seconds, for reasons after which the same request may succeed later."""
-_ENDPOINTS_USING_STORE = {"collector.reports", "collector.readyz"}
+_ENDPOINTS_USING_STORE = {"collector.reports", "collector.sealed", "collector.readyz"}
 
 
 def is_retryable(reason: Reason) -> bool:

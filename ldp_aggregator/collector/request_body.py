@@ -7,8 +7,11 @@ from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
 from encoders.report import MAX_REPORT_BYTES, MEDIA_TYPE
+from ldp_aggregator.collector.sealed_reports import MAX_MESSAGES
 from ldp_aggregator.collector.service import Service
 
+SEALED_TYPE = "application/octet-stream"
+"""The type of a body with the messages that a relay passes on."""
 PLAIN_TEXT = "text/plain"
 """The type of a body with the bytes of one report that a web page sends without a preflight."""
 
@@ -37,6 +40,23 @@ def read_body(service: Service) -> bytes:
             Reason.UNSUPPORTED_MEDIA_TYPE,
             f"send reports as {MEDIA_TYPE}, or the bytes of one report as {PLAIN_TEXT}",
         )
+    return _read_whole_body(limit)
+
+
+def read_sealed_body(message_bytes: int) -> bytes:
+    """Read the whole body of a relay's request, which has at most 1,000 messages.
+
+    Raises
+    ------
+    ReportError
+        As :func:`read_body` does.
+    """
+    if request.mimetype != SEALED_TYPE:
+        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send sealed messages as {SEALED_TYPE}")
+    return _read_whole_body(MAX_MESSAGES * message_bytes)
+
+
+def _read_whole_body(limit: int) -> bytes:
     length = request.content_length
     if length is None or "HTTP_TRANSFER_ENCODING" in request.environ:
         raise ReportError(Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding")

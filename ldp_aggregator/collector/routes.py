@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,15 @@ from flask import Blueprint, Response, current_app, jsonify, request
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
 from encoders.survey.plan_checks import SILO
+from encoders.survey.sealing import inner_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate
-from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED
+from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_relay
+from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
 from ldp_aggregator.collector.problems import Problem
-from ldp_aggregator.collector.request_body import is_plain_text, read_body
+from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
+from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import take_snapshot
@@ -88,8 +91,11 @@ def signature(survey: str) -> Response:
 @pages.post("/v1/surveys/<survey>/reports")
 def reports(survey: str) -> Response:
     """Count one or more reports; respond when they are durable."""
-    intake = service().intakes[_plan(survey).id]
+    plan = _plan(survey)
+    intake = service().intakes[plan.id]
     try:
+        if has_relay(plan):
+            raise Problem(Reason.RELAY_REQUIRED, "the survey has a relay: send no reports to the collector")
         unlimited = not service().settings.rate or has_gateway_token(service())
         if not unlimited:
             require_rate(service())
@@ -110,6 +116,37 @@ def reports(survey: str) -> Response:
         if outcome.error
     ]
     return jsonify(recorded=statuses.count(RECORDED), duplicate=statuses.count(DUPLICATE), rejected=rejected)
+
+
+# -- for relays -------------------------------------------------------------------------------
+
+
+@pages.post("/v1/surveys/<survey>/sealed")
+def sealed(survey: str) -> Response:
+    """Count the reports in the sealed messages that a relay passes on; respond when they are durable."""
+    require_relay(service())
+    plan = _plan(survey)
+    if not (isinstance(plan, Plan) and plan.relay):
+        raise Problem(Reason.UNKNOWN_SURVEY, "the survey has no relay: post its reports to /reports")
+    intake = service().intakes[plan.id]
+    try:
+        body = read_sealed_body(inner_bytes(plan))
+        _require_phase(survey, Phase.OPEN, Phase.GRACE)  # after the body, as above
+        if plan.id not in service().keys:
+            raise Problem(
+                Reason.UNKNOWN_SURVEY,
+                "the collector has no key of this survey: restart it with the survey's file",
+            )
+        opened, refused = open_messages(plan, body, service().keys[plan.id])
+    except (Problem, ReportError) as error:
+        intake.count_rejection(error.reason)
+        raise
+    outcomes = intake.record_body(b"".join(opened)) if opened else []
+    intake.count_rejection(*refused)  # after the reports, which the store may fail to record
+    counts = Counter(outcome.status for outcome in outcomes)
+    return jsonify(
+        recorded=counts[RECORDED], duplicate=counts[DUPLICATE], rejected=counts[REJECTED] + len(refused)
+    )
 
 
 def _plan(survey: str) -> Plan | SiloPlan:

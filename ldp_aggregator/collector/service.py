@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
+from encoders.survey.sealing import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
@@ -36,6 +37,8 @@ class Service:
     """The texts of the surveys that have some."""
     signatures: Mapping[str, bytes]
     """The authors' signatures, served unchecked."""
+    keys: Mapping[str, PrivateKey] = field(repr=False)
+    """The private keys of the surveys with a relay."""
     guarantee: str
     """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit

@@ -9,11 +9,10 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from ldp_aggregator.collector.access_tokens import GATEWAY_TOKEN_VARIABLE, read_token
+from ldp_aggregator.collector.access_tokens import TOKEN_VARIABLES, read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE, Network
 from ldp_aggregator.stores import StorePolicy
-from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 MAX_BODY_BYTES = 4 << 20
 MAX_PROCESSES = 64
@@ -59,6 +58,8 @@ class CollectorSettings:
     """Gives access to the operator's pages; without a token they are closed."""
     gateway_token: str | None = field(default=None, repr=False)
     """If `rate` is a limit: exempts a post from it, and allows several reports in one post."""
+    relay_token: str | None = field(default=None, repr=False)
+    """Lets the relays of surveys pass on sealed messages."""
     page: bool = False
     """Whether /s/ID serves a page on which people answer the survey."""
     max_body: int = MAX_BODY_BYTES
@@ -70,10 +71,13 @@ class CollectorSettings:
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(self, name) <= most:
                 raise SettingsError(f"{name} must be from {least} to {most}")
-        if self.operator_token is not None and self.gateway_token == self.operator_token:
-            raise SettingsError(
-                "the gateway's token equals the operator's, and would open the operator's pages: make another"
-            )
+        owners: dict[str, str] = {}
+        for owner in TOKEN_VARIABLES:
+            token = getattr(self, f"{owner}_token")
+            if token is not None and (other := owners.setdefault(token, owner)) != owner:
+                raise SettingsError(
+                    f"the {owner}'s token equals the {other}'s, and would give its rights: make another"
+                )
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
@@ -85,10 +89,15 @@ class CollectorSettings:
             If a setting cannot be used.
         """
         names = {each.name for each in fields(cls)} & options.keys()
+        tokens: dict[str, Any] = {
+            f"{owner}_token": read_token(
+                options[f"{owner}_token_file"], variable, os.environ.get(variable), owner
+            )
+            for owner, variable in TOKEN_VARIABLES.items()
+        }
         return cls(
             **{name: options[name] for name in names},
-            operator_token=_read_token(options, TOKEN_VARIABLE, "operator"),
-            gateway_token=_read_token(options, GATEWAY_TOKEN_VARIABLE, "gateway"),
+            **tokens,
         )
 
     @property
@@ -118,7 +127,3 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:
         raise SettingsError("must be an address or a network, for example 10.1.0.2 or 10.1.0.0/24") from error
-
-
-def _read_token(options: Mapping[str, Any], variable: str, owner: str) -> str | None:
-    return read_token(options[f"{owner}_token_file"], variable, os.environ.get(variable), owner)

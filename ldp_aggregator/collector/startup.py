@@ -14,9 +14,11 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_signature_file, signature_path
+from encoders.survey.sealing import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names, read_stored_plan
 from ldp_aggregator.stores import (
@@ -40,6 +42,8 @@ class PublishedSurveys:
     """The signatures of those surveys that have a signature file beside their files."""
     guarantee: str
     """What the store guarantees for an acknowledged report."""
+    keys: dict[str, PrivateKey] = field(default_factory=dict, repr=False)
+    """The private keys of those surveys that have a relay."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
     """The number of reports of each survey in the store, when it was read; also of surveys without a file."""
     new_store: bool = False
@@ -60,7 +64,7 @@ class PublishedSurveys:
         store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
         _require_surveys(store, self.report_counts)
-        return create_app(self.settings, store, self.signatures, guarantee)
+        return create_app(self.settings, store, self.signatures, guarantee, self.keys)
 
 
 def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None = None) -> PublishedSurveys:
@@ -83,8 +87,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
     _require_body_limit(settings, plans)
-    if relayed := [plan.id for plan in plans if isinstance(plan, Plan) and plan.relay]:
-        raise SettingsError(f"{relayed[0]} has a relay, and this version collects direct reports only")
+    _require_relay_token(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
     if former:
         identify_file(former.settings.store, former.store_file)
@@ -96,6 +99,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     try:
         guarantee = store.check_durability(settings.store_policy)
         _require_surveys(store, former.report_counts if former else ())
+        keys = load_keys(zip(settings.surveys, plans, strict=True), store)
         new_store = not store.plans()
         _publish(store, plans, former.report_counts if former else ())
         report_counts = {survey: count_reports(store.totals(survey)) for survey in store.plans()}
@@ -105,6 +109,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         settings=settings,
         plans=plans,
         signatures=signatures,
+        keys=keys,
         guarantee=guarantee,
         report_counts=report_counts,
         new_store=new_store,
@@ -120,6 +125,15 @@ def _require_body_limit(settings: CollectorSettings, plans: list[Plan | SiloPlan
                 f"max_body is {settings.max_body}, and a message to {plan.id} has {plan.message_bytes} "
                 "bytes: raise max_body"
             )
+
+
+def _require_relay_token(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
+    """Raise SettingsError if a survey has a relay, and there is no token that it could send."""
+    if settings.relay_token is None and (relayed := [plan.id for plan in plans if has_relay(plan)]):
+        raise SettingsError(
+            f"{relayed[0]} has a relay: make a token for it (openssl rand -hex 16), and set LDP_RELAY_TOKEN "
+            "or --relay-token-file"
+        )
 
 
 def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:

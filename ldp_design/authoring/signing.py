@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import SignatureError
+from encoders.key_file import write_key_file
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import signature_text
@@ -40,17 +40,7 @@ def write_key(path: Path) -> str:
         If the file exists or cannot be written, or if cryptography is not installed.
     """
     keys = make_keys()
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(keys.private_pem)
-    except FileExistsError as error:
-        raise SignatureError(
-            f"{path.name}: already exists and is not replaced, because a lost key cannot be restored: give "
-            "another KEYFILE"
-        ) from error
-    except OSError as error:
-        raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
+    write_key_file(path, keys.private_pem, SignatureError)
     return keys.public_key
 
 

@@ -20,22 +20,20 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from encoders.extras import MissingExtraError
-from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
-from encoders.survey.randomise import randomise
 from encoders.survey.relay import is_key
 from encoders.survey.sealing import (
     KeyFileError,
     SealError,
     inner_bytes,
     load_private_key,
-    make_private_key,
     open_inner,
     open_outer,
     outer_bytes,
     seal_report,
 )
+from tests.support.relays import COLLECTOR, RELAY, relayed_plan, relayed_report
 from tests.support.surveys import RELAY_KEYS, RELAYED
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,8 +45,6 @@ const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
 const message = await sealReport(bytes(report), Number(longest), bytes(digest), ...keys);
 process.stdout.write(Buffer.from(message).toString("hex"));
 """
-COLLECTOR, RELAY = make_private_key(), make_private_key()
-ROW = {"nights": "some", "rested": True}
 WIDE = "[features.work]\nvalues = [" + ", ".join(f'"{n}"' for n in range(300)) + "]\n"
 # public keys of low order: each shared secret with them is zero, so everybody could open the seal
 LOW_ORDER = [
@@ -62,20 +58,12 @@ LOW_ORDER = [
 ]
 
 
-def make_plan(
-    collector: str = COLLECTOR.public_key, relay: str = RELAY.public_key, survey: str = RELAYED
-) -> Plan:
-    keys = f'collector_key = "{collector}"\nrelay_key = "{relay}"\n'
-    return read_survey(survey.replace("[features.nights]", f"{keys}[features.nights]")).compile()
-
-
-PLAN = make_plan()
-WIDE_PLAN = make_plan(survey=RELAYED + WIDE)
-STREAM = FastStream(4)
+PLAN = relayed_plan()
+WIDE_PLAN = relayed_plan(RELAYED + WIDE)
 
 
 def make_report(plan: Plan = PLAN, **more: Any) -> bytes:
-    return randomise(plan, ROW | more, None, STREAM).report
+    return relayed_report(plan, **more)
 
 
 def seal_inner(plan: Plan, padded: bytes) -> bytes:
@@ -120,7 +108,7 @@ def test_neither_key_opens_the_other_seal():
 
 
 def test_a_message_opens_for_its_plan_only():
-    other = make_plan(survey=RELAYED.replace("night-work", "day-work"))
+    other = relayed_plan(RELAYED.replace("night-work", "day-work"))
     message = seal_report(PLAN, make_report())
     assert outer_bytes(other) == outer_bytes(PLAN)
     with pytest.raises(SealError, match="not sealed for this survey"):
@@ -170,7 +158,7 @@ def test_a_report_that_is_longer_than_those_of_the_plan_is_refused():
 def test_a_key_of_low_order_is_refused(point, whose):
     key = base64.b64encode(b"\1\0\x20" + bytes.fromhex(point) + b"\0\1\0\1").decode()
     assert is_key(key)
-    plan = make_plan(**{whose: key})
+    plan = relayed_plan(**{whose: key})
     with pytest.raises(SealError, match="public key of the relay's entry"):
         seal_report(plan, make_report(plan))
 

@@ -17,14 +17,20 @@ from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.report_id import report_id_prefix
+from encoders.survey.sealing import inner_bytes
+from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
+from ldp_aggregator.collector.request_body import SEALED_TYPE
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, ROW, SURVEY, make_client
+from tests.support.relays import COLLECTOR, RELAY_TOKEN, relayed_plan
 
 OPERATOR = "the-token-of-the-operator"
+RELAYED = relayed_plan()
 PAGES = ("snapshot", "estimates", "progress")
 MARK = b"\xb7marked\xb7"
 """Part of every body; the test then searches memory for it."""
@@ -61,6 +67,7 @@ def plans() -> tuple[Plan, Store]:
         other = read_survey(SURVEY.replace('"sleep"', f'"{name}"')).compile()
         store.publish(name, other.json)
         store.set_schedule(name, window.to_json())
+    store.publish(RELAYED.id, RELAYED.json)
     return plan, store
 
 
@@ -120,7 +127,8 @@ class Web:
 
     def __init__(self, plan: Plan, store: Store, token: str) -> None:
         self.plan, self.store, self.token = plan, store, token
-        self.app = make_client(store, operator_token=OPERATOR)
+        tokens = {"operator_token": OPERATOR, "relay_token": RELAY_TOKEN}
+        self.app = create_app(CollectorSettings(**tokens), store, keys={RELAYED.id: COLLECTOR}).test_client()
         self.once = make_client(store, rate=1)
         tokens = {"operator_token": OPERATOR, "gateway_token": "of-gateways"}
         self.limited = make_client(store, rate=60_000, **tokens)
@@ -146,6 +154,14 @@ class Web:
         finally:
             self.store.failure = None
 
+    def refuse_sealed(self) -> list[Reason]:
+        """Pass on messages, one of which does not open; return the reasons that are counted."""
+        bad = MARK.ljust(inner_bytes(RELAYED), b"\0")
+        token = {"Authorization": f"Bearer {RELAY_TOKEN}"}
+        path = f"/v1/surveys/{RELAYED.id}/sealed"
+        assert self.ask("POST", path, data=bad, headers=token, content_type=SEALED_TYPE) is None
+        return [Reason.BAD_SEAL]
+
     def refuse(self, number: int) -> list[Reason | None]:
         """Send one request for each reason of refusal; return the reasons."""
         plan, one = self.plan, report(self.plan, number)
@@ -161,6 +177,8 @@ class Web:
             self.post(one, survey="early"),
             self.post(one, survey="late"),
             self.post(one, survey="nowhere"),
+            self.post(one, survey=RELAYED.id),
+            *self.refuse_sealed(),
             self.post(one, web=self.once),
             self.post(one + one, web=self.limited),
             self.post(one, web=self.limited, headers={"Authorization": "Bearer wrong"}),

@@ -7,8 +7,6 @@ import json
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.collector.startup import publish_surveys
 from ldp_client import Client, make_report
 from ldp_client.errors import TransportError
 from tests.support.commands import command
@@ -111,12 +109,3 @@ def test_clients_never_report_directly(survey, tmp_path):
         with Client(source, url=url, person=None, journal=tmp_path / "journal.db") as client:
             assert (client.grant().state, client.grant().reason) == ("unavailable", "relay-unsupported")
             assert client.report(row).state == "no_consent"
-
-
-def test_a_collector_does_not_serve_it(survey, tmp_path):
-    settings = CollectorSettings(surveys=(survey,), store=f"sqlite:///{tmp_path}/store.db")
-    with pytest.raises(
-        Exception, match="night-work has a relay, and this version collects direct reports only"
-    ):
-        publish_surveys(settings)
-    assert not (tmp_path / "store.db").exists()

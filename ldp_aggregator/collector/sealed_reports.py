@@ -1,0 +1,119 @@
+"""Opens the sealed messages that relays pass on, and loads the private keys for it.
+
+:mod:`encoders.survey.sealing` has the seal. The reports are then counted like all others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from encoders.errors import Reason, ReportError
+from encoders.report import unpack
+from encoders.survey import Plan
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_files import key_path
+from encoders.survey.sealing import PrivateKey, SealError, inner_bytes, load_private_key, open_inner
+from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.schedule import Phase, Schedule, read_schedule
+
+MAX_MESSAGES = 1000
+"""Most messages in one request of a relay."""
+DELIVERY_SECONDS = 86_400
+"""How long after its closing time a relay may take to pass on what it holds."""
+
+
+def has_relay(plan: AnyPlan) -> bool:
+    """Return whether the reports of a survey arrive through a relay."""
+    return isinstance(plan, Plan) and plan.relay is not None
+
+
+def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> tuple[list[bytes], list[Reason]]:
+    """Open the messages of one request.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan with a relay.
+    body : bytes
+        From 1 to 1,000 messages of one length, concatenated.
+    key : PrivateKey
+        The collector's key of this survey.
+
+    Returns
+    -------
+    reports : list of bytes
+        In the order of the body. Each is one report in the wire format, which may still be invalid.
+    refused : list of Reason
+        One for each message that does not open, or does not contain exactly one report.
+
+    Raises
+    ------
+    ReportError
+        If the body is not a number of whole messages.
+    """
+    size = inner_bytes(plan)
+    if not body or len(body) % size:
+        raise ReportError(Reason.MALFORMED, f"the body is not a number of messages of {size} bytes")
+    reports: list[bytes] = []
+    refused: list[Reason] = []
+    for start in range(0, len(body), size):
+        try:
+            report = open_inner(plan, body[start : start + size], key)
+            unpack(report)  # two short reports fit into one message, and would count twice
+        except SealError:
+            refused.append(Reason.BAD_SEAL)
+        except ReportError as error:
+            refused.append(error.reason)
+        else:
+            reports.append(report)
+    return reports, refused
+
+
+def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, PrivateKey]:
+    """Load the private keys of the surveys with a relay, each from beside its survey's file.
+
+    The key of a closed survey may be missing, because its operator may have deleted it.
+
+    Raises
+    ------
+    KeyFileError
+        If a file cannot be read or is not a key.
+    SettingsError
+        If a key is missing or is not the plan's, or if the survey closes before its relay has delivered.
+    """
+    keys = {}
+    for path, plan in files:
+        if not (isinstance(plan, Plan) and plan.relay):
+            continue
+        schedule, file = read_schedule(store, plan.id), key_path(path)
+        is_closed = schedule.phase(time.time()) is Phase.CLOSED
+        if is_closed and not file.exists():
+            continue
+        if not file.exists():
+            raise SettingsError(
+                f"{file.name}: there is no such file; it must have the private key of {plan.id}, which "
+                "`ldp-collector key` wrote"
+            )
+        key = load_private_key(file)
+        if key.public_key != plan.relay.collector_key:
+            raise SettingsError(
+                f"{file.name}: this is not the private key of {plan.id}: give the one whose public key is "
+                "relay.collector_key"
+            )
+        if closes_early(plan, schedule) and not is_closed:
+            raise SettingsError(
+                f"{plan.id} closes before its relay has passed on all reports: run ldp-collector close "
+                f"{plan.id} with a time a day after relay.closes, or with --grace"
+            )
+        keys[plan.id] = key
+    return keys
+
+
+def closes_early(plan: AnyPlan, schedule: Schedule) -> bool:
+    """Return whether a survey stops taking reports less than a day after its relay closes."""
+    if not (isinstance(plan, Plan) and plan.relay) or schedule.closes is None:
+        return False
+    return schedule.closes + schedule.grace < plan.relay.closes + DELIVERY_SECONDS

@@ -26,6 +26,7 @@ MODULES = {
     "pandas": ("pandas",),
     "signed": ("cryptography",),
     "relay": ("cryptography",),
+    "relay-server": ("cryptography", "flask", "gunicorn", "werkzeug"),
     "page": ("segno",),
     "xlsform": ("openpyxl", "pyxform"),
 }
@@ -79,7 +80,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     def run() -> None:
         try:
             with needs_extra(extra, name):
-                if extra in ("train", "central"):  # their commands import scikit-learn when they need it
+                if extra in ("train", "central", "relay-server"):  # their commands import modules late
                     _require_modules(extra)
                 import_module(module).main()
         except (MissingExtraError, InstallationError) as error:
@@ -94,6 +95,7 @@ ldp_client = _command("ldp-client", "ldp_client.cli", "signed")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_compare = _command("ldp-compare", "ldp_design.cli.compare", "train")
 ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
+ldp_relay = _command("ldp-relay", "ldp_relay.cli", "relay-server")
 ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
 ldp_silo = _command("ldp-silo", "ldp_silo.cli", "signed")
 ldp_simulate = _command("ldp-simulate", "ldp_design.cli.simulate", "train")

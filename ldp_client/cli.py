@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from encoders.argument_parser import ArgumentParser
 from encoders.explain.preview import explain_report
 from encoders.survey.plan import Plan
 from encoders.text_table import format_table
-from ldp_client.argument_parser import ArgumentParser
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError, Reason
 from encoders.rows_csv import MULTILINE_HELP
 from encoders.text_table import format_table
-from ldp_client.argument_parser import ArgumentParser
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON

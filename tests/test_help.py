@@ -10,6 +10,7 @@ import click
 import pytest
 
 import ldp_client.cli
+import ldp_relay.cli
 import ldp_silo.cli
 from tests.support.commands import command, module_of
 
@@ -22,7 +23,9 @@ _CLICK = {
         for name in ("central", "compare", "predict", "results", "simulate", "survey", "train")
     },
 }
-_ARGPARSE = {"ldp-client": ldp_client.cli._parser(), "ldp-silo": ldp_silo.cli._parser()}
+_ARGPARSE = {
+    f"ldp-{each.__name__[4:-4]}": each._parser() for each in (ldp_client.cli, ldp_relay.cli, ldp_silo.cli)
+}
 
 
 def list_click_commands(name: str, found: click.Command) -> Iterator[tuple[str, click.Command]]:

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "reduction": {"encoders", "reduction"},
     "ldp_client": {"encoders", "reduction", "ldp_client"},
     "ldp_silo": {"encoders", "reduction", "ldp_client", "ldp_silo"},
+    "ldp_relay": {"encoders", "ldp_relay"},
     "ldp_aggregator": {"encoders", "reduction", "ldp_aggregator"},
     "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_design"},
     "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_audit"},
@@ -37,6 +38,7 @@ LAYERS = {
     "encoders": [
         {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
         {
+            "argument_parser",
             "epsilon_proof",
             "installation",
             "key_file",
@@ -53,7 +55,6 @@ LAYERS = {
     ],
     "ldp_client": [
         {
-            "argument_parser",
             "errors",
             "retry_after",
             "survey_identity",
@@ -83,6 +84,14 @@ LAYERS = {
         {"models", "training_sources"},
         {"collector", "results.page"},
         {"__init__", "migrate"},
+        {"cli"},
+    ],
+    "ldp_relay": [
+        {"__init__", "networks", "release"},
+        {"held_messages", "settings"},
+        {"delivery"},
+        {"app"},
+        {"serving"},
         {"cli"},
     ],
     "ldp_design": [

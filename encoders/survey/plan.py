@@ -48,7 +48,7 @@ class Plan(CompiledPlan[Question]):
         if self.relay:
             if self.by_invitation:
                 raise SurveyError(RELAY_REFUSES_TOKENS, "enrolment")
-            self.relay.check()
+            self.relay.check(self.id)
             self.relay.require_promise(self.ratio)
         self._set_json(dump_canonical_json(_as_dict(self)))
 

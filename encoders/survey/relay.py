@@ -44,7 +44,7 @@ class Relay:
     """A relay and its promise, as a survey names them."""
 
     url: str
-    """The address of the survey at the relay, https://HOST/NAME."""
+    """The address of the survey at the relay, https://HOST/ID."""
     batch: int
     """The smallest number of reports that the relay passes on together."""
     honest: Decimal
@@ -86,14 +86,23 @@ class Relay:
         """Number of honest reports in the smallest batch, in exact decimals: .29 x 100 is 29."""
         return floor(self.honest * self.batch)
 
-    def check(self) -> None:
-        """Raise SurveyError unless every entry is possible; `problems` has one error for each."""
-        if errors := [SurveyError(why, f"relay.{name}") for name, why in self._faults()]:
+    def check(self, survey: str) -> None:
+        """Raise SurveyError unless every entry is possible; `problems` has one error for each.
+
+        Parameters
+        ----------
+        survey : str
+            The survey's id, with which its address at the relay must end.
+        """
+        faults = list(self._faults())
+        if not faults and not self.url.endswith(f"/{survey}"):
+            faults = [("url", f"must end with the survey's id: https://HOST/{survey}")]
+        if errors := [SurveyError(why, f"relay.{name}") for name, why in faults]:
             raise combine_errors(errors)
 
     def _faults(self) -> Iterator[tuple[str, str]]:  # noqa: C901 - one line for each entry
         if not (isinstance(self.url, str) and _URL.fullmatch(self.url) and _is_safe(self.url)):
-            yield "url", "needs the survey's address at the relay, https://HOST/NAME, without a final /"
+            yield "url", "needs the survey's address at the relay, https://HOST/ID, without a final /"
         if not (type(self.batch) is int and 2 <= self.batch <= MAX_REPORTS):
             yield "batch", f"needs a number of reports from 2 to {MAX_REPORTS:,}"
         elif 0 < self.honest <= 1 and self.honest_reports < 1:

@@ -149,7 +149,7 @@ class _SurveyReader(SchemaReader):
         entries |= {name: _read_time(entries[name]) for name in TIMES}
         relay = Relay(**entries)
         try:
-            relay.check()
+            relay.check(self.read_table("survey").get("id", ""))
         except SurveyError as error:
             for each in error.problems:
                 self.note(_split_field(each.field), each.why)

@@ -1,11 +1,21 @@
-"""A survey with a relay whose private keys the tests have, and sealed reports of it."""
+"""A survey with a relay whose private keys the tests have, sealed reports of it, and real relays."""
 
 from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise
 from encoders.survey.sealing import make_private_key, open_outer, seal_report
+from tests.support.servers import inherited_environment, stop
 from tests.support.surveys import RELAYED
 
 COLLECTOR, RELAY = make_private_key(), make_private_key()
@@ -34,3 +44,76 @@ def relayed_report(plan: Plan, **more: object) -> bytes:
 def inner_message(plan: Plan, report: bytes) -> bytes:
     """Seal a report, and open the outer seal as the relay does."""
     return open_outer(plan, seal_report(plan, report), RELAY)
+
+
+# -- a relay that runs -------------------------------------------------------------------------
+
+SMALL = (
+    RELAYED.replace("epsilon = 2\n", "epsilon = 1\n")
+    .replace("batch = 600", "batch = 20")
+    .replace("2026-11-01", "2001-11-01")
+    .replace("2026-12-31", "2200-12-31")
+)
+"""A survey that is always open, with small batches: its promise is the local epsilon."""
+
+
+def small_text(port: int, survey: str = SMALL) -> str:
+    """Return the survey at a relay on a port of this machine."""
+    return relayed_text(survey.replace("https://relay.example", f"http://127.0.0.1:{port}"))
+
+
+def write_relay_files(folder: Path, survey: str, collector: str) -> Path:
+    """Write the plan, the keys, the token and the settings of a relay; return the settings."""
+    plan = read_survey(survey).compile()
+    (folder / "plan.json").write_bytes(plan.json)
+    (folder / "plan.json.key").write_bytes(COLLECTOR.pem)
+    (folder / "relay.key").write_bytes(RELAY.pem)
+    (folder / "token").write_text(f"{RELAY_TOKEN}\n")
+    port = re.search(r"127\.0\.0\.1:(\d+)", survey)
+    (folder / "relay.toml").write_text(
+        f"""
+bind = "127.0.0.1:{port[1] if port else 0}"
+messages_per_network = 0
+[surveys.{plan.id}]
+plan = "plan.json"
+key = "relay.key"
+collector = "{collector}/v1/surveys/{plan.id}"
+collector_token_file = "token"
+"""
+    )
+    return folder / "relay.toml"
+
+
+@contextmanager
+def relay(
+    settings: Path, hour: float = 3600, log: Path | None = None, prelude: str = ""
+) -> Iterator[subprocess.Popen[str]]:
+    """Run ldp-relay, with a shorter hour, after some lines of Python; yield its process when it listens."""
+    program = (
+        f"from ldp_relay import release; release.HOUR_SECONDS = {hour}\n{prelude}\n"
+        "from encoders.extras import ldp_relay; ldp_relay()"
+    )
+    command = [sys.executable, "-c", program, "serve", str(settings)]
+    errors = (log or settings.with_suffix(".log")).open("ab")
+    process = subprocess.Popen(
+        command, env=inherited_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
+    )
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+        assert line.startswith("http://"), line
+        yield process
+    finally:
+        errors.close()
+        stop(process)
+
+
+def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
+    """Send one message to a relay, as a device does; return the status and the body."""
+    request = urllib.request.Request(url, body, {"Content-Type": "text/plain"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, response.read()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read()

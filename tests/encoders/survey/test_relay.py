@@ -64,6 +64,7 @@ def test_a_survey_without_a_relay_keeps_its_digest():
     [
         ("https://relay", "http://relay", "relay.url: needs the survey's address at the relay"),
         ("/night-work", "/night-work/", "relay.url: needs the survey's address at the relay"),
+        ("/night-work", "/other", "relay.url: must end with the survey's id: https://HOST/night-work"),
         ("batch = 600", "batch = 1", "relay.batch: needs a number of reports from 2"),
         ("batch = 600", "batch = 600.0", "relay.batch: needs a number of reports from 2"),
         ("honest = 0.73", "honest = 1.1", "relay.honest: needs a share of each batch"),
@@ -143,4 +144,4 @@ def test_the_largest_local_epsilon_and_the_smallest_batch_just_keep_the_promise(
 )
 def test_a_key_of_another_suite_is_refused(data: bytes):
     with pytest.raises(SurveyError, match=r"relay\.collector_key"):
-        relay_of(collector_key=base64.b64encode(data).decode() or "x").check()
+        relay_of(collector_key=base64.b64encode(data).decode() or "x").check("night-work")

@@ -1,0 +1,70 @@
+"""Runs a relay under gunicorn: one process with threads, because all messages go through one file."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from ldp_relay.app import create_app
+from ldp_relay.delivery import Delivery
+from ldp_relay.held_messages import HeldMessages
+from ldp_relay.networks import NetworkCount
+from ldp_relay.settings import RelaySettings
+
+THREADS = 16
+
+
+class _Server(BaseApplication):  # type: ignore[misc]
+    """A relay as gunicorn's application."""
+
+    def __init__(self, settings: RelaySettings, **options: Any) -> None:
+        self._settings, self._options = settings, options
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set gunicorn's settings; ignore its configuration files."""
+        for name, value in self._options.items():
+            if name in self.cfg.settings:  # older versions of gunicorn lack some
+                self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Make the application, in the worker, and start to pass messages on."""
+        held = HeldMessages(self._settings.database)
+        surveys = list(self._settings.surveys.values())
+        networks = {each.name: NetworkCount() for each in surveys}
+        app = create_app(self._settings, held, networks)
+        app.extensions["delivery"] = Delivery(surveys, held, networks)
+        app.extensions["delivery"].start()
+        return app
+
+
+def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None:
+    """Serve until stopped (SIGTERM, SIGINT).
+
+    Parameters
+    ----------
+    settings : RelaySettings
+    print_address : callable
+        Called with the address when the socket listens.
+    """
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)
+    _Server(
+        settings,
+        bind=[settings.bind],
+        workers=1,
+        threads=THREADS,
+        worker_class="gthread",
+        worker_connections=1000,
+        keepalive=5,
+        forwarded_allow_ips="",
+        accesslog=None,
+        loglevel="critical",  # its other messages may contain an address
+        control_socket_disable=True,
+        proc_name="ldp-relay",
+        when_ready=lambda master: print_address(str(master.LISTENERS[0])),
+    ).run()

@@ -1,0 +1,174 @@
+"""Reads the settings file of a relay, with the plans, keys and tokens that it names."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.relay import Relay
+from encoders.survey.sealing import PrivateKey, inner_bytes, load_private_key
+
+MAX_MESSAGES = 1000
+"""Most messages in one request to a collector."""
+MAX_BODY_BYTES = 250_000
+"""Most bytes of such a request, which proxies of collectors let pass."""
+_DEFAULTS = {"database": "relay.db", "bind": "127.0.0.1:8100", "messages_per_network": 60, "proxies": []}
+_SURVEY_KEYS = {"plan", "key", "collector", "collector_token_file"}
+
+
+class RelaySettingsError(LdpError):
+    """Settings that cannot be used; the message names the entry and the fix."""
+
+    reason = "bad-settings"
+
+
+@dataclass(frozen=True)
+class RelayedSurvey:
+    """A survey whose messages the relay passes on."""
+
+    plan: Plan
+    key: PrivateKey
+    """The relay's private key of this survey."""
+    collector: str
+    """The survey's URL at its collector."""
+    token: str = field(repr=False)
+    """The relay's token at the collector."""
+    signature: bytes | None = None
+    """The author's signature of the plan, if its file is beside the plan."""
+
+    @property
+    def name(self) -> str:
+        """The name of this plan in the database: another plan of the same id never shares a crowd."""
+        return self.plan.digest[:16]
+
+    @property
+    def relay(self) -> Relay:
+        """The promise in the plan."""
+        assert self.plan.relay is not None
+        return self.plan.relay
+
+    @property
+    def passage_size(self) -> int:
+        """The number of messages in one request to the collector."""
+        return min(MAX_MESSAGES, MAX_BODY_BYTES // inner_bytes(self.plan))
+
+
+@dataclass(frozen=True)
+class RelaySettings:
+    """The settings of a relay."""
+
+    database: Path
+    bind: str
+    """HOST:PORT to listen at."""
+    messages_per_network: int
+    """Most messages from one network in an hour; 0 means no limit."""
+    proxies: frozenset[str]
+    """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
+    surveys: Mapping[str, RelayedSurvey]
+    """The surveys by id."""
+
+
+def read_settings(path: Path) -> RelaySettings:
+    """Read a settings file; the paths in it are relative to its folder.
+
+    Raises
+    ------
+    RelaySettingsError
+        If an entry is missing, unknown or wrong.
+    LdpError
+        If a plan, key or signature cannot be read.
+    """
+    try:
+        document = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise RelaySettingsError(f"{path.name}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RelaySettingsError(f"{path.name}: not a TOML file: {error}") from error
+    surveys = document.pop("surveys", None)
+    _require_keys(document, set(_DEFAULTS), "")
+    entries = _DEFAULTS | document
+    limit, proxies = entries["messages_per_network"], entries["proxies"]
+    if type(limit) is not int or limit < 0:
+        raise RelaySettingsError("messages_per_network: needs a whole number, 0 for no limit")
+    if not (isinstance(proxies, list) and all(map(_is_address, proxies))):
+        raise RelaySettingsError('proxies: needs a list of addresses, for example ["127.0.0.1"]')
+    port = str(entries["bind"]).rpartition(":")[2]
+    if not (isinstance(entries["bind"], str) and port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise RelaySettingsError("bind: needs HOST:PORT, for example 127.0.0.1:8100")
+    if not isinstance(surveys, dict) or not surveys:
+        raise RelaySettingsError("surveys: needs a table [surveys.ID] for each survey")
+    return RelaySettings(
+        path.parent / _text(entries, "database", ""),
+        entries["bind"],
+        limit,
+        frozenset(proxies),
+        {name: _read_survey(path.parent, name, entry) for name, entry in surveys.items()},
+    )
+
+
+def _read_survey(folder: Path, name: str, entry: Any) -> RelayedSurvey:
+    where = f"surveys.{name}"
+    if not isinstance(entry, dict):
+        raise RelaySettingsError(f"{where}: needs a table [{where}]")
+    _require_keys(entry, _SURVEY_KEYS, f"{where}.")
+    texts = {key: _text(entry, key, f"{where}.") for key in sorted(_SURVEY_KEYS)}
+    plan = load_plan_file(folder / texts["plan"])
+    if plan.id != name:
+        raise RelaySettingsError(f"{where}: the plan is of survey {plan.id}: write [surveys.{plan.id}]")
+    if plan.relay is None:
+        raise RelaySettingsError(f"{where}.plan: this survey has no relay")
+    key = load_private_key(folder / texts["key"])
+    if key.public_key != plan.relay.relay_key:
+        raise RelaySettingsError(
+            f"{where}.key: this is not the private key of the plan's relay.relay_key: give the one that "
+            "belongs to it"
+        )
+    _check_collector(texts["collector"], plan, f"{where}.collector")
+    try:
+        token = (folder / texts["collector_token_file"]).read_text("latin-1").rstrip("\r\n")
+    except OSError as error:  # without the path: somebody may have written the token in its place
+        raise RelaySettingsError(f"{where}.collector_token_file: cannot be read: {error.strerror}") from error
+    if not (token.isascii() and token.isprintable() and token and " " not in token):
+        raise RelaySettingsError(f"{where}.collector_token_file: needs the token on its only line")
+    signature = load_signature_file(signature_path(folder / texts["plan"]))
+    return RelayedSurvey(plan, key, texts["collector"], token, signature)
+
+
+def _check_collector(url: str, plan: Plan, where: str) -> None:
+    """Raise RelaySettingsError unless a URL is the survey's at a collector on another host than the relay."""
+    assert plan.relay is not None
+    parts, host = urlsplit(url), urlsplit(plan.relay.url).hostname
+    is_local = parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if not (parts.scheme == "https" or is_local) or not parts.path.endswith(f"/v1/surveys/{plan.id}"):
+        raise RelaySettingsError(f"{where}: needs https://HOST/v1/surveys/{plan.id}")
+    if parts.hostname == host and not is_local:
+        raise RelaySettingsError(f"{where}: is on the relay's own host: another organisation must run it")
+
+
+def _require_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    if unknown := sorted(table.keys() - known):
+        raise RelaySettingsError(
+            f"{where}{unknown[0]}: no such entry; choose one of {', '.join(sorted(known))}"
+        )
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise RelaySettingsError(f"{where}{key}: needs a text")
+    return value
+
+
+def _is_address(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(ip_address(value))
+    except ValueError:
+        return False

@@ -1,0 +1,177 @@
+"""The pages of a relay, without sockets."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from flask.testing import FlaskClient
+
+from encoders.survey import read_survey
+from encoders.survey.plan_files import signature_path, texts_path
+from encoders.survey.sealing import seal_report
+from encoders.survey.signature import signature_text
+from ldp_relay import held_messages
+from ldp_relay.app import create_app
+from ldp_relay.held_messages import HeldMessages
+from ldp_relay.networks import NetworkCount
+from ldp_relay.settings import read_settings
+from tests.support.relays import relayed_report, small_text, write_relay_files
+
+SURVEY = small_text(8100)
+PLAN = read_survey(SURVEY).compile()
+URL = f"/{PLAN.id}/{PLAN.digest}"
+
+
+def make_web(folder: Path, survey: str = SURVEY, more: str = "") -> FlaskClient:
+    path = write_relay_files(folder, survey, "http://127.0.0.1:9")
+    if more:
+        path.write_text(path.read_text().replace("messages_per_network = 0", more))
+    settings = read_settings(path)
+    [relayed] = settings.surveys.values()
+    held, networks = HeldMessages(settings.database), {relayed.name: NetworkCount()}
+    app = create_app(settings, held, networks)
+    app.extensions["held"] = held, relayed.name, networks
+    return app.test_client()
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> FlaskClient:
+    return make_web(tmp_path)
+
+
+def message() -> bytes:
+    return seal_report(PLAN, relayed_report(PLAN))
+
+
+def post(web: FlaskClient, body: bytes, url: str = URL, method: str = "POST") -> tuple[int, object]:
+    response = web.open(url, method=method, data=body, content_type="text/plain")
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    document = response.json if response.data else None
+    return response.status_code, document.get("reason") if document else None
+
+
+def waiting(web: FlaskClient) -> int:
+    held, name, _ = web.application.extensions["held"]
+    return held.counts(name)["waiting"]
+
+
+def test_a_message_is_held_once(web):
+    body = message()
+    response = web.post(URL, data=body, content_type="text/plain")
+    assert (response.status_code, response.json) == (202, {"status": "held"})
+    assert post(web, body) == (202, None)
+    assert waiting(web) == 1
+    assert web.application.extensions["held"][2].popitem()[1].take() == 1
+
+
+def test_the_same_report_in_another_outer_seal_is_another_message_that_the_collector_counts_once(web):
+    report = relayed_report(PLAN)
+    for _ in range(2):
+        assert post(web, seal_report(PLAN, report)) == (202, None)
+    assert waiting(web) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "url", "expected"),
+    [
+        (lambda body: b"", URL, (400, "malformed")),
+        (lambda body: body[:-1], URL, (400, "malformed")),
+        (lambda body: body + b"0", URL, (400, "malformed")),
+        (lambda body: body[:-1] + bytes([body[-1] ^ 1]), URL, (400, "bad-seal")),
+        (lambda body: body, f"/{PLAN.id}/{'0' * 64}", (404, "other-plan")),
+        (lambda body: body, f"/other/{PLAN.digest}", (404, "unknown-survey")),
+        (lambda body: body, f"/{PLAN.id}/{PLAN.digest}/x", (404, "no-such-page")),
+    ],
+    ids=range(7),  # the keys differ in each process
+)
+def test_what_is_not_a_message_of_this_plan_is_refused(web, change, url, expected):
+    assert post(web, change(message()), url) == expected
+    assert waiting(web) == 0
+
+
+def test_a_message_is_withdrawn_unless_it_has_left(web):
+    body, held = message(), web.application.extensions["held"]
+    assert post(web, body) == (202, None)
+    assert post(web, body, method="DELETE") == (204, None)
+    assert waiting(web) == 0
+    assert post(web, body) == (202, None)
+    assert waiting(web) == 0
+    other = message()
+    assert post(web, other) == (202, None)
+    held[0].release(held[1], 1, is_closed=True, hour=1, count_networks=lambda: 1)
+    assert post(web, other, method="DELETE") == (409, "passed-on")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("2001-11-01", "2199-11-01", (403, "survey-not-open")),
+        ("2200-12-31", "2002-12-31", (410, "survey-closed")),
+    ],
+)
+def test_messages_are_held_between_opening_and_closing(tmp_path, old, new, expected):
+    survey = SURVEY.replace(old, new)
+    plan = read_survey(survey).compile()
+    web = make_web(tmp_path, survey)
+    body = seal_report(plan, relayed_report(plan))
+    url = f"/{plan.id}/{plan.digest}"
+    assert post(web, body, url) == expected
+    assert ("Retry-After" in web.post(url, data=body).headers) == (expected[0] == 403)
+    assert post(web, body, url, "DELETE") == (204, None)
+
+
+def test_a_network_over_its_limit_is_told_when_to_come_again(tmp_path):
+    web = make_web(tmp_path, more="messages_per_network = 2")
+    assert [post(web, message())[0] for _ in range(3)] == [202, 202, 429]
+    response = web.post(URL, data=message())
+    assert 0 < int(response.headers["Retry-After"]) <= 3600
+    assert "127.0.0.1" not in response.text
+
+
+def test_everybody_gets_the_same_plan_texts_and_signature(tmp_path):
+    (tmp_path / "none").mkdir()
+    web = make_web(tmp_path / "none")
+    assert web.get(f"/{PLAN.id}/plan").data == PLAN.json
+    assert post(web, b"", f"/{PLAN.id}/texts", "GET") == (404, "no-texts")
+    assert post(web, b"", f"/{PLAN.id}/signature", "GET") == (404, "no-signature")
+    plan = read_survey(f'{SURVEY}[about]\ntitle = "Nights"\n').compile()
+    path = write_relay_files(tmp_path, f'{SURVEY}[about]\ntitle = "Nights"\n', "http://127.0.0.1:9")
+    texts_path(tmp_path / "plan.json").write_bytes(plan.texts.json)
+    signature_path(tmp_path / "plan.json").write_text(signature_text(bytes(64)))
+    app = create_app(read_settings(path), HeldMessages(tmp_path / "relay.db"), {})
+    web = app.test_client()
+    assert web.get(f"/{PLAN.id}/texts").data == plan.texts.json
+    assert web.get(f"/{PLAN.id}/signature").text == signature_text(bytes(64))
+
+
+def test_pages_of_every_origin_may_send_and_withdraw_without_credentials(web):
+    response = web.options(URL)
+    assert response.status_code == 204
+    assert response.headers["Access-Control-Allow-Methods"] == "DELETE, POST"
+    assert "Access-Control-Allow-Credentials" not in response.headers
+
+
+def test_a_database_that_fails_is_an_outage_and_not_a_202(web, monkeypatch, caplog):
+    def fail(self: HeldMessages) -> None:
+        raise sqlite3.OperationalError("disk is full at 192.0.2.1")
+
+    monkeypatch.setattr(held_messages.HeldMessages, "_transaction", fail)
+    response = web.post(URL, data=message())
+    assert (response.status_code, response.json["reason"]) == (503, "store-unavailable")
+    assert response.json["retryable"] is True
+    assert "192.0.2.1" not in response.text + caplog.text
+
+
+def test_a_bug_is_reported_without_its_text(web, monkeypatch, caplog):
+    def fail(*_: object) -> None:
+        raise RuntimeError("a text with 192.0.2.1")
+
+    monkeypatch.setattr(held_messages.HeldMessages, "hold", fail)
+    response = web.post(URL, data=message())
+    assert (response.status_code, response.json["reason"]) == (500, "internal-error")
+    assert "192.0.2.1" not in response.text + caplog.text

@@ -1,0 +1,174 @@
+"""The database of a relay: each message leaves once, in one batch, and none in a smaller crowd."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ldp_relay import held_messages as module
+from ldp_relay.held_messages import HeldMessages
+
+OPEN = 1 << 32
+BATCH = 10
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> HeldMessages:
+    return HeldMessages(tmp_path / "relay.db")
+
+
+def messages(count: int, first: int = 0) -> list[bytes]:
+    return [b"message %d" % number for number in range(first, first + count)]
+
+
+def hold(held: HeldMessages, count: int, first: int = 0, survey: str = "s") -> None:
+    for each in messages(count, first):
+        assert held.hold(survey, each, OPEN)
+
+
+def release(held: HeldMessages, survey: str = "s", *, is_closed: bool = False) -> int:
+    return held.release(survey, BATCH, is_closed=is_closed, hour=7, count_networks=lambda: 3)
+
+
+def pass_on(held: HeldMessages, survey: str = "s", most: int = 4) -> list[list[bytes]]:
+    bodies = []
+    while passage := held.next_passage(survey, most):
+        names = [module._name(each) for each in messages(200)]
+        by_name = dict(zip(names, messages(200), strict=True))
+        bodies.append([by_name[name] for name in passage.names])
+        assert passage.body == b"".join(bodies[-1])
+        held.mark_passed_on(passage)
+    return bodies
+
+
+def test_every_message_leaves_once_and_in_arrays_of_one_batch(held):
+    hold(held, 35)
+    assert release(held) == 2
+    bodies = pass_on(held)
+    assert [len(each) for each in bodies] == [4, 4, 2, 4, 4, 2]
+    first = {each for body in bodies for each in body}
+    assert len(first) == 20
+    hold(held, 5, 35)
+    assert release(held) == 1
+    assert release(held, is_closed=True) == 1  # the rest, which is just one batch
+    rest = [each for body in pass_on(held) for each in body]
+    assert len(rest) == 20
+    assert first | set(rest) == set(messages(40))
+    assert held.batches("s") == [(7, 10, 3)] * 4
+
+
+def test_the_same_array_comes_again_until_it_is_marked_also_after_a_restart(held, tmp_path):
+    hold(held, 20)
+    release(held)
+    first = held.next_passage("s", 4)
+    assert held.next_passage("s", 4) == first
+    held.close()
+    again = HeldMessages(tmp_path / "relay.db")
+    assert again.next_passage("s", 4) == first
+    again.mark_passed_on(first)
+    assert not set(again.next_passage("s", 4).names) & set(first.names)
+
+
+def test_a_message_that_is_sent_again_is_held_once_also_after_it_left(held):
+    hold(held, 20)
+    hold(held, 20)
+    assert held.counts("s")["waiting"] == 20
+    release(held)
+    pass_on(held)
+    hold(held, 20)
+    assert held.counts("s") == {"received": 20, "waiting": 10, "leaving": 0, "passed on": 10}
+
+
+def test_messages_are_deleted_if_too_few_came(held):
+    hold(held, 9)
+    assert release(held) == 0
+    assert release(held, is_closed=True) == 0
+    assert held.next_passage("s", 4) is None
+    assert held.counts("s") == {"received": 9, "waiting": 0, "leaving": 0, "passed on": 0, "too-few": 9}
+
+
+def test_surveys_never_share_a_crowd(held):
+    hold(held, 15)
+    hold(held, 15, 15, survey="other")
+    assert (release(held), release(held, "other")) == (0, 0)
+    assert (release(held, is_closed=True), release(held, "other", is_closed=True)) == (1, 1)
+    assert {each for body in pass_on(held) for each in body} == set(messages(15))
+
+
+def test_a_withdrawn_message_is_gone_and_never_held_again(held):
+    hold(held, 12)
+    assert held.withdraw("s", messages(1)[0])
+    assert held.withdraw("s", messages(1)[0])
+    hold(held, 1)
+    assert held.counts("s")["waiting"] == 11
+    assert held.withdraw("s", b"a message that has not arrived yet")
+    assert held.hold("s", b"a message that has not arrived yet", OPEN)
+    assert held.counts("s")["waiting"] == 11
+    release(held, is_closed=True)
+    assert not held.withdraw("s", messages(2)[1])
+    assert len([each for body in pass_on(held) for each in body]) == 11
+
+
+def test_a_closed_survey_holds_nothing(held):
+    assert not held.hold("s", b"late", int(time.time()))
+    assert held.counts("s")["received"] == 0
+
+
+def test_names_are_forgotten(held):
+    hold(held, 25)
+    release(held)
+    pass_on(held)
+    held.forget("s")
+    assert held.counts("s") == {"received": 15, "waiting": 15, "leaving": 0, "passed on": 0}
+
+
+def test_many_requests_share_a_write_and_none_is_lost(held, monkeypatch):
+    writes = []
+    write = HeldMessages._write
+
+    def slow(self: HeldMessages, tickets: list[object]) -> None:
+        writes.append(len(tickets))
+        time.sleep(0.01)
+        write(self, tickets)
+
+    monkeypatch.setattr(HeldMessages, "_write", slow)
+    threads = [threading.Thread(target=hold, args=(held, 10, 10 * number)) for number in range(16)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert held.counts("s")["waiting"] == sum(writes) == 160
+    assert len(writes) < 100
+
+
+def test_a_failed_write_is_an_error_of_every_request_and_holds_nothing(held, monkeypatch):
+    def fail(self: HeldMessages) -> None:
+        raise sqlite3.OperationalError("disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HeldMessages, "_transaction", fail)
+        with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+            held.hold("s", b"message", OPEN)
+    assert held.counts("s")["received"] == 0
+    hold(held, 1)
+
+
+def test_the_file_is_its_owner_s_and_its_rows_are_not_in_the_order_of_arrival(held, tmp_path):
+    assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o600
+    hold(held, 50)
+    rows = held._database.execute("SELECT content FROM messages").fetchall()
+    assert [content for (content,) in rows] == sorted(messages(50), key=module._name)
+
+
+def test_deleted_bytes_are_not_in_the_file(held, tmp_path):
+    hold(held, 20)
+    release(held, is_closed=True)
+    pass_on(held)
+    held.close()
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"message 1" not in content

@@ -1,0 +1,247 @@
+"""A relay and a collector that run: every report is counted once, through kills and outages of both."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from encoders.survey import read_survey
+from encoders.survey.sealing import inner_bytes, open_inner, seal_report
+from ldp_aggregator.stores import open_store
+from ldp_aggregator.stores.base import count_reports
+from ldp_relay.held_messages import HeldMessages
+from ldp_relay.settings import read_settings
+from tests.support.commands import run_program
+from tests.support.relays import (
+    COLLECTOR,
+    RELAY_TOKEN,
+    relay,
+    relayed_report,
+    send,
+    small_text,
+    write_relay_files,
+)
+from tests.support.servers import collector, free_port, wait_for
+
+pytestmark = pytest.mark.slow
+
+HOUR = 0.5
+SHORT_PAUSE = (
+    "from ldp_relay import delivery\ndelivery.FIRST_PAUSE_SECONDS = delivery.LONGEST_PAUSE_SECONDS = 0.1"
+)
+
+
+class Site:
+    """A survey, its relay and its collector on this machine."""
+
+    def __init__(self, folder: Path, closes: int | None = None) -> None:
+        self.folder, self.port = folder, free_port()
+        survey = small_text(self.port)
+        if closes:
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(closes))
+            survey = survey.replace("2200-12-31T00:00:00Z", stamp)
+        self.plan = read_survey(survey).compile()
+        self.survey, self.store = survey, f"sqlite:///{folder}/ldp.db"
+        self.url = f"http://127.0.0.1:{self.port}/{self.plan.id}/{self.plan.digest}"
+        (folder / "collector.token").write_text(RELAY_TOKEN)
+
+    def settings(self, base: str) -> Path:
+        return write_relay_files(self.folder, self.survey, base)
+
+    def collector(self, port: int = 0) -> object:
+        options = ["--relay-token-file", self.folder / "collector.token"]
+        options += ["--bind", f"127.0.0.1:{port}"] if port else []
+        return collector([self.folder / "plan.json"], self.store, options=options)
+
+    def send(self, count: int) -> list[bytes]:
+        """Send new messages; each must be held."""
+        messages = [seal_report(self.plan, relayed_report(self.plan)) for _ in range(count)]
+        for each in messages:
+            assert send(self.url, each)[0] == 202
+        return messages
+
+    def counts(self) -> dict[str, int]:
+        settings = read_settings(self.folder / "relay.toml")
+        held = HeldMessages(settings.database)
+        [survey] = settings.surveys.values()
+        try:
+            return held.counts(survey.name) | {"sizes": [size for _, size, _ in held.batches(survey.name)]}
+        finally:
+            held.close()
+
+    def counted(self) -> int:
+        store = open_store(self.store)
+        try:
+            return count_reports(store.totals(self.plan.id))
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_batches_arrive_and_one_stays_behind(site, tmp_path):
+    site.settings("http://127.0.0.1:9")
+    log = tmp_path / "log"
+    with site.collector() as (base, _), relay(site.settings(base), HOUR, log):
+        messages = site.send(50)
+        assert [send(site.url, each)[0] for each in messages[:5]] == [202] * 5  # sent again
+        wait_for(lambda: site.counts().get("collector: recorded") == 20)
+        assert site.counts()["waiting"] == 30
+        time.sleep(3 * HOUR)
+        assert site.counts()["sizes"] == [20]
+        status = run_program("ldp-relay", "status", tmp_path / "relay.toml").stdout
+        assert "waiting: 30" in status
+        assert "passed on: 20" in status
+    assert site.counted() == 20
+    text = log.read_text()
+    assert '"event": "passed-on", "survey": "night-work", "messages": 20' in text
+    assert "127.0.0.1" not in text  # no address, and no message
+    assert site.plan.digest not in text
+
+
+def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
+    for count, expected in ((27, 27), (19, 0)):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        site = Site(folder, closes=int(time.time()) + 4)
+        site.settings("http://127.0.0.1:9")
+        with site.collector() as (base, _), relay(site.settings(base), HOUR):
+            site.send(count)
+            assert site.counts()["waiting"] == count
+            wait_for(lambda site=site: site.counts()["waiting"] == 0)
+            late = seal_report(site.plan, relayed_report(site.plan))
+            assert send(site.url, late)[0] == 410
+            wait_for(lambda site=site: site.counts()["leaving"] == 0)
+        assert site.counted() == expected
+        assert site.counts().get("too-few", 0) == count - expected
+
+
+def test_nothing_leaves_at_a_stop_or_a_start(site):
+    site.settings("http://127.0.0.1:9")
+    with site.collector() as (base, _):
+        settings = site.settings(base)
+        with relay(settings):
+            site.send(45)
+        with relay(settings):
+            time.sleep(1)
+        assert site.counts() == {"received": 45, "waiting": 45, "leaving": 0, "passed on": 0, "sizes": []}
+
+
+@contextmanager
+def spy(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[tuple[str, list[tuple[object, bytes]]]]:
+    """Serve a collector that keeps the headers and the body of each request; yield its URL and them."""
+    seen: list[tuple[object, bytes]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append((dict(self.headers), body))
+            status, content = answer(body)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            if status == 302:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", seen
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_collector_sees_only_the_messages_and_the_same_array_until_it_answers(site):
+    answers = [(503, b""), (302, b""), (200, b"a sign-in page"), (200, b'{"recorded": "x"}')]
+
+    def answer(body: bytes) -> tuple[int, bytes]:
+        size = len(body) // inner_bytes(site.plan)
+        return answers.pop(0) if answers else (200, b'{"recorded": %d, "duplicate": 0, "rejected": 0}' % size)
+
+    with spy(answer) as (base, seen), relay(site.settings(base), HOUR, prelude=SHORT_PAUSE):
+        sent = site.send(40)
+        wait_for(lambda: site.counts()["passed on"] == 20)
+    assert len(seen) == 5
+    assert {body for _, body in seen} == {seen[0][1]}
+    headers = {name.lower() for name in seen[0][0]}
+    assert headers == {
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+    }
+    size = inner_bytes(site.plan)
+    arrived = [seen[0][1][start : start + size] for start in range(0, len(seen[0][1]), size)]
+    assert len(arrived) == 20
+    for each in arrived:
+        open_inner(site.plan, each, COLLECTOR)
+    assert not any(each in message for each in arrived for message in sent)
+
+
+@pytest.mark.parametrize("kills", [12])
+def test_every_report_is_counted_once_through_kills_of_relay_and_collector(site, kills):
+    """Processes are killed at random moments; `make endurance` does it more often."""
+    kill_and_check(site, kills)
+
+
+def kill_and_check(site: Site, kills: int) -> None:
+    draw, port = random.Random(38), free_port()
+    settings = site.settings(f"http://127.0.0.1:{port}")
+    sent = 0
+    unsent: list[bytes] = []
+    for _ in range(kills):
+        with site.collector(port) as (_, served), relay(settings, 0.3, prelude=SHORT_PAUSE) as relaying:
+            victim = draw.choice([served, relaying])
+            timer = threading.Timer(draw.uniform(0.1, 1.2), kill_with_children, (victim.pid,))
+            timer.start()
+            unsent += [seal_report(site.plan, relayed_report(site.plan)) for _ in range(30)]
+            while unsent:
+                try:
+                    status, _ = send(site.url, unsent[-1])
+                except OSError:
+                    break
+                if status != 202:
+                    break
+                unsent.pop()
+                sent += 1
+            timer.join()
+    with site.collector(port), relay(settings, 0.3, prelude=SHORT_PAUSE):
+        for each in unsent:
+            assert send(site.url, each)[0] == 202
+            sent += 1
+        wait_for(lambda: site.counts()["waiting"] < 40 and site.counts()["leaving"] == 0)
+    counts = site.counts()
+    assert counts["received"] == sent
+    assert site.counted() == sent - counts["waiting"]
+    assert set(counts["sizes"]) == {20}
+
+
+def kill_with_children(process: int) -> None:
+    """Kill a server and its workers."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    for each in (process, *map(int, children)):
+        os.kill(each, signal.SIGKILL)

@@ -14,8 +14,9 @@ from ldp_client.journal.consent import require_pinned_plan
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.plan_reader import PlanReader
-from ldp_client.plan_source import is_url, load_any_plan, refuse_relay
+from ldp_client.plan_source import COLLECTOR, RELAY, is_url, load_any_plan
 from ldp_client.policy import ClientPolicy
+from ldp_client.relay import check_plan, require_pin
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Transport
 
@@ -26,7 +27,7 @@ class BoundSurvey(ABC, Generic[PlanT]):
 
     identity: SurveyIdentity
     url: str
-    """The survey's URL at its collector."""
+    """The survey's URL at its collector, or at its relay."""
     source: str | os.PathLike[str] | PlanT
     """The source of the plan, as for :class:`~ldp_client.client.Client`."""
     token: str | None
@@ -62,6 +63,8 @@ class BoundSurvey(ABC, Generic[PlanT]):
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> PlanT:
         """Return the checked plan: given by the application, stored in the journal, or fetched."""
         public_key = self.policy.public_key
+        is_fetched = not isinstance(self.source, self.reader.plan_type) and is_url(self.source)
+        require_pin(self.policy, is_fetched)
         if isinstance(self.source, self.reader.plan_type):
             plan = self.source
         elif not is_url(self.source):
@@ -70,12 +73,13 @@ class BoundSurvey(ABC, Generic[PlanT]):
             plan = self.reader.from_json(entry.plan)
         elif may_fetch:
             self.require_permission()
-            plan = load_any_plan(self.reader, self.url, self.transport, public_key or None)
+            server = RELAY if self.policy.relay else COLLECTOR
+            plan = load_any_plan(self.reader, self.url, self.transport, public_key or None, server)
         else:
             raise ConsentError(
                 "the consent is to a plan without the signature that is now required: call grant() again"
             )
-        refuse_relay(plan)
+        check_plan(plan, self.policy, self.url)
         if plan.id != self.identity.survey:
             raise SurveyError("the plan is of another survey than the URL: give that survey's plan", "id")
         require_pinned_plan(entry, plan)

@@ -18,7 +18,7 @@ from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out
-from ldp_client.receipt import State
+from ldp_client.receipt import HELD_BY_RELAY, State
 from ldp_client.rehearsal import is_rehearsal_requested
 
 _STATE_TEXTS = {
@@ -150,10 +150,14 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
 def _describe(entry: JournalEntry) -> str:
     if entry.reason == CLOSED_ONCE:
         return "answered, waits; the collector said once that the survey is closed"
+    if entry.state is State.SENT and entry.sealed:
+        return f"answered: {HELD_BY_RELAY}"
     return _STATE_TEXTS[entry.state] + (f" ({entry.reason})" if entry.reason else "")
 
 
 def _describe_withdrawn(entry: JournalEntry) -> str:
+    if entry.state is State.SENT and entry.sealed:
+        return "the relay has the report: only the application can ask it to delete the report"
     if entry.state in (State.SENT, State.DUPLICATE):
         return "was counted before; the collector keeps only sums of reports, so it cannot be taken back"
     return _describe(entry)

@@ -15,9 +15,10 @@ from ldp_client.journal.journal import Journal
 from ldp_client.options import SPREAD_SECONDS, check_options, parse_seconds
 from ldp_client.participation import Participation
 from ldp_client.plan_source import find_survey_url
-from ldp_client.policy import MAX_EPSILON, ClientPolicy
+from ldp_client.policy import MAX_EPSILON, MAX_LOCAL_EPSILON, ClientPolicy
 from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of_repeats
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
+from ldp_client.relay import SPREAD_SECONDS as RELAY_SPREAD_SECONDS
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
 from ldp_client.survey_display import SurveyDisplay
@@ -39,7 +40,8 @@ class Client(SurveyDisplay):
     Parameters
     ----------
     survey : str, path or Plan
-        The survey's URL at a collector, or its plan (or a file of it) together with `url`.
+        The survey's URL at a collector or, with `relay`, at that relay; or its plan (or a file of it)
+        together with `url`.
     url : str, optional
         The URL to which reports are sent, if `survey` is not a URL.
     digest : str, optional
@@ -57,14 +59,21 @@ class Client(SurveyDisplay):
     transport : Transport, optional
         HTTP by default; tests inject their own.
     max_epsilon : float
-        A plan with a greater epsilon is refused before anything is drawn.
+        A plan with a greater epsilon is refused before anything is drawn. With a relay, this is the epsilon
+        that the plan promises.
     max_total_epsilon : float, optional
         The epsilon that all surveys of the journal may spend in total; no limit by default.
+    relay : str, optional
+        The address of a relay, for example "https://relay.example". Reports are then sealed and sent only
+        through it, and the plan must name it. Give `digest` or `public_key` too, or the plan: a server that
+        can replace the plan could otherwise read the reports. Needs the extra [relay].
+    max_local_epsilon : float
+        With a relay, a plan with a greater epsilon is refused. It holds even if relay and collector collude.
     on_outcome : callable, optional
         Called with the receipt of `report` and, on another thread, of the outcome at the collector.
-    spread : float
-        A report is first sent at a random time within this number of seconds. A report of an earlier run
-        waits for a random time with at least this mean.
+    spread : float, optional
+        A report is first sent at a random time within this number of seconds: 2 by default, and 3600 with a
+        relay. A report of an earlier run waits for a random time with at least this mean.
     strict : bool
         Raise errors instead of returning them as receipts.
     rehearsal : bool
@@ -96,15 +105,19 @@ class Client(SurveyDisplay):
         transport: Transport | None = None,
         max_epsilon: float = MAX_EPSILON,
         max_total_epsilon: float | None = None,
+        relay: str | None = None,
+        max_local_epsilon: float = MAX_LOCAL_EPSILON,
         on_outcome: Callable[[Receipt], object] | None = None,
-        spread: float = SPREAD_SECONDS,
+        spread: float | None = None,
         strict: bool = False,
         rehearsal: bool = False,
     ) -> None:
         self._source = survey
         self._token = token
         self._url, self.survey = find_survey_url(survey, url, public_key)
-        self.policy = ClientPolicy.from_options(max_epsilon, max_total_epsilon, digest, public_key)
+        self.policy = ClientPolicy.from_options(
+            max_epsilon, max_total_epsilon, digest, public_key, relay, max_local_epsilon
+        )
         self.identity = SurveyIdentity(self.survey, origin_of_url(self._url), self.policy.public_key)
         check_person(person, journal)
         check_options(on_outcome=on_outcome, transport=transport, token=token)
@@ -112,7 +125,8 @@ class Client(SurveyDisplay):
         self._own_journal = journal if journal is None or isinstance(journal, Journal) else Journal(journal)
         self._own_transport = transport
         self._on_outcome = on_outcome or (lambda _receipt: None)
-        self.spread = parse_seconds(spread, "spread")
+        default = SPREAD_SECONDS if relay is None else RELAY_SPREAD_SECONDS
+        self.spread = parse_seconds(default if spread is None else spread, "spread")
         self._strict = strict
         self._closed_reason = ""
         self.rehearsal = choose_rehearsal(rehearsal)
@@ -158,9 +172,12 @@ class Client(SurveyDisplay):
 
     @return_errors
     def withdraw(self) -> Receipt:
-        """Record that the person no longer agrees; delete a queued report of any round of the survey."""
-        self._journal.withdraw(self.identity)
-        return self.status()
+        """Record that the person no longer agrees; delete a queued report of any round of the survey.
+
+        With a relay, ask it to delete the report if it has not passed it on. The receipt says whether it has:
+        WITHDRAWN, or SENT with the reason ``passed-on`` or ``relay-unreachable``.
+        """
+        return self._participation.withdraw()
 
     @return_errors
     def status(self) -> Receipt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.errors import Reason
-from ldp_client.errors import TransportError
+from ldp_client.errors import OTHER_PLAN
 from ldp_client.receipt import State
 from ldp_client.transport import Response
 
@@ -32,7 +32,11 @@ _CAUSES: dict[str, str] = {
 }
 
 
-def parse_outcome(response: Response) -> tuple[State, str] | None:
+_FINAL_RELAY_REASONS = {Reason.MALFORMED, Reason.BAD_SEAL, OTHER_PLAN}
+"""Reasons of a relay that reject a message permanently."""
+
+
+def parse_outcome(response: Response, *, through_relay: bool = False) -> tuple[State, str] | None:
     """Return a report's final state and the reason of a rejection; None if it must be sent again.
 
     Only the collector's own response about these bytes, or about the end of this survey, is final. The page
@@ -40,9 +44,12 @@ def parse_outcome(response: Response) -> tuple[State, str] | None:
     this survey are not final.
     """
     status, reason = response.entry("status"), response.entry("reason")
-    if response.status == 200 and status in ("recorded", "duplicate"):
+    if through_relay and response.status == 202 and status == "held":
+        return State.SENT, ""
+    if not through_relay and response.status == 200 and status in ("recorded", "duplicate"):
         return (State.SENT if status == "recorded" else State.DUPLICATE), ""
-    if 400 <= response.status < 500 and isinstance(reason, str) and reason in _FINAL_REASONS:
+    final_reasons = _FINAL_RELAY_REASONS if through_relay else _FINAL_REASONS
+    if 400 <= response.status < 500 and isinstance(reason, str) and reason in final_reasons:
         return State.REJECTED, str(reason)
     if is_survey_closed(response):
         return State.EXPIRED, str(Reason.SURVEY_CLOSED)
@@ -64,20 +71,23 @@ def concerns_collector(response: Response | None) -> bool:
     return not collector_reason(response)
 
 
-def explain_failure(response: Response | None) -> tuple[str, str]:
-    """Return the reason why an attempt did not deliver a report: a stable word, and a sentence for people."""
+def explain_failure(response: Response | None, server: str = "collector") -> tuple[str, str]:
+    """Return the reason why an attempt did not deliver a report: a stable word, and a sentence for people.
+
+    `server` is "collector" or "relay".
+    """
     if response is None:
         return (
-            TransportError.reason,
-            "the collector did not respond; the report stays here and will be sent again",
+            f"{server}-unreachable",
+            f"the {server} did not respond; the report stays here and will be sent again",
         )
     if reason := collector_reason(response):
         return reason, (
-            f"the collector did not accept the report now ({reason}): {describe_reason(reason)}; the report "
+            f"the {server} did not accept the report now ({reason}): {describe_reason(reason)}; the report "
             "stays here and will be sent again"
         )
-    return TransportError.reason, (
-        f"the response with HTTP status {response.status} is not from a collector: it may be from a proxy or "
+    return f"{server}-unreachable", (
+        f"the response with HTTP status {response.status} is not from a {server}: it may be from a proxy or "
         "a network's sign-in page; the report stays here and will be sent again"
     )
 

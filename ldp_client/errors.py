@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 BAD_OPTION = "bad-option"
+OTHER_PLAN = "other-plan"
+"""The reason of a plan that has another relay than the application names, or none."""
 
 
 class ClientError(LdpError):

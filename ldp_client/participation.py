@@ -21,7 +21,8 @@ from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import require_permission
 from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.plan_source import fetch_texts
-from ldp_client.receipt import Receipt, State
+from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
+from ldp_client.relay import UNREACHABLE, sealer, withdraw_message
 
 
 @dataclass
@@ -73,10 +74,22 @@ class Participation(BoundSurvey[Plan]):
             plan,
             lambda: randomise_coded(plan, coded, SystemEntropy(), token=self.token).report,
             self.policy.max_total_epsilon,
+            sealer(plan) if plan.relay else None,
         )
         if not created:  # another thread or process was faster
             return self.status(entry, is_repeat=True)
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
+
+    def withdraw(self) -> Receipt:
+        """Record that the person no longer agrees; ask the relay, if there is one, to delete the report."""
+        entry = self.find_entry()
+        self.journal.withdraw(self.identity)
+        if not (entry and entry.sealed):
+            return self.status(self.find_entry())
+        receipt = withdraw_message(entry, self.transport)
+        if receipt.reason != UNREACHABLE:
+            self.journal.record_withdrawn(entry.identity, receipt.state)
+        return receipt
 
     def find_entry(self) -> JournalEntry | None:
         """Return the survey's journal entry, or the entry of another round that this device answered."""
@@ -97,10 +110,13 @@ class Participation(BoundSurvey[Plan]):
         if entry.state is not State.WITHDRAWN and (is_repeat or is_other_round):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)
+        server = "collector" if entry.sealed is None else "relay"
         why = (
-            "the collector says that the survey is closed; the report is deleted if it still says so a day "
+            f"the {server} says that the survey is closed; the report is deleted if it still says so a day "
             "later"
             if entry.reason == CLOSED_ONCE
+            else HELD_BY_RELAY
+            if entry.state is State.SENT and entry.sealed
             else ""
         )
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)

@@ -15,8 +15,10 @@ from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
 from ldp_client.plan_reader import PEOPLE, PlanReader
+from ldp_client.survey_identity import origin_of_url
 from ldp_client.transport import HttpTransport, Transport
 
+COLLECTOR, RELAY = "collector", "relay"
 _TIMEOUT_SECONDS = 10.0
 
 
@@ -48,8 +50,9 @@ def load_any_plan(
     source: str | os.PathLike[str],
     transport: Transport | None = None,
     public_key: str | None = None,
+    server: str = COLLECTOR,
 ) -> PlanT:
-    """Load and check a plan of the reader's kind; see :func:`load_plan`."""
+    """Load and check a plan of the reader's kind; see :func:`load_plan`. `server`: COLLECTOR or RELAY."""
     if not is_url(source):
         path = Path(source)
         plan = reader.load_file(path)
@@ -64,11 +67,12 @@ def load_any_plan(
         return plan
     url, survey = check_survey_url(str(source))
     transport = transport or HttpTransport()
-    data = _fetch(transport, url, f"the plan of {survey!r}")
+    page = f"{url}/plan" if server == RELAY else url
+    data = _fetch(transport, page, f"the plan of {survey!r}", server)
     if public_key is not None:
         verify(
             data,
-            read_signature(_fetch(transport, f"{url}/signature", f"the signature of {survey!r}")),
+            read_signature(_fetch(transport, f"{url}/signature", f"the signature of {survey!r}", server)),
             public_key,
         )
     plan = reader.from_json(data)
@@ -81,7 +85,7 @@ def refuse_relay(plan: AnyPlan) -> None:
     """Raise TransportError for a survey with a relay: sent directly, its reports would reveal too much."""
     if isinstance(plan, Plan) and plan.relay:
         raise TransportError(
-            "the survey needs a relay, and this version cannot seal reports for one: update ldp-bayes",
+            f'the survey needs a relay: give the option relay="{origin_of_url(plan.relay.url)}"',
             "relay-unsupported",
         )
 
@@ -96,24 +100,32 @@ def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
     TransportError, ExpiredError
         As for :func:`load_plan`, or if the collector does not have the texts.
     """
-    data = _fetch(transport, f"{url}/texts", "the survey's texts")
+    server = RELAY if plan.relay else COLLECTOR
+    data = _fetch(transport, f"{url}/texts", "the survey's texts", server)
     try:
         return plan.with_texts(data)
     except SurveyError as error:
-        raise PlanError(f"the collector does not send the texts of the agreed plan: {error.why}") from error
+        raise PlanError(f"the {server} does not send the texts of the agreed plan: {error.why}") from error
 
 
-def _fetch(transport: Transport, url: str, what: str) -> bytes:
-    response = transport.request("GET", url, None, _TIMEOUT_SECONDS)
+def _fetch(transport: Transport, url: str, what: str, server: str) -> bytes:
+    unreachable = f"{server}-unreachable"
+    try:
+        response = transport.request("GET", url, None, _TIMEOUT_SECONDS)
+    except TransportError as error:
+        if server == RELAY and error.reason == TransportError.reason:
+            raise TransportError("no response from the relay", unreachable) from error
+        raise
     if is_survey_closed(response):
-        raise ExpiredError("the collector has closed the survey")
+        raise ExpiredError(f"the {server} has closed the survey")
     if response.entry("reason") == Reason.NO_SIGNATURE:
-        raise SignatureError("the collector has no signature of the plan: ask its operator to add one")
+        raise SignatureError(f"the {server} has no signature of the plan: ask its operator to add one")
     if reason := collector_reason(response):
-        raise TransportError(f"the collector does not send {what}: {describe_reason(reason)}", reason)
+        raise TransportError(f"the {server} does not send {what}: {describe_reason(reason)}", reason)
     if response.status != 200:
         raise TransportError(
-            f"the collector responds with HTTP status {response.status} instead of {what}: check the URL"
+            f"the {server} responds with HTTP status {response.status} instead of {what}: check the URL",
+            unreachable,
         )
     return response.body
 

@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from encoders.errors import SignatureError
 from encoders.survey.signature import read_public_key
-from ldp_client.errors import BAD_OPTION, BudgetError, PlanError
+from ldp_client.errors import BAD_OPTION, BudgetError, OptionError, PlanError
+from ldp_client.survey_identity import origin_of_url
 
 MAX_EPSILON = 2.0
 """The default of `max_epsilon`."""
+MAX_LOCAL_EPSILON = 5.0
+"""The default of `max_local_epsilon`."""
 
 
 class QueuedPlan(Protocol):
@@ -34,26 +38,45 @@ class QueuedPlan(Protocol):
         ...
 
 
+class QueuedReport(QueuedPlan, Protocol):
+    """What a journal records of a person's queued report."""
+
+    @property
+    def sealed(self) -> bytes | None:
+        """The message for a relay, if the report is sent through one."""
+        ...
+
+
 @dataclass(frozen=True)
 class ClientPolicy:
     """The limits that a client checks every plan and every queued report against."""
 
     max_epsilon: Fraction
-    """Largest epsilon of one survey."""
+    """Largest epsilon of one survey; with a relay, largest epsilon that the survey promises."""
     max_total_epsilon: Fraction | None
     """Largest sum of epsilon over all surveys of a journal."""
     digest: str
     """The only plan to accept, if not empty."""
     public_key: str
     """The key that must have signed the plan, if not empty."""
+    relay: str = ""
+    """The origin of the only relay through which reports may be sent; empty if they are sent directly."""
+    max_local_epsilon: Fraction = Fraction(MAX_LOCAL_EPSILON)
+    """With a relay, the largest epsilon of a report, which holds even if relay and collector collude."""
 
     @classmethod
     def from_options(
-        cls, max_epsilon: float, max_total_epsilon: float | None, digest: str | None, public_key: str | None
+        cls,
+        max_epsilon: float,
+        max_total_epsilon: float | None,
+        digest: str | None,
+        public_key: str | None,
+        relay: str | None = None,
+        max_local_epsilon: float = MAX_LOCAL_EPSILON,
     ) -> ClientPolicy:
         """Check and convert the options of a client.
 
-        Raises BudgetError, PlanError or SignatureError.
+        Raises BudgetError, OptionError, PlanError or SignatureError.
         """
         if digest is not None and not (isinstance(digest, str) and re.fullmatch("[0-9a-fA-F]{64}", digest)):
             raise PlanError("digest must be the plan's published digest, 64 hexadecimal digits", "bad-digest")
@@ -70,6 +93,8 @@ class ClientPolicy:
             ),
             digest=(digest or "").lower(),
             public_key=(public_key or "").strip(),
+            relay=_parse_relay(relay),
+            max_local_epsilon=_parse_limit(max_local_epsilon, "max_local_epsilon"),
         )
 
     def check_queued_report(self, entry: QueuedPlan) -> None:
@@ -78,8 +103,10 @@ class ClientPolicy:
         if self.public_key not in ("", entry.signer):
             raise PlanError("the waiting report's plan lacks the signature now required: call grant() again")
 
-    def accepts_queued_report(self, entry: QueuedPlan) -> bool:
+    def accepts_queued_report(self, entry: QueuedReport) -> bool:
         """Return whether the policy, which may have become stricter, still accepts a queued report."""
+        if (entry.sealed is not None) != bool(self.relay):
+            return False
         try:
             self.check_queued_report(entry)
         except (PlanError, BudgetError):
@@ -90,10 +117,25 @@ class ClientPolicy:
         """Raise PlanError or BudgetError unless the policy accepts a plan; does not check the signature."""
         if self.digest not in ("", digest):
             raise PlanError(f"the plan has digest {digest}, but `digest` accepts only {self.digest}")
-        if Fraction(epsilon) > self.max_epsilon:
-            raise BudgetError(
-                f"the plan's epsilon is {float(epsilon):g}, but max_epsilon is {float(self.max_epsilon):g}"
-            )
+        name = "max_local_epsilon" if self.relay else "max_epsilon"
+        if Fraction(epsilon) > (limit := getattr(self, name)):
+            raise BudgetError(f"the plan's epsilon is {float(epsilon):g}, but {name} is {float(limit):g}")
+
+
+def _parse_relay(relay: str | None) -> str:
+    """Return the origin of a relay; raise OptionError unless it is an https origin, or on this machine."""
+    if relay is None:
+        return ""
+    try:
+        parts = urlsplit(relay)
+        is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        good = bool(parts.hostname) and parts.port != 0 and parts.path in ("", "/")
+        good = good and not parts.query and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+    except (ValueError, AttributeError):
+        good = False
+    if not good:
+        raise OptionError('relay must be the address of a relay, for example relay="https://relay.example"')
+    return origin_of_url(relay)
 
 
 def _parse_limit(epsilon: float, name: str) -> Fraction:

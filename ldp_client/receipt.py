@@ -37,7 +37,7 @@ class State(StrEnum):
     QUEUED = "queued"
     """The answer is randomised and written to the journal; the report is still to be sent."""
     SENT = "sent"
-    """The collector has counted the report."""
+    """The collector has counted the report; or, with a relay, the relay has it."""
     DUPLICATE = "duplicate"
     """The collector had already counted the same bytes; equivalent to SENT."""
     REJECTED = "rejected"
@@ -53,6 +53,9 @@ class State(StrEnum):
     UNAVAILABLE = "unavailable"
     """The plan or journal cannot be read, or the client is closed; nothing was drawn or spent: try again."""
 
+
+HELD_BY_RELAY = "the relay has it; it is counted when enough others have answered"
+"""Why a report that was sent through a relay may not be counted yet."""
 
 _STATES: dict[type[Exception], State] = {
     RowError: State.INVALID,

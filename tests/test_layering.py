@@ -64,6 +64,7 @@ LAYERS = {
         {"opt_out", "receipt", "transport"},
         {"collector_response", "journal", "plan_reader"},
         {"plan_source", "policy"},
+        {"relay"},
         {"bound_survey", "report_maker", "sending"},
         {"participation"},
         {"rehearsal", "survey_display"},

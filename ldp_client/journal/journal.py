@@ -125,6 +125,7 @@ class Journal(JournalFile):
         plan: Plan,
         make_report: Callable[[], bytes],
         max_total: Fraction | None = None,
+        seal: Callable[[bytes], bytes] | None = None,
     ) -> tuple[JournalEntry, bool]:
         """Make and record this device's one report for a survey, unless its family has a report already.
 
@@ -140,6 +141,8 @@ class Journal(JournalFile):
             a row raises here would be taken for an error of the journal.
         max_total : Fraction, optional
             The epsilon that all reports of this journal may spend in total.
+        seal : callable, optional
+            Seals the report for a relay. Called as `make_report` is: a report has only one message.
 
         Returns
         -------
@@ -174,9 +177,12 @@ class Journal(JournalFile):
                     "queue-full",
                 )
             _require_budget(connection, plan, max_total)
+            report = make_report()
+            made = (report, seal(report) if seal else None, str(plan.epsilon), State.QUEUED)
             connection.execute(
-                "UPDATE surveys SET report = ?, epsilon = ?, state = ? WHERE survey = ? AND origin = ?",
-                (make_report(), str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
+                "UPDATE surveys SET report = ?, sealed = ?, epsilon = ?, state = ? "
+                "WHERE survey = ? AND origin = ?",
+                (*made, agreed.survey, agreed.origin),
             )
             return get_entry(connection, agreed.identity), True
 
@@ -184,6 +190,14 @@ class Journal(JournalFile):
         """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged."""
         with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
+
+    def record_withdrawn(self, identity: SurveyIdentity, state: State) -> None:
+        """Record what the relay said to a withdrawal, after which its message is of no more use."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE surveys SET state = ?, sealed = NULL WHERE survey = ? AND origin = ?",
+                (state, *identity.key),
+            )
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
         """Record that the collector says that a survey is closed; after a day of this, the report expires.

@@ -13,8 +13,10 @@ from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 
-_VERSION = 4
+_VERSION = 5
 """Stored in the file as SQLite's `user_version`."""
+_WITHOUT_RELAYS = 4
+"""The version of journals that have no column `sealed`; they are extended."""
 _TABLES = (
     """
     CREATE TABLE surveys (
@@ -30,6 +32,7 @@ _TABLES = (
         closed_at REAL,
         plan      BLOB,
         report    BLOB,
+        sealed    BLOB,
         PRIMARY KEY (survey, origin)
     )
     """,
@@ -61,6 +64,16 @@ class JournalEntry:
     plan: bytes | None
     report: bytes | None
     """Stored until the report is delivered or deleted."""
+    sealed: bytes | None = None
+    """The message for the relay, if the survey has one: the report, sealed once. It stays after the relay has
+    taken it, so that the person can withdraw it."""
+
+    @property
+    def post(self) -> tuple[str, bytes]:
+        """The URL and the body of the post that sends the report."""
+        if self.sealed is not None:
+            return f"{self.url}/{self.digest}", self.sealed
+        return f"{self.url}/reports", self.report or b""
 
     @property
     def identity(self) -> SurveyIdentity:
@@ -74,7 +87,8 @@ class JournalEntry:
 
 
 _SELECT = (
-    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report FROM surveys"
+    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed "
+    "FROM surveys"
 )
 
 
@@ -155,6 +169,10 @@ def create_tables(connection: sqlite3.Connection) -> None:
     with connection:  # commits, or rolls back
         version = _read_version(connection)
         if version == _VERSION:  # another process was faster
+            return
+        if version == _WITHOUT_RELAYS:
+            connection.execute("ALTER TABLE surveys ADD COLUMN sealed BLOB")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
             return
         if version:
             raise JournalError(

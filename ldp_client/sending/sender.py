@@ -25,7 +25,7 @@ from ldp_client.errors import JournalError
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import find_prohibition
-from ldp_client.receipt import Receipt, State
+from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
 from ldp_client.sending.latest_attempts import find_latest_attempt, record_latest_attempt
 from ldp_client.sending.scheduled_report import QueuedReport
@@ -252,21 +252,22 @@ class Sender:
             log_report(survey, "not sent: this application does not accept its plan or epsilon")
             return
         log_report(survey, "an attempt begins")
-        response = post_report(transport, survey, f"{entry.url}/reports", entry.report, ATTEMPT_SECONDS)
+        response = post_report(transport, survey, *entry.post, ATTEMPT_SECONDS)
         record_latest_attempt(self._journal.key, self._schedule.end_attempt())
         if response and is_debugging():
             log_report(survey, describe_response(response))
-        outcome = parse_outcome(response) if response else None
+        outcome = parse_outcome(response, through_relay=entry.sealed is not None) if response else None
         if outcome is None or (
             outcome[0] is State.EXPIRED and not self._journal.record_closed(survey, time())
         ):
-            self._handle_failure(survey, response)
+            self._handle_failure(entry, response)
             return
         state, reason = outcome
         self._journal.record_outcome(survey, state, reason)
         log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
         if client:
-            client.handle_outcome(Receipt(state, survey.survey, reason=reason))
+            why = HELD_BY_RELAY if entry.sealed and state is State.SENT else ""
+            client.handle_outcome(Receipt(state, survey.survey, reason=reason, why=why))
         self._remove(survey, has_outcome=True)
 
     def _begin_attempt(
@@ -285,18 +286,19 @@ class Sender:
                 self._mode = SendingMode.LAST_REPORT_TRIED
             return client, client.transport if client else self._clients.last_transport
 
-    def _handle_failure(self, survey: SurveyIdentity, response: Response | None) -> None:
+    def _handle_failure(self, entry: JournalEntry, response: Response | None) -> None:
         """Draw a new time for a report, or for all reports of a collector that cannot accept any."""
+        survey, server = entry.identity, "collector" if entry.sealed is None else "relay"
         with self._changed:
             self._failures.pop(survey, None)
             self._failures.pop(survey.origin, None)
             if response and is_survey_closed(response):
                 self._schedule.survey_closed(survey)
             elif concerns_collector(response):
-                self._failures[survey.origin] = explain_failure(response)
+                self._failures[survey.origin] = explain_failure(response, server)
                 self._schedule.collector_failed(survey, response)
             else:
-                self._failures[survey] = explain_failure(response)
+                self._failures[survey] = explain_failure(response, server)
                 self._schedule.report_failed(survey, response)
             self._changed.notify_all()
 

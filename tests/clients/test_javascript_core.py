@@ -92,6 +92,7 @@ export const members: Record<keyof Client, true> = {
 };
 """
 PYTHON_REASONS = {"journal-damaged", "not-configured", "relay-unsupported"}
+PYTHON_REASONS |= {"relay-unreachable", "relay-unpinned", "other-plan", "passed-on", "bad-seal"}
 
 
 def test_the_package_has_the_version_of_the_project_and_no_dependencies():

@@ -163,7 +163,6 @@ def test_invalid_epsilon_limit_is_refused_at_once(plan, cap):
     [
         ("spread", -1),
         ("spread", "x"),
-        ("spread", None),
         ("spread", float("nan")),
         ("spread", float("inf")),
         ("on_outcome", "print"),

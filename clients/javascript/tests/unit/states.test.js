@@ -17,6 +17,13 @@ const PYTHON_ONLY = [
   "unavailable not-configured ",
   "unavailable bad-option ",
   "unavailable relay-unsupported TransportError",
+  "unavailable relay-unpinned TransportError",
+  "unavailable relay-unreachable TransportError",
+  "queued relay-unreachable ",
+  "rejected other-plan PlanError",
+  "rejected bad-seal ",
+  "sent passed-on ",
+  "sent relay-unreachable ",
 ];
 const DAY = 86_400_000;
 const OTHER_PLAN = toBytes(INVITED.plan);

@@ -1,0 +1,101 @@
+"""Surveys with a relay: which plans a client accepts, and the one message that it sends.
+
+The client never knows the collector's address, so it cannot send to it. The message is sealed once and kept
+in the journal; each attempt sends the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from encoders.extras import MissingExtraError
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan import Plan
+from ldp_client.errors import OTHER_PLAN, BudgetError, PlanError, TransportError
+from ldp_client.journal.table import JournalEntry
+from ldp_client.plan_source import refuse_relay
+from ldp_client.policy import ClientPolicy
+from ldp_client.receipt import Receipt, State
+from ldp_client.survey_identity import origin_of_url
+from ldp_client.transport import Transport
+
+SPREAD_SECONDS = 3600.0
+"""The default of `spread` with a relay."""
+UNREACHABLE = "relay-unreachable"
+_WITHDRAW_SECONDS = 10.0
+
+
+def require_pin(policy: ClientPolicy, is_fetched: bool) -> None:
+    """Raise TransportError if a plan for a relay is fetched, and could be anybody's.
+
+    Whoever serves the plan could put their own keys in it, and read the reports.
+    """
+    if policy.relay and is_fetched and not (policy.digest or policy.public_key):
+        raise TransportError(
+            "with a relay, the plan must be pinned: give its digest, its author's public_key, or the plan",
+            "relay-unpinned",
+        )
+
+
+def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
+    """Raise an error unless a plan's reports may be sent in the way that the application has chosen.
+
+    Raises
+    ------
+    TransportError
+        If the plan needs a relay and the application names none, or if this installation cannot seal.
+    PlanError
+        If the plan has no relay, another one, or keys that cannot be used.
+    BudgetError
+        If it promises a greater epsilon than the application allows.
+    """
+    if not policy.relay:
+        refuse_relay(plan)
+        return
+    relay = plan.relay if isinstance(plan, Plan) else None
+    if relay is None or origin_of_url(relay.url) != policy.relay:
+        raise PlanError(f"the plan's reports do not go through {policy.relay}", OTHER_PLAN)
+    if relay.url != url:
+        raise PlanError(f"the survey's URL must be its address at the relay, {relay.url}", OTHER_PLAN)
+    if Fraction(relay.epsilon) > policy.max_epsilon:
+        raise BudgetError(
+            f"the plan promises epsilon {relay.epsilon}, but max_epsilon is {float(policy.max_epsilon):g}"
+        )
+    sealer(plan)(b"")  # shows before anything is drawn that the keys and this installation can seal
+
+
+def sealer(plan: AnyPlan) -> Callable[[bytes], bytes]:
+    """Return the function that seals a report of a plan with a relay."""
+
+    def seal(report: bytes) -> bytes:
+        from encoders.survey.sealing import SealError, seal_report  # late: most surveys have no relay
+
+        assert isinstance(plan, Plan)
+        try:
+            return seal_report(plan, report)
+        except MissingExtraError as error:
+            raise TransportError(str(error), "relay-unsupported") from error
+        except SealError as error:
+            raise PlanError(str(error), OTHER_PLAN) from error
+
+    return seal
+
+
+def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:
+    """Ask the relay to delete the message of a report, and return what it says."""
+
+    def receipt(state: State, reason: str, why: str) -> Receipt:
+        return Receipt(state, entry.survey, reason=reason, why=why)
+
+    url, message = entry.post
+    try:
+        response = transport.request("DELETE", url, message, _WITHDRAW_SECONDS)
+    except Exception:  # an injected transport may raise anything
+        response = None
+    if response and response.status == 204:
+        return receipt(State.WITHDRAWN, "", "the relay has deleted the report")
+    if response and response.status == 409 and response.entry("reason") == "passed-on":
+        return receipt(State.SENT, "passed-on", "the relay has passed the report on: it cannot be taken back")
+    why = "the relay did not answer: withdraw again, or it may pass the report on"
+    return receipt(entry.state, UNREACHABLE, why)

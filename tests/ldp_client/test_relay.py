@@ -1,0 +1,339 @@
+"""A client with a relay: what it accepts, that it seals once, and that it never sends directly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from encoders.extras import MissingExtraError
+from encoders.survey import Plan, read_survey
+from encoders.survey import sealing as sealing_module
+from encoders.survey.randomise import read_report
+from encoders.survey.sealing import open_inner, open_outer, outer_bytes
+from ldp_client import Client, Journal, LdpError, Response, State, TransportError
+from ldp_client.debug_log import log
+from ldp_relay.held_messages import HeldMessages
+from ldp_relay.settings import read_settings
+from tests.ldp_client.conftest import FakeTransport
+from tests.support.relays import (
+    COLLECTOR,
+    RELAY,
+    ROW,
+    relay,
+    relayed_plan,
+    small_text,
+    write_relay_files,
+)
+from tests.support.servers import free_port, inherited_environment, wait_for
+from tests.support.surveys import RELAYED, SLEEP
+
+ORIGIN = "https://relay.example"
+URL = f"{ORIGIN}/night-work"
+PLAN = relayed_plan()
+HELD = Response(202, b'{"status": "held"}')
+
+
+class FakeRelay(FakeTransport):
+    """Serves a plan, and responds to messages as a test wants; any other host is a failure."""
+
+    def __init__(self, *responses: Response | TransportError, plan: Plan = PLAN) -> None:
+        super().__init__(*(responses or (HELD,)))
+        self.plan = plan
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        assert url.startswith(f"{ORIGIN}/night-work/"), url
+        if method != "GET":
+            return super().request(method, url, body, timeout)
+        self.requests.append((method, url, body))
+        return Response(200, self.plan.json)
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    monkeypatch.setattr("ldp_client.retry_after.FIRST_BACKOFF_SECONDS", 0.001)
+    made: list[Client] = []
+
+    def build(transport: FakeTransport, survey: object = URL, **options: object) -> Client:
+        usual = {"journal": tmp_path / "j.db", "spread": 0, "digest": PLAN.digest, "relay": ORIGIN}
+        made.append(Client(survey, URL, transport=transport, **(usual | options)))
+        return made[-1]
+
+    yield build
+    for each in made:
+        each.close(0)
+
+
+def test_a_report_is_sealed_and_sent_to_the_relay_alone(build):
+    fake = FakeRelay()
+    client = build(fake)
+    assert client.grant().state is State.READY
+    assert client.report(ROW).state is State.QUEUED
+    receipt = client.flush()
+    assert (receipt.state, receipt.reason) == (State.SENT, "")
+    assert receipt.why == "the relay has it; it is counted when enough others have answered"
+    assert client.status() == receipt
+    [(_, plan_url, _), (_, url, message)] = fake.requests
+    assert (plan_url, url) == (f"{URL}/plan", f"{URL}/{PLAN.digest}")
+    assert len(message) == outer_bytes(PLAN)
+    report = open_inner(PLAN, open_outer(PLAN, message, RELAY), COLLECTOR)
+    assert read_report(PLAN, report).plan_digest == PLAN.digest_bytes
+
+
+def test_every_attempt_sends_the_same_bytes_and_none_follows_a_202(build, tmp_path):
+    refusals = [
+        TransportError("away"),
+        Response(503, b'{"reason": "store-unavailable"}'),
+        Response(404, b'{"reason": "unknown-survey"}'),
+        Response(200, b'{"status": "recorded"}'),  # not a relay's
+        Response(302, b""),
+        Response(404, b"a proxy's page"),
+        HELD,
+    ]
+    fake = FakeRelay(*refusals)
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    for _ in refusals:
+        client.flush(5)
+    assert client.status().state is State.SENT
+    assert len(fake.bodies) == len(refusals)
+    assert len(set(fake.bodies)) == 1
+    client.flush()
+    assert client.report(ROW).state is State.ALREADY_REPORTED
+    again = build(fake)
+    again.flush()
+    assert len(fake.bodies) == len(refusals)
+
+
+def test_the_message_outlives_the_process_that_made_it(build, tmp_path):
+    fake = FakeRelay(TransportError("away"))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    receipt = client.flush(1)
+    assert (receipt.state, receipt.reason) == (State.QUEUED, "relay-unreachable")
+    sealed = Journal(tmp_path / "j.db").find(client.identity).sealed
+    client.close(0)
+    fake.responses = [HELD]
+    later = build(fake)
+    later.flush()
+    assert later.status().state is State.SENT
+    assert set(fake.bodies) == {sealed}
+
+
+@pytest.mark.parametrize(
+    ("response", "state", "reason"),
+    [
+        (Response(404, b'{"reason": "other-plan"}'), State.REJECTED, "other-plan"),
+        (Response(400, b'{"reason": "bad-seal"}'), State.REJECTED, "bad-seal"),
+        (Response(400, b'{"reason": "malformed"}'), State.REJECTED, "malformed"),
+        (Response(410, b'{"reason": "survey-closed"}'), State.QUEUED, "closed-once"),
+        (Response(403, b'{"reason": "survey-not-open"}'), State.QUEUED, "survey-not-open"),
+        (Response(409, b'{"reason": "id-reused"}'), State.QUEUED, "id-reused"),
+        (Response(200, b'{"status": "held"}'), State.QUEUED, "relay-unreachable"),
+    ],
+)
+def test_only_the_relay_s_own_words_are_final(build, response, state, reason):
+    client = build(FakeRelay(response))
+    client.grant()
+    client.report(ROW)
+    receipt = client.flush(1)
+    assert (receipt.state, receipt.reason) == (state, reason)
+    assert "collector" not in receipt.why
+
+
+# -- withdrawal --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("response", "state", "reason", "again"),
+    [
+        (Response(204, b""), State.WITHDRAWN, "", 1),
+        (Response(409, b'{"reason": "passed-on"}'), State.SENT, "passed-on", 1),
+        (TransportError("away"), State.SENT, "relay-unreachable", 2),
+        (Response(503, b""), State.SENT, "relay-unreachable", 2),
+    ],
+)
+def test_the_relay_is_asked_to_delete_a_message_that_it_has(build, response, state, reason, again):
+    fake = FakeRelay()
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    assert client.flush().state is State.SENT
+    fake.responses = [response]
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (state, reason)
+    assert fake.requests[-1] == ("DELETE", f"{URL}/{PLAN.digest}", fake.bodies[0])
+    assert client.status().state is state
+    client.withdraw()
+    assert [method for method, _, _ in fake.requests].count("DELETE") == again
+
+
+def test_a_report_that_waits_is_withdrawn_here_and_at_the_relay(build):
+    fake = FakeRelay(TransportError("away"))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush(1)
+    fake.responses = [Response(204, b"")]  # an attempt may have arrived although there was no response
+    assert client.withdraw().state is State.WITHDRAWN
+    assert client.status().state is State.WITHDRAWN
+    sent = len(fake.bodies)
+    client.flush(1)
+    assert len(fake.bodies) == sent
+
+
+# -- what is refused ---------------------------------------------------------------------------
+
+
+def refusal(client: Client) -> tuple[str, str]:
+    receipt = client.grant()
+    assert client.report(ROW).state in (receipt.state, State.NO_CONSENT)
+    return str(receipt.state), receipt.reason
+
+
+def test_a_fetched_plan_must_be_pinned(build):
+    fake = FakeRelay()
+    assert refusal(build(fake, digest=None)) == ("unavailable", "relay-unpinned")
+    assert fake.requests == []
+    assert build(fake, survey=PLAN, digest=None).grant().state is State.READY
+
+
+def test_without_the_option_a_survey_with_a_relay_is_refused(build):
+    client = build(FakeRelay(), survey=PLAN, relay=None)
+    assert refusal(client) == ("unavailable", "relay-unsupported")
+    assert 'relay="https://relay.example:443"' in client.grant().why
+
+
+def test_with_the_option_a_survey_without_a_relay_is_refused(build):
+    direct = replace(read_survey(SLEEP).compile(), id="night-work", family="night-work")
+    assert refusal(build(FakeRelay(), survey=direct, digest=None)) == ("rejected", "other-plan")
+
+
+@pytest.mark.parametrize("url", ["https://other.example/night-work", "https://relay.example:8443/night-work"])
+def test_another_relay_than_the_named_one_is_refused(build, url):
+    other = relayed_plan(RELAYED.replace(URL, url))
+    assert refusal(build(FakeRelay(), survey=other, digest=None)) == ("rejected", "other-plan")
+
+
+def test_the_survey_s_url_must_be_its_address_at_the_relay(tmp_path):
+    url = "https://relay.example/v1/surveys/night-work"
+    client = Client(PLAN, url, relay=ORIGIN, journal=tmp_path / "j.db", transport=FakeTransport(HELD))
+    receipt = client.grant()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "other-plan")
+    assert URL in receipt.why
+
+
+def test_max_epsilon_bounds_the_promise_and_max_local_epsilon_the_report(build):
+    assert build(FakeRelay(), max_epsilon=1).grant().state is State.READY  # the report's is 2
+    for limits, words in (
+        ({"max_epsilon": 0.9}, "promises epsilon 1, but max_epsilon is 0.9"),
+        ({"max_local_epsilon": 1.9}, "epsilon is 2, but max_local_epsilon is 1.9"),
+    ):
+        client = build(FakeRelay(), **limits, journal=Journal(":memory:"))
+        assert refusal(client) == ("rejected", "epsilon-above-cap")
+        assert words in client.grant().why
+
+
+def test_the_total_counts_the_local_epsilon(build):
+    client = build(FakeRelay(), max_total_epsilon=1.5)
+    assert client.grant().reason == "total-epsilon-spent"
+
+
+def test_keys_that_cannot_be_used_are_refused_before_anything_is_drawn(build):
+    zero = relayed_plan(collector="AQAgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQAB")
+    assert refusal(build(FakeRelay(), survey=zero, digest=None)) == ("rejected", "other-plan")
+
+
+def test_without_hpke_nothing_is_drawn(build, monkeypatch):
+    def missing(*_: object) -> None:
+        raise MissingExtraError("sealing reports needs cryptography 47 or later")
+
+    monkeypatch.setattr(sealing_module, "seal_report", missing)
+    assert refusal(build(FakeRelay(), survey=PLAN)) == ("unavailable", "relay-unsupported")
+
+
+@pytest.mark.parametrize(
+    "relay",
+    ["relay.example", "http://relay.example", "https://relay.example/night-work", "ftp://a", "https://", 3],
+)
+def test_an_address_that_is_no_relay_s_is_named_at_once(tmp_path, relay):
+    with pytest.raises(LdpError, match="relay must be the address of a relay"):
+        Client(URL, relay=relay, digest=PLAN.digest, journal=tmp_path / "j.db")
+
+
+def test_a_client_that_sends_directly_does_not_send_the_message(build):
+    fake = FakeRelay(TransportError("away"))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush(1)
+    client.close(0)
+    sent = len(fake.bodies)
+    direct = build(fake, relay=None, digest=None)
+    direct.flush(1)
+    assert len(fake.bodies) == sent
+
+
+def test_a_rehearsal_seals_and_sends_nothing(build):
+    fake = FakeRelay()
+    client = build(fake, rehearsal=True)
+    client.grant()
+    assert client.report(ROW).state is State.QUEUED
+    client.withdraw()
+    assert [method for method, _, _ in fake.requests] == ["GET"]
+
+
+def test_logs_contain_no_message_and_no_answer(build, caplog):
+    log.setLevel("DEBUG")
+    fake = FakeRelay()
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush()
+    assert fake.bodies[0].hex() not in caplog.text
+    assert "some" not in caplog.text.split()
+
+
+# -- a real relay ------------------------------------------------------------------------------
+
+APPLICATION = """
+import sys
+from ldp_client import Client
+url, origin, digest, journal = sys.argv[1:]
+client = Client(url, relay=origin, digest=digest, journal=journal)
+print(client.grant().state, client.report({"nights": "some", "rested": True}).state)
+"""
+
+
+@pytest.mark.slow
+def test_an_application_with_default_options_answers_through_a_real_relay(tmp_path):
+    """It ends at once; the report is sent at the end of the process, or by the next one."""
+    port = free_port()
+    plan = read_survey(small_text(port)).compile()
+    settings = write_relay_files(tmp_path, small_text(port), "http://127.0.0.1:9")
+    origin = f"http://127.0.0.1:{port}"
+    words = [f"{origin}/{plan.id}", origin, plan.digest, str(tmp_path / "journal.db")]
+    command = [sys.executable, "-c", APPLICATION, *words]
+    environment = inherited_environment()
+    without_relay = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert without_relay.stdout.split() == ["unavailable", "no_consent"]
+    with relay(settings):
+        made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert made.stdout.split() == ["ready", "queued"]
+        read = read_settings(settings)
+        held = HeldMessages(read.database)
+        name = read.surveys[plan.id].name
+        wait_for(lambda: held.counts(name)["waiting"] == 1)
+        with Client(words[0], relay=origin, digest=plan.digest, journal=words[3]) as client:
+            assert client.status().state is State.SENT
+            assert client.withdraw().state is State.WITHDRAWN
+        assert held.counts(name)["waiting"] == 0
+        held.close()

@@ -1,6 +1,7 @@
 # make demo       run the whole protocol on real answers, with a real collector; the results page and the model are
 #                 then in build/demo. KEEP=1 leaves the collector running until Ctrl-C; STORE=redis counts in a
 #                 Redis server that the demo starts and stops
+# make relay-demo run a collector, a relay and 1,500 devices that answer through it, each step shown
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests, in web pages with Chromium; list what was skipped
@@ -37,10 +38,13 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript hosts
+.PHONY: demo relay-demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
+
+relay-demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/relay_demo.py
 
 web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
@@ -97,7 +101,7 @@ accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
-	$(VENV)/bin/python $(PIP) --editable '.[collector,train]'
+	$(VENV)/bin/python $(PIP) --editable '.[collector,train,relay]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python

@@ -13,6 +13,7 @@ from typing import Any, Self
 from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError
 from encoders.shuffling import shuffled_epsilon
+from encoders.survey import Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation.json_form import read_object, require
@@ -129,6 +130,30 @@ class ShuffledPrivacy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RelayPrivacy:
+    """What a survey promises towards everybody but its relay."""
+
+    epsilon: float
+    delta: float
+    batch: int
+    honest_reports: int
+    """The number of reports of a batch that must come from people who do not help the collector."""
+
+    @classmethod
+    def from_plan(cls, plan: AnyPlan) -> Self | None:
+        """Return the promise of a plan; None without a relay."""
+        relay = plan.relay if isinstance(plan, Plan) else None
+        if relay is None:
+            return None
+        return cls(
+            epsilon=float(relay.epsilon),
+            delta=float(relay.delta),
+            batch=relay.batch,
+            honest_reports=relay.honest_reports,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
     """What results state about privacy."""
 
@@ -144,6 +169,8 @@ class PrivacyStatement:
     audit: AuditResult | None = None
     only_if_shuffled: ShuffledPrivacy | None = None
     """None for silos alone."""
+    relay: RelayPrivacy | None = None
+    """The promise of the survey of people, if its reports came through a relay."""
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
@@ -161,12 +188,13 @@ class PrivacyStatement:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the statement for JSON."""
-        return asdict(self)
+        without_relay = {"relay"} if self.relay is None else set()
+        return {name: value for name, value in asdict(self).items() if name not in without_relay}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Self:
         """Return the statement that :meth:`as_dict` wrote; ValueError if an entry is wrong."""
-        statement = read_object(cls, entry)
+        statement = read_object(cls, {"relay": None, **entry})
         epsilons = [each.epsilon for each in statement.rounds]
         epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
         epsilons += [each.epsilon for each in statement.silos]
@@ -218,6 +246,7 @@ def state_privacy(
         simulated=any(each.simulated for each in (snapshot, validation, compared) if each),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
+        relay=RelayPrivacy.from_plan(snapshot.plan),
     )
 
 

@@ -29,7 +29,7 @@ _WITHDRAW_SECONDS = 10.0
 def require_pin(policy: ClientPolicy, is_fetched: bool) -> None:
     """Raise TransportError if a plan for a relay is fetched, and could be anybody's.
 
-    Whoever serves the plan could put their own keys in it, and read the reports.
+    A server that can replace the plan could put its own keys in it, and read the reports.
     """
     if policy.relay and is_fetched and not (policy.digest or policy.public_key):
         raise TransportError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from encoders.explain.numbers_text import describe_clipping, describe_square
 from encoders.explain.plausible import describe_likelihoods, describe_payload
+from encoders.explain.relay import describe_relay
 from encoders.explain.text import wrap_text
 from encoders.explain.wording import Wording
 from encoders.randomness import RandomSource
@@ -126,6 +127,7 @@ def explain(shown: Preview) -> str:
         _describe_bytes(report, "What would be sent")
         + _describe_randomised_answer(question, payload, wording),
         _describe_invitation(plan),
+        describe_relay(plan),
         describe_likelihoods(plan, question, payload, wording, truth),
     )
 
@@ -146,6 +148,7 @@ def explain_report(plan: Plan, report: bytes) -> str:
         describe_square(question),
         _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload, wording),
         _describe_invitation(plan),
+        describe_relay(plan),
         describe_likelihoods(plan, question, read.payload, wording),
     )
 

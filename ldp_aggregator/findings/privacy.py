@@ -69,7 +69,14 @@ def _list_values(
         yield from {"one_row": rows == 1, "rows_per_person": rows}.items()
     if audit:
         yield "trials", Count(audit.trials)
-    is_amplified = bool(shuffled and people and shuffled.epsilon < float(people.epsilon))
+    relay = statement.relay
+    yield "relay", relay
+    if relay:
+        yield from {"batch": Count(relay.batch), "honest_reports": Count(relay.honest_reports)}.items()
+        yield "relay_factor", FactorAtMost(math.exp(relay.epsilon))
+        yield from {"relay_epsilon": Number(relay.epsilon), "relay_delta": f"{relay.delta:.1g}"}.items()
+    # with a relay, what shuffling gives is promised, and not a condition
+    is_amplified = bool(shuffled and people and not relay and shuffled.epsilon < float(people.epsilon))
     yield "shuffled", is_amplified
     if shuffled:
         yield from {"central_epsilon": Number(shuffled.epsilon), "delta": f"{shuffled.delta:.1g}"}.items()

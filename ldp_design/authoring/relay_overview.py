@@ -38,8 +38,7 @@ def format_relay(relay: Relay, ratio: float) -> str:
         f"{facts['delta']:g}. This holds if {relay.honest_reports:,} of the {relay.batch:,} reports of each "
         "batch come from people who do not help the collector. With this batch, the local epsilon may be up "
         f"to {facts['largest_local_epsilon']:g}; with this local epsilon, the batch must have at least "
-        f"{facts['smallest_batch']:,} reports. This version checks and sizes surveys with a relay. It cannot "
-        "collect their reports yet."
+        f"{facts['smallest_batch']:,} reports."
     )
 
 

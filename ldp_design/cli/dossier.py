@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from encoders.survey import Survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
@@ -66,8 +65,6 @@ def dossier(
         )
     if not is_silo and (rows or silos):
         raise click.UsageError("--rows and --silos are for silo surveys: give --users")
-    if isinstance(written, Survey) and written.relay:
-        raise click.UsageError("the dossier cannot describe a survey with a relay yet")
     try:
         if isinstance(written, SiloSurvey):
             page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import reduce
+from urllib.parse import urlsplit
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
@@ -14,7 +15,7 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.privacy import find_audit, find_report_privacy, update_belief
-from ldp_aggregator.findings.values import FactorAtMost, RoundShare, Share
+from ldp_aggregator.findings.values import Count, FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, list_languages, list_questions
@@ -41,7 +42,9 @@ def describe_people(source: DossierSource) -> Facts:
     """Return all facts and tables of the dossier of a survey of people."""
     plan = source.plan
     facts = describe_plan(source, source.commands, is_silo=False)
-    facts |= describe_choice(plan) | _describe_questions(plan) | _describe_audit(source)
+    facts |= (
+        describe_choice(plan) | _describe_questions(plan) | _describe_relay(plan) | _describe_audit(source)
+    )
     facts |= describe_accuracy(source) | _describe_privacy(source) | describe_sample(plan)
     shared = ("rating", "weak", "unanswered", "reported", "record", "mark", "no_audit", "audit_result")
     facts |= {name: TEXTS.find(f"words.{name}", **facts) for name in shared}
@@ -80,6 +83,21 @@ def _describe_questions(plan: Plan) -> Facts:
         "main_incomplete": causes.is_label_incomplete,
         "has_corrections": _can_be_corrected(causes),
         "unworded": ", ".join(_list_unworded(plan)),
+    }
+
+
+def _describe_relay(plan: Plan) -> Facts:
+    """Return what the relay of a survey promises, and where it is."""
+    relay = plan.relay
+    if relay is None:
+        return {"has_relay": False}
+    return {
+        "has_relay": True,
+        "relay_host": urlsplit(relay.url).hostname,
+        "batch": Count(relay.batch),
+        "honest_reports": Count(relay.honest_reports),
+        "relay_factor": FactorAtMost(math.exp(relay.epsilon)),
+        "relay_delta": f"{relay.delta:g}",
     }
 
 

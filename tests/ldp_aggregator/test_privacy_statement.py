@@ -11,16 +11,22 @@ import ldp_audit
 from encoders.epsilon_proof import realised_epsilon
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.privacy_statement import (
     AuditError,
     AuditResult,
+    PrivacyStatement,
+    RelayPrivacy,
     read_audit,
     state_privacy,
 )
-from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.stores import MemoryStore
 from ldp_audit.blackbox import Leak
 from ldp_audit.result import BlackBoxResult
 from tests.support.overlapping import simulate
+from tests.support.relays import relayed_plan, relayed_report
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +111,23 @@ def test_an_absent_file_or_one_that_is_no_json_is_refused(tmp_path, snapshot):
     (tmp_path / "other.json").write_text("[1, 2]")
     with pytest.raises(AuditError, match="is not an audit"):
         read_audit(tmp_path / "other.json", snapshot.plan)
+
+
+def test_the_promise_of_a_relay_is_stated_in_place_of_a_condition():
+    plan = relayed_plan()
+    store = MemoryStore()
+    store.publish(plan.id, plan.json)
+    Intake(plan, store).record_body(b"".join(relayed_report(plan) for _ in range(600)))
+    statement = state_privacy(take_snapshot(store, plan.id))
+    assert statement.relay == RelayPrivacy(epsilon=1.0, delta=1e-6, batch=600, honest_reports=438)
+    assert PrivacyStatement.from_dict(json.loads(json.dumps(statement.as_dict()))) == statement
+    text = " ".join(map(str, find_privacy(statement)))
+    assert "the survey promises epsilon 1 with delta 1e-06" in text
+    assert "at least 438 of 600 reports" in text
+    assert "only if a shuffler" not in text
+
+
+def test_a_statement_without_a_relay_has_the_entries_of_earlier_versions(snapshot):
+    statement = state_privacy(snapshot)
+    assert "relay" not in statement.as_dict()
+    assert PrivacyStatement.from_dict(json.loads(json.dumps(statement.as_dict()))) == statement

@@ -87,11 +87,6 @@ def test_a_survey_with_a_relay_is_not_compiled_without_keys(survey):
     assert not output.exists()
 
 
-def test_a_dossier_does_not_describe_it_as_a_direct_survey(survey, tmp_path):
-    result = command("ldp-survey", "dossier", survey, "-o", tmp_path / "dossier.html", check=False)
-    assert "cannot describe a survey with a relay yet" in result.stderr
-
-
 def test_no_page_is_written(survey, tmp_path):
     options = ["--collector", "https://collector.example", "-o", tmp_path / "site"]
     assert "has a relay" in command("ldp-survey", "page", survey, *options, check=False).stderr
@@ -109,3 +104,14 @@ def test_clients_never_report_directly(survey, tmp_path):
         with Client(source, url=url, person=None, journal=tmp_path / "journal.db") as client:
             assert (client.grant().state, client.grant().reason) == ("unavailable", "relay-unsupported")
             assert client.report(row).state == "no_consent"
+
+
+def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(survey, tmp_path):
+    page = tmp_path / "dossier.html"
+    command("ldp-survey", "dossier", survey, "-o", page)
+    text = " ".join(page.read_text("utf-8").split())
+    assert "It is at relay.example, and cannot read the report." in text
+    assert "at least 438 of the 600 reports of each batch" in text
+    assert "The collector does not see them." in text
+    for each in ("while the report arrives", "the machine of the collector", "the collector's address"):
+        assert each not in text

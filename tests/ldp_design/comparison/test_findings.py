@@ -83,7 +83,7 @@ def test_the_local_epsilons_of_a_relay_are_noted():
     comparison = make_comparison({"relay:300": [0.95] * 5, "local": [0.95] * 5})
     [note] = [each for each in state_findings(comparison, None, 0.9).notes if each.id == "notes.relay"]
     assert "its promise has a delta of 0.000001, and holds if 73% of each batch" in str(note)
-    assert re.search(r"it is 0\.\d+, 1\.\d+, 2\.\d+, 2\.\d+, 5 for relay:300\. This version", str(note))
+    assert re.search(r"it is 0\.\d+, 1\.\d+, 2\.\d+, 2\.\d+, 5 for relay:300\.", str(note))
     assert not [
         each for each in state_findings(make_comparison(LOCAL), None, 0.9).notes if "relay" in each.id
     ]

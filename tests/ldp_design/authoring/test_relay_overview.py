@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_clients_never_report_directly(survey, tmp_path):
 def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(survey, tmp_path):
     page = tmp_path / "dossier.html"
     command("ldp-survey", "dossier", survey, "-o", page)
-    text = " ".join(page.read_text("utf-8").split())
+    text = " ".join(re.sub("<[^>]+>", "", page.read_text("utf-8")).split())
     assert "It is at relay.example, and cannot read the report." in text
     assert "at least 438 of the 600 reports of each batch" in text
     assert "The collector does not see them." in text

@@ -174,8 +174,8 @@ class Client(SurveyDisplay):
     def withdraw(self) -> Receipt:
         """Record that the person no longer agrees; delete a queued report of any round of the survey.
 
-        With a relay, ask it to delete the report if it has not passed it on. The receipt says whether it has:
-        WITHDRAWN, or SENT with the reason ``passed-on`` or ``relay-unreachable``.
+        With a relay, ask it to delete the report. The receipt has the reason ``passed-on`` if the report has
+        left, and ``relay-unreachable`` if the relay did not answer.
         """
         return self._participation.withdraw()
 

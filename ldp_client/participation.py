@@ -87,8 +87,7 @@ class Participation(BoundSurvey[Plan]):
         if not (entry and entry.sealed):
             return self.status(self.find_entry())
         receipt = withdraw_message(entry, self.transport)
-        if receipt.reason != UNREACHABLE:
-            self.journal.record_withdrawn(entry.identity, receipt.state)
+        self.journal.record_withdrawn(entry.identity, receipt.reason, is_final=receipt.reason != UNREACHABLE)
         return receipt
 
     def find_entry(self) -> JournalEntry | None:

@@ -85,8 +85,8 @@ def sealer(plan: AnyPlan) -> Callable[[bytes], bytes]:
 def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:
     """Ask the relay to delete the message of a report, and return what it says."""
 
-    def receipt(state: State, reason: str, why: str) -> Receipt:
-        return Receipt(state, entry.survey, reason=reason, why=why)
+    def receipt(reason: str, why: str) -> Receipt:
+        return Receipt(State.WITHDRAWN, entry.survey, reason=reason, why=why)
 
     url, message = entry.post
     try:
@@ -94,8 +94,7 @@ def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:
     except Exception:  # an injected transport may raise anything
         response = None
     if response and response.status == 204:
-        return receipt(State.WITHDRAWN, "", "the relay has deleted the report")
+        return receipt("", "the relay has deleted the report")
     if response and response.status == 409 and response.entry("reason") == "passed-on":
-        return receipt(State.SENT, "passed-on", "the relay has passed the report on: it cannot be taken back")
-    why = "the relay did not answer: withdraw again, or it may pass the report on"
-    return receipt(entry.state, UNREACHABLE, why)
+        return receipt("passed-on", "the relay has passed the report on: it cannot be taken back")
+    return receipt(UNREACHABLE, "the relay did not answer: withdraw again, or it may pass the report on")

@@ -17,7 +17,7 @@ import { ENGLISH } from "./src/form/words.js";
 
 const root = new URL("./", import.meta.url);
 const PAGE = new URL("../../ldp_aggregator/form_page/", root);
-const EVERYTHING = ["index", "core", "texts", "preview", "answers", "rehearsal"];
+const EVERYTHING = ["index", "core", "texts", "preview", "answers", "rehearsal", "relay"];
 /** The content of each file, as a module. */
 const FILES = {
   "ldp-bayes.js": { names: EVERYTHING, isModule: true },

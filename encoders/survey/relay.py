@@ -197,7 +197,7 @@ def _is_safe(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        is_local = host == "localhost" or host.startswith("127.") or host == "::1"
+        is_local = host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
         return bool(host) and parts.port != 0 and (parts.scheme == "https" or is_local)
     except ValueError:
         return False

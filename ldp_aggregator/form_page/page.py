@@ -41,8 +41,8 @@ def render_page(
     plan : Plan
         The page accepts only this plan, by its digest. Its texts are the title and the language.
     survey_url : str
-        The survey at its collector, https://HOST/v1/surveys/ID; the page connects to nothing else. It may be
-        relative to the page. The caller checks that its host is one.
+        The survey at its collector, https://HOST/v1/surveys/ID, or at its relay; the page connects to nothing
+        else. It may be relative to the page. The caller checks that its host is one.
     public_key : str
         If given, the page accepts only a plan that was signed with this key.
     max_epsilon : float, optional
@@ -61,6 +61,7 @@ def render_page(
         "src": survey_url,
         "digest": plan.digest,
         "public-key": public_key,
+        "relay": _origin(survey_url) if plan.relay else "",
         "max-epsilon": "" if max_epsilon is None else repr(max_epsilon),
     }
     content = json.dumps(words, ensure_ascii=True).replace("<", "\\u003c") if words else ""

@@ -116,6 +116,11 @@ class Journal(JournalFile):
             )
             for answered in find_family_entries(connection, identity, entry.family):
                 _end_report(connection, answered.identity, State.WITHDRAWN, "")
+                connection.execute(  # the relay may still delete it
+                    "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ? "
+                    "AND sealed IS NOT NULL",
+                    (State.WITHDRAWN, *answered.identity.key, State.SENT),
+                )
 
     # -- the one report --------------------------------------------------------------------
 
@@ -191,12 +196,13 @@ class Journal(JournalFile):
         with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
 
-    def record_withdrawn(self, identity: SurveyIdentity, state: State) -> None:
-        """Record what the relay said to a withdrawal, after which its message is of no more use."""
+    def record_withdrawn(self, identity: SurveyIdentity, reason: str, *, is_final: bool) -> None:
+        """Record what the relay said to a withdrawal; if that is final, delete its message."""
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE surveys SET state = ?, sealed = NULL WHERE survey = ? AND origin = ?",
-                (state, *identity.key),
+                "UPDATE surveys SET reason = ?, sealed = CASE WHEN ? THEN NULL ELSE sealed END "
+                "WHERE survey = ? AND origin = ?",
+                (reason, is_final, *identity.key),
             )
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:

@@ -22,6 +22,7 @@ from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 from ldp_aggregator.form_page.words import read_words
+from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
 _MAX_EPSILON = 2
 """The largest epsilon that the page accepts, like every client, unless the author raises it."""
@@ -36,8 +37,7 @@ _PAGE = re.compile(_HOST + r'([/?#][^\s"<>]*)?')
 @option(
     "--collector",
     metavar="URL",
-    required=True,
-    help="The collector's address, for example https://collector.example.",
+    help="The collector's address, for example https://collector.example. A survey with a relay needs none.",
 )
 @option(
     "-o",
@@ -58,7 +58,7 @@ _PAGE = re.compile(_HOST + r'([/?#][^\s"<>]*)?')
 @advanced_option("--max-epsilon", type=click.FloatRange(0.001, 32), help="Accept a survey with more than 2.")
 def page(
     survey: Path,
-    collector: str,
+    collector: str | None,
     output: Path,
     words: Path | None,
     public_key: str,
@@ -69,25 +69,30 @@ def page(
 
     The folder contains index.html and one script. Any host of static files can serve it by https. The page
     accepts only this version of the survey, connects only to the collector, and shows the survey's texts in
-    all their languages.
+    all their languages. The page of a survey with a relay connects only to the relay; do not put it on the
+    collector's host, which would see who loads it.
 
     $ ldp-survey page survey.toml --collector https://collector.example -o site
     $ ldp-survey page survey.toml --collector https://collector.example -o site --qr https://survey.example
     """
     plan = load_plan_file(survey)
-    if plan.relay:
-        raise click.UsageError("the survey has a relay, and the page cannot send reports to one yet")
-    limit = max_epsilon or _MAX_EPSILON
-    if float(plan.epsilon) > limit:
+    url = _survey_url(plan, collector)
+    limit, epsilon = max_epsilon or _MAX_EPSILON, plan.relay.epsilon if plan.relay else plan.epsilon
+    if float(epsilon) > limit:
         raise click.UsageError(
-            f"the survey's epsilon is {plan.epsilon}, and the page accepts at most {limit:g}: choose a "
-            f"smaller one, or give --max-epsilon {plan.epsilon}"
+            f"the survey's epsilon is {epsilon}, and the page accepts at most {limit:g}: choose a "
+            f"smaller one, or give --max-epsilon {epsilon}"
+        )
+    if plan.epsilon > MAX_LOCAL_EPSILON:
+        raise click.UsageError(
+            f"the survey's epsilon is {plan.epsilon}, and with a relay the page accepts at most "
+            f"{MAX_LOCAL_EPSILON}: choose a smaller one"
         )
     if plan.texts_digest and not plan.texts:
         raise click.UsageError("the file of the survey's texts is not beside the plan: give the TOML survey")
     content = render_page(
         plan,
-        f"{_check_collector(collector)}/v1/surveys/{plan.id}",
+        url,
         public_key=_check_key(public_key),
         max_epsilon=max_epsilon,
         words=_read_words(words),
@@ -102,7 +107,22 @@ def page(
         click.echo(
             f"warning: people read the names {names}: add titles in [texts] (docs/survey-file.md)", err=True
         )
-    _print_next(plan, collector, output)
+    _print_next(plan, url, output)
+
+
+def _survey_url(plan: Plan, collector: str | None) -> str:
+    """Return the address to which the page connects: the survey's at its relay, or at its collector."""
+    if plan.relay:
+        if collector:
+            raise click.UsageError(
+                "the survey has a relay, and its page connects to that: leave --collector out"
+            )
+        if not plan.relay.has_keys:
+            raise click.UsageError("relay: needs collector_key and relay_key, which the page's plan contains")
+        return plan.relay.url
+    if not collector:
+        raise click.UsageError("give the collector's address: --collector https://collector.example")
+    return f"{_check_collector(collector)}/v1/surveys/{plan.id}"
 
 
 def _check_collector(url: str) -> str:
@@ -186,9 +206,10 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
         raise click.ClickException(f"{folder}: cannot be written: {error.strerror}") from error
 
 
-def _print_next(plan: Plan, collector: str, folder: Path) -> None:
+def _print_next(plan: Plan, url: str, folder: Path) -> None:
     where = shlex.quote(str(folder))
     click.echo(f"the page accepts only the plan with the digest {plan.digest}")
     click.echo(f"try it here: python3 -m http.server 8080 --bind 127.0.0.1 --directory {where}")
-    if urlsplit(collector).scheme == "http":
-        click.echo("people on other machines need a collector and a page with https: see docs/page.md")
+    if urlsplit(url).scheme == "http":
+        server = "relay" if plan.relay else "collector"
+        click.echo(f"people on other machines need a {server} and a page with https: see docs/page.md")

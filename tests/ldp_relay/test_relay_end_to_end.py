@@ -16,23 +16,16 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from encoders.survey import read_survey
 from encoders.survey.sealing import inner_bytes, open_inner, seal_report
-from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.base import count_reports
-from ldp_relay.held_messages import HeldMessages
-from ldp_relay.settings import read_settings
 from tests.support.commands import run_program
 from tests.support.relays import (
     COLLECTOR,
-    RELAY_TOKEN,
+    RelayedSite,
     relay,
     relayed_report,
     send,
-    small_text,
-    write_relay_files,
 )
-from tests.support.servers import collector, free_port, wait_for
+from tests.support.servers import free_port, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -42,55 +35,9 @@ SHORT_PAUSE = (
 )
 
 
-class Site:
-    """A survey, its relay and its collector on this machine."""
-
-    def __init__(self, folder: Path, closes: int | None = None) -> None:
-        self.folder, self.port = folder, free_port()
-        survey = small_text(self.port)
-        if closes:
-            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(closes))
-            survey = survey.replace("2200-12-31T00:00:00Z", stamp)
-        self.plan = read_survey(survey).compile()
-        self.survey, self.store = survey, f"sqlite:///{folder}/ldp.db"
-        self.url = f"http://127.0.0.1:{self.port}/{self.plan.id}/{self.plan.digest}"
-        (folder / "collector.token").write_text(RELAY_TOKEN)
-
-    def settings(self, base: str) -> Path:
-        return write_relay_files(self.folder, self.survey, base)
-
-    def collector(self, port: int = 0) -> object:
-        options = ["--relay-token-file", self.folder / "collector.token"]
-        options += ["--bind", f"127.0.0.1:{port}"] if port else []
-        return collector([self.folder / "plan.json"], self.store, options=options)
-
-    def send(self, count: int) -> list[bytes]:
-        """Send new messages; each must be held."""
-        messages = [seal_report(self.plan, relayed_report(self.plan)) for _ in range(count)]
-        for each in messages:
-            assert send(self.url, each)[0] == 202
-        return messages
-
-    def counts(self) -> dict[str, int]:
-        settings = read_settings(self.folder / "relay.toml")
-        held = HeldMessages(settings.database)
-        [survey] = settings.surveys.values()
-        try:
-            return held.counts(survey.name) | {"sizes": [size for _, size, _ in held.batches(survey.name)]}
-        finally:
-            held.close()
-
-    def counted(self) -> int:
-        store = open_store(self.store)
-        try:
-            return count_reports(store.totals(self.plan.id))
-        finally:
-            store.close()
-
-
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def site(tmp_path: Path) -> RelayedSite:
+    return RelayedSite(tmp_path)
 
 
 def test_batches_arrive_and_one_stays_behind(site, tmp_path):
@@ -117,7 +64,7 @@ def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
     for count, expected in ((27, 27), (19, 0)):
         folder = tmp_path / str(count)
         folder.mkdir()
-        site = Site(folder, closes=int(time.time()) + 4)
+        site = RelayedSite(folder, closes=int(time.time()) + 4)
         site.settings("http://127.0.0.1:9")
         with site.collector() as (base, _), relay(site.settings(base), HOUR):
             site.send(count)
@@ -208,7 +155,7 @@ def test_every_report_is_counted_once_through_kills_of_relay_and_collector(site,
     kill_and_check(site, kills)
 
 
-def kill_and_check(site: Site, kills: int) -> None:
+def kill_and_check(site: RelayedSite, kills: int) -> None:
     draw, port = random.Random(38), free_port()
     settings = site.settings(f"http://127.0.0.1:{port}")
     sent = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,11 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise
 from encoders.survey.sealing import make_private_key, open_outer, seal_report
-from tests.support.servers import inherited_environment, stop
+from ldp_aggregator.stores import open_store
+from ldp_aggregator.stores.base import count_reports
+from ldp_relay.held_messages import HeldMessages
+from ldp_relay.settings import read_settings
+from tests.support.servers import collector, free_port, inherited_environment, stop
 from tests.support.surveys import RELAYED
 
 COLLECTOR, RELAY = make_private_key(), make_private_key()
@@ -117,3 +122,49 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
     except HTTPError as error:
         with error:
             return error.code, error.read()
+
+
+class RelayedSite:
+    """A survey, its relay and its collector on this machine."""
+
+    def __init__(self, folder: Path, closes: int | None = None) -> None:
+        self.folder, self.port = folder, free_port()
+        survey = small_text(self.port)
+        if closes:
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(closes))
+            survey = survey.replace("2200-12-31T00:00:00Z", stamp)
+        self.plan = read_survey(survey).compile()
+        self.survey, self.store = survey, f"sqlite:///{folder}/ldp.db"
+        self.url = f"http://127.0.0.1:{self.port}/{self.plan.id}/{self.plan.digest}"
+        (folder / "collector.token").write_text(RELAY_TOKEN)
+
+    def settings(self, base: str) -> Path:
+        return write_relay_files(self.folder, self.survey, base)
+
+    def collector(self, port: int = 0) -> object:
+        options = ["--relay-token-file", self.folder / "collector.token"]
+        options += ["--bind", f"127.0.0.1:{port}"] if port else []
+        return collector([self.folder / "plan.json"], self.store, options=options)
+
+    def send(self, count: int) -> list[bytes]:
+        """Send new messages; each must be held."""
+        messages = [seal_report(self.plan, relayed_report(self.plan)) for _ in range(count)]
+        for each in messages:
+            assert send(self.url, each)[0] == 202
+        return messages
+
+    def counts(self) -> dict[str, int]:
+        settings = read_settings(self.folder / "relay.toml")
+        held = HeldMessages(settings.database)
+        [survey] = settings.surveys.values()
+        try:
+            return held.counts(survey.name) | {"sizes": [size for _, size, _ in held.batches(survey.name)]}
+        finally:
+            held.close()
+
+    def counted(self) -> int:
+        store = open_store(self.store)
+        try:
+            return count_reports(store.totals(self.plan.id))
+        finally:
+            store.close()

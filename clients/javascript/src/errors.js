@@ -11,8 +11,8 @@
  */
 
 /**
- * Why a call was refused, or why a report waits: the words of docs/embedding.md, of the collector too, and words for
- * mistakes of the application.
+ * Why a call was refused, or why a report waits: the words of docs/embedding.md, of collectors and relays too, and
+ * words for mistakes of the application.
  *
  * @typedef {"no-consent" | "do-not-track" | "collector-unreachable" | "closed-once" | "no-answer-yet"
  *   | "client-closed" | "invalid-row" | "invalid-token" | "journal-unavailable" | "queue-full" | "internal-error"
@@ -21,6 +21,7 @@
  *   | "survey-closed" | "wrong-plan" | "not-enrolled" | "length-required" | "incomplete-body"
  *   | "unsupported-media-type" | "unknown-survey" | "no-signature" | "no-texts" | "survey-not-open"
  *   | "too-many-requests" | "too-many-reports" | "store-unavailable" | "not-authorised" | "no-such-page"
+ *   | "relay-unpinned" | "relay-unsupported" | "relay-unreachable" | "other-plan" | "bad-seal" | "passed-on"
  *   | "rehearsal" | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
  */
 

@@ -6,6 +6,8 @@ import { sendByFetch } from "./client/transport.js";
 
 /** @typedef {import("./client/client.js").ClientOptions} ClientOptions */
 
+/** A relay's answer if it has no report. */
+const DELETED = { status: 204, body: new Uint8Array() };
 const REFUSED = { status: 503, body: fromAscii('{"reason":"rehearsal"}') };
 
 /**
@@ -22,6 +24,7 @@ export function rehearse({ send = sendByFetch, ...options }) {
     ...options,
     store: new MemoryStore(),
     async send(request) {
+      if (request.method === "DELETE") return DELETED;
       return request.method === "GET" ? send(request) : REFUSED;
     },
   };

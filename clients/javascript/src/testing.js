@@ -17,7 +17,8 @@ export { MemoryStore };
  */
 
 /**
- * A collector in memory, which counts equal bytes once. It does not check reports.
+ * A collector in memory, which counts equal bytes once. It does not check reports. With the option `relay`, it is a
+ * relay, which also deletes a report.
  *
  * Pass `recorder.send` as the option `send`.
  */
@@ -62,6 +63,10 @@ export class Recorder {
   async send({ method, body }) {
     if (this.isOffline) throw new LdpError("there is no network", "collector-unreachable");
     if (method === "POST" && body) this.bodies.push(body.slice());
+    if (method === "DELETE" && body && this.#behaviour === "normal") {
+      this.#reports.delete(toHex(body));
+      return response(204, "");
+    }
     if (this.#behaviour === "sign-in page") return response(200, "<!doctype html><title>Sign in</title>");
     if (this.#behaviour === "closed") return response(410, { reason: "survey-closed" });
     if (method === "GET" || !body) return { status: 200, body: this.#plan };

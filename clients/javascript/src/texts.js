@@ -26,7 +26,7 @@ const fetched = new WeakMap();
 export async function loadTexts(plan, wanted, { send, url }) {
   if (plan.texts && !fetched.has(plan)) {
     requirePermission();
-    const bytes = await fetchPage(send, `${url}/texts`);
+    const bytes = await fetchPage(send, `${url}/texts`, plan.relay && "relay");
     try {
       fetched.set(plan, readTexts(plan, bytes));
     } catch (error) {

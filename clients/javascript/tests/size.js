@@ -15,7 +15,7 @@ import { minify } from "terser";
 const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 /** What the client loads when it is needed, and what stands beside the form. */
-const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../client/client.js"];
+const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js"];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};
 for (const [name, entry] of Object.entries(entries)) {

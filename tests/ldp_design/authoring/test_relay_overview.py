@@ -88,10 +88,24 @@ def test_a_survey_with_a_relay_is_not_compiled_without_keys(survey):
     assert not output.exists()
 
 
-def test_no_page_is_written(survey, tmp_path):
-    options = ["--collector", "https://collector.example", "-o", tmp_path / "site"]
-    assert "has a relay" in command("ldp-survey", "page", survey, *options, check=False).stderr
-    assert not (tmp_path / "site").exists()
+def test_the_page_connects_to_the_relay_alone(survey, tmp_path):
+    output = tmp_path / "site"
+
+    def refusal(*options: object) -> str:
+        result = command("ldp-survey", "page", survey, "-o", output, *options, check=False)
+        assert result.exit_code != 0
+        assert not output.exists()
+        return result.stderr
+
+    assert "needs collector_key and relay_key" in refusal()
+    survey.write_text(RELAYED.replace("[relay]", f"[relay]\n{RELAY_KEYS}"), encoding="utf-8")
+    assert "leave --collector out" in refusal("--collector", "https://collector.example")
+    assert "the survey's epsilon is 1, and the page accepts at most 0.5" in refusal("--max-epsilon", 0.5)
+    command("ldp-survey", "page", survey, "-o", output)
+    page = (output / "index.html").read_text("utf-8")
+    assert 'src="https://relay.example/night-work"' in page
+    assert 'relay="https://relay.example"' in page
+    assert "connect-src https://relay.example;" in page
 
 
 def test_clients_never_report_directly(survey, tmp_path):

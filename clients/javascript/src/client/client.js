@@ -23,10 +23,12 @@ import { sendByFetch } from "./transport.js";
  * @typedef {object} ClientOptions
  * @property {string | null} person who answers: an id of 1 to 64 ASCII letters, digits, "-" and "_", which must
  *   stay the same and is never sent. null is everybody who uses this browser without an account.
- * @property {string} [url] the survey's URL at its collector, if `survey` is the plan's bytes
+ * @property {string} [url] the survey's URL at its collector or relay, if `survey` is the plan's bytes
  * @property {string | null} [digest] the only plan to accept, by its published digest
  * @property {string | null} [publicKey] accept only a plan that its author signed with this key; not for a plan's bytes
  * @property {string | null} [token] the invitation, if the survey needs one
+ * @property {import("./policy.js").ConnectToRelay} [relay] `throughRelay(...)` of the entry `ldp-bayes/relay`, for a
+ *   survey with a relay
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
  * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of
@@ -64,7 +66,7 @@ export class Client {
    */
   constructor(survey, options) {
     const {
-      digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom,
+      digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom, relay,
       send = sendByFetch, sha256 = ownSha256, spread = 2, store, strict, token, url, ...unknown
     } = options ?? {};
     requireOption(globalThis.isSecureContext !== false, "no secure context: use https", "insecure-context");
@@ -74,8 +76,8 @@ export class Client {
       "bad-person",
     );
     requireOption(
-      [onOutcome, random, send, sha256].every((each) => typeof each === "function"),
-      "onOutcome, random, send and sha256 must be functions",
+      [onOutcome, random, relay ?? send, send, sha256].every((each) => typeof each === "function"),
+      "onOutcome, random, relay, send and sha256 must be functions",
     );
     const [name] = Object.keys(unknown);
     requireOption(!name, `no option ${name}`); // a misspelt limit would not limit
@@ -83,7 +85,7 @@ export class Client {
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { url: address, ...named } = checkSurveyUrl(url ?? survey);
-    const policy = new ClientPolicy(options);
+    const policy = new ClientPolicy(options, relay?.(address, Boolean(source ?? digest ?? publicKey), send));
     requireOption(!source || !policy.publicKey, "a plan's bytes have no signature: leave publicKey out");
     const identity = { ...named, signer: policy.publicKey };
     /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
@@ -125,12 +127,18 @@ export class Client {
     });
   }
 
-  /** Record that the person no longer agrees; delete a queued report of any round of the survey. */
+  /**
+   * Record that the person no longer agrees; delete a queued report of any round of the survey.
+   *
+   * If a relay has the report, it is asked to delete it, and the receipt says what it answered.
+   */
   withdraw() {
     return this.#receipt(async () => {
-      await this.#participation.withdraw();
+      const answer = await (this.#sending.policy.relay ?? this.#participation).withdraw(
+        this.#participation, this.#sender,
+      );
       this.#sender.refresh();
-      return this.#status();
+      return answer ? new Receipt("withdrawn", this.survey, answer) : this.#status();
     });
   }
 

@@ -1,4 +1,4 @@
-/** Interprets a collector's response: the outcome of a report, or why the attempt failed. */
+/** Interprets the response of a collector or a relay: the outcome of a report, or why the attempt failed. */
 
 /** @typedef {import("./receipt.js").State} State */
 /** @typedef {import("./transport.js").Response} Response */
@@ -7,8 +7,12 @@ const TIMEOUT_SECONDS = 10;
 /** @typedef {import("../errors.js").Reason} Reason */
 
 /** Reasons that reject the bytes of a report for good; any other reason may pass. @type {readonly Reason[]} */
-const FINAL_REASONS = ["malformed", "too-large", "unknown-question", "bad-payload", "id-reused"];
+const FINAL_REASONS = [
+  "malformed", "too-large", "unknown-question", "bad-payload", "id-reused", "bad-seal", "other-plan",
+];
 const CLOSED = "survey-closed";
+/** The responses of collectors and relays that mean that a report was delivered. */
+const DELIVERED = ["200 recorded", "202 held"];
 /** @type {readonly Reason[]} */
 const REASONS = [
   ...FINAL_REASONS,
@@ -34,14 +38,15 @@ const REASONS = [
 /**
  * Send one request, and interpret the response. Without a response, the status is 0.
  *
- * Only the collector's own response about these bytes, or about the end of this survey, has a final state. The
+ * Only the recipient's own response about these bytes, or about the end of this survey, has a final state. The
  * page of a proxy and the "200 OK" of a network's sign-in page have none.
  *
  * @param {import("./transport.js").Send} send
  * @param {string} url
  * @param {Uint8Array} [report] is posted
+ * @param {"collector" | "relay"} [recipient]
  */
-export async function exchange(send, url, report) {
+export async function exchange(send, url, report, recipient = "collector") {
   /** @type {Partial<Response>} */
   let response = {};
   try {
@@ -54,19 +59,19 @@ export async function exchange(send, url, report) {
   const word = REASONS.find((each) => each === content?.reason);
   const state = finalState(status, word ?? content?.status);
   const why = word
-    ? `the collector responded: ${word}`
+    ? `the ${recipient} responded: ${word}`
     : status
-      ? `a response with status ${status}, not from a collector`
-      : "the collector did not respond";
+      ? `a response with status ${status}, not from a ${recipient}`
+      : `the ${recipient} did not respond`;
   return {
     body,
     retryAfter,
     status,
     state,
-    /** Empty if the collector took the report. */
-    reason: /** @type {Reason} */ (word ?? (state ? "" : "collector-unreachable")),
+    /** Empty if the recipient took the report. */
+    reason: /** @type {Reason} */ (word ?? (state ? "" : `${recipient}-unreachable`)),
     why,
-    /** Whether a failure concerns all surveys of the collector: it is busy, or cannot be reached. */
+    /** Whether a failure concerns all surveys of the recipient: it is busy, or cannot be reached. */
     isShared: !word || status === 429 || status >= 500,
   };
 }
@@ -79,7 +84,7 @@ export async function exchange(send, url, report) {
  * @returns {State | undefined}
  */
 function finalState(status, word) {
-  if (status === 200 && word === "recorded") return "sent";
+  if (DELIVERED.includes(`${status} ${word}`)) return "sent";
   if (status === 200 && word === "duplicate") return word;
   if (status === 410 && word === CLOSED) return "expired";
   const isFinal = FINAL_REASONS.includes(/** @type {Reason} */ (word));

@@ -1,5 +1,6 @@
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 
+import { TransportError } from "./errors.js";
 import { SurveyError } from "../errors.js";
 import { requireConsent, requireDigest } from "./journal/consent.js";
 import { CLOSED_ONCE } from "./journal/journal.js";
@@ -36,6 +37,7 @@ import { randomiseCoded } from "../survey/randomise.js";
 export function makeParticipation({ identity, journal, policy, random, send, sha256, source, token, url }) {
   /** @type {{ plan: Plan, bytes: Uint8Array } | undefined} */
   let loaded;
+  const { relay } = policy;
 
   /** Return the survey's entry, or the entry of another round that was answered. */
   const find = () => journal.find(identity);
@@ -61,13 +63,14 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     let given = source ?? (entry && isSigned(entry) ? entry.plan : undefined);
     if (!given) {
       requirePermission();
-      given = await fetchPlan(send, url, policy.publicKey, sha256);
+      given = await fetchPlan(send, url, policy.publicKey, sha256, relay && "relay");
     }
     const bytes = new Uint8Array(given); // a store writes the whole buffer of a view
-    const plan = readPlan(bytes, { sha256 });
+    const plan = readPlan(bytes, { sha256, checkRelay: relay?.checkEntry ?? refuseRelay });
     if (plan.id !== identity.survey) throw new SurveyError("of another survey: check the URL");
     requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
+    await relay?.prepare(plan);
     return (loaded = { plan, bytes });
   }
 
@@ -88,7 +91,9 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       return new Receipt("already_reported", survey, { reason, why });
     }
     const isClosed = reason === CLOSED_ONCE;
-    const why = isClosed ? "the survey is closed; the report is deleted if it is so a day later" : "";
+    const why = isClosed
+      ? "the survey is closed; the report is deleted if it is so a day later"
+      : policy.explain(entry);
     return new Receipt(state, survey, { reason, why });
   }
 
@@ -128,10 +133,18 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       const invited = readInvitation(plan, token);
       const coded = plan.encode(row, label);
       const clipped = clippedNames(plan, row);
-      const makeReport = () => randomiseCoded(plan, coded, random, invited).report;
+      const draw = () => randomiseCoded(plan, coded, random, invited).report;
+      // sealing waits, which a transaction must not; if another tab is faster, this report is forgotten
+      const sealed = await relay?.seal(plan, draw());
+      const makeReport = () => sealed ?? draw();
       const { entry: made, isCreated } = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
       if (!isCreated) return { receipt: status(made, true) }; // another tab was faster
       return { receipt: new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped }), made };
     },
   };
+}
+
+/** Refuse a plan with a relay: sent directly, its reports would reveal too much. */
+function refuseRelay() {
+  throw new TransportError("the survey needs a relay: give the option relay", "relay-unsupported");
 }

@@ -1,4 +1,4 @@
-/** Finds the survey of a client, and fetches its plan from the collector. */
+/** Finds the survey of a client, and fetches its plan from the collector or the relay. */
 
 import { concatenate, fromAscii } from "../bytes.js";
 import { exchange } from "./collector_response.js";
@@ -28,21 +28,23 @@ export function checkSurveyUrl(text) {
  * @param {string} url
  * @param {string} publicKey empty if no signature is required
  * @param {(bytes: Uint8Array) => Uint8Array} sha256
+ * @param {"relay"} [relay] instead of the collector
  */
-export async function fetchPlan(send, url, publicKey, sha256) {
-  const bytes = await fetchPage(send, url);
-  if (publicKey) await verify(sha256(bytes), await fetchPage(send, `${url}/signature`), publicKey);
+export async function fetchPlan(send, url, publicKey, sha256, relay) {
+  const bytes = await fetchPage(send, relay ? `${url}/plan` : url, relay);
+  if (publicKey) await verify(sha256(bytes), await fetchPage(send, `${url}/signature`, relay), publicKey);
   return bytes;
 }
 
 /**
- * Return what the collector sends for a URL.
+ * Return what the collector or the relay sends for a URL.
  *
  * @param {import("./transport.js").Send} send
  * @param {string} url
+ * @param {"relay"} [relay]
  */
-export async function fetchPage(send, url) {
-  const { body, reason, state, status, why } = await exchange(send, url);
+export async function fetchPage(send, url, relay) {
+  const { body, reason, state, status, why } = await exchange(send, url, undefined, relay);
   if (status === 200) return body;
   if (state === "expired") throw new ExpiredError("the collector has closed the survey", reason);
   if (reason === "no-signature") throw unsigned();

@@ -1,4 +1,4 @@
-/** The limits that an application sets on behalf of its users: on epsilon, and on the plan. */
+/** The limits that an application sets on behalf of its users: on epsilon, on the plan, and on the relay. */
 
 import { isGreater } from "../arithmetic.js";
 import { isDecimal, parseDecimal } from "../decimals.js";
@@ -7,6 +7,35 @@ import { BudgetError, PlanError, requireOption } from "./errors.js";
 import { requireDigest } from "./journal/consent.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
+/** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {ReturnType<typeof import("./participation.js").makeParticipation>} Participation */
+/** @typedef {import("./receipt.js").ReceiptFields} ReceiptFields */
+/** @typedef {import("./sending/sender.js").Sender} Sender */
+
+/**
+ * The option `relay` of a client. Throws OptionError if the survey's URL is not at the relay.
+ *
+ * @callback ConnectToRelay
+ * @param {string} url
+ * @param {boolean} isPinned whether the application gives `digest`, `publicKey` or the plan's bytes
+ * @param {import("./transport.js").Send} send
+ * @returns {Relay}
+ */
+
+/**
+ * What a client needs for a survey with a relay.
+ *
+ * @typedef {object} Relay
+ * @property {string} held says that the relay has a report
+ * @property {(plan: Plan) => void} checkEntry throws SurveyError or PrivacyError unless the plan's entry can be used
+ * @property {(plan: { epsilon: string, relay?: Plan["relay"] }) => void} check throws PlanError or BudgetError for a
+ *   plan, or a journal's entry, of another relay or with a greater local epsilon
+ * @property {(plan: Plan) => Promise<void>} prepare throws unless reports of a plan can be sealed
+ * @property {(plan: Plan, report: Uint8Array) => Promise<Uint8Array>} seal
+ * @property {(participation: Participation, sender: Sender) => Promise<ReceiptFields | undefined>} withdraw withdraws
+ *   as a client does, and asks the relay to delete the report; returns what the relay answered, or undefined if it has
+ *   no report
+ */
 
 /** The default of `maxEpsilon`. */
 const MAX_EPSILON = 2;
@@ -19,8 +48,9 @@ export class ClientPolicy {
    * @param {number | null} [options.maxTotalEpsilon]
    * @param {string | null} [options.digest]
    * @param {string | null} [options.publicKey]
+   * @param {Relay} [relay]
    */
-  constructor({ maxEpsilon = MAX_EPSILON, maxTotalEpsilon, digest, publicKey }) {
+  constructor({ maxEpsilon = MAX_EPSILON, maxTotalEpsilon, digest, publicKey }, relay) {
     requireOption(
       !isGiven(digest) || hasForm(digest, /^[0-9a-f]{64}$/i),
       "digest must be 64 hexadecimal digits",
@@ -30,6 +60,7 @@ export class ClientPolicy {
       !isGiven(publicKey) || hasForm(publicKey, /^\s*[A-Za-z0-9+/]{43}=\s*$/),
       "publicKey must be the line that `ldp-survey keygen` prints",
     );
+    this.relay = relay;
     this.digest = digest?.toLowerCase();
     /** Empty if no signature is required. */
     this.publicKey = publicKey?.trim() ?? "";
@@ -40,17 +71,30 @@ export class ClientPolicy {
   /**
    * Throw PlanError or BudgetError unless the policy accepts a plan, or a journal's entry with a queued report.
    *
-   * @param {{ digest: string, epsilon: string, signer?: string }} plan whose signature was verified with `signer`
+   * @param {{ digest: string, epsilon: string, signer?: string, relay?: Plan["relay"] }} plan whose signature was
+   *   verified with `signer`
    */
-  check({ digest, epsilon, signer = this.publicKey }) {
+  check(plan) {
+    const { digest, relay, signer = this.publicKey } = plan;
     requireDigest(digest, this.digest);
     if (this.publicKey && this.publicKey !== signer) {
       throw new PlanError("the plan lacks the required signature: call grant()", "plan-changed");
     }
+    this.relay?.check(plan);
+    const { epsilon } = relay ?? plan; // promised towards everybody, or towards everybody but the relay
     if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
       const why = `the plan's epsilon is ${epsilon}, more than maxEpsilon`;
       throw new BudgetError(why, "epsilon-above-cap");
     }
+  }
+
+  /**
+   * Explain the state of an entry that a relay has.
+   *
+   * @param {import("./journal/table.js").JournalEntry} entry
+   */
+  explain({ state }) {
+    return (state === "sent" && this.relay?.held) || "";
   }
 
   /**
@@ -79,10 +123,14 @@ export function parseEpsilon(text) {
   return [units, 10n ** scale];
 }
 
-/** @param {unknown} limit */
-function readLimit(limit) {
+/**
+ * Return a limit of epsilon as an exact fraction.
+ *
+ * @param {unknown} limit
+ */
+export function readLimit(limit) {
   const isLimit = typeof limit === "number" && limit > 0 && isDecimal(String(limit));
-  requireOption(isLimit, "maxEpsilon and maxTotalEpsilon must be numbers above 0");
+  requireOption(isLimit, "limits of epsilon must be numbers above 0");
   return parseEpsilon(String(limit));
 }
 

@@ -11,7 +11,7 @@ const MAX_RESPONSE_BYTES = 1 << 20; // a plan is never larger
  * A request. Applications can inject a function that sends it, as the option `send`.
  *
  * @typedef {object} Request
- * @property {"GET" | "POST"} method
+ * @property {"GET" | "POST" | "DELETE"} method
  * @property {string} url
  * @property {Uint8Array} [body] is sent unchanged, as `text/plain`
  * @property {number} timeout seconds after which the request must fail

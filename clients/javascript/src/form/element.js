@@ -7,8 +7,9 @@ const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class 
 
 /**
  * Attributes: `src`, the survey's URL; `lang`, the language to begin with; `digest`, `public-key`, `max-epsilon` and
- * `person`, the client's options; `level`, that of the first heading; `rehearsal`, to send and keep nothing. They are
- * read when the element is put into the page. When it is removed, the answers are deleted.
+ * `person`, the client's options; `relay`, the address of the relay that `src` is at, and `max-local-epsilon`; `level`,
+ * that of the first heading; `rehearsal`, to send and keep nothing. They are read when the element is put into the
+ * page. When it is removed, the answers are deleted.
  *
  * A child `<script type="application/json">` may contain the words of further languages, by language.
  *
@@ -63,19 +64,22 @@ export class LdpSurvey extends Base {
   #open() {
     /** @param {string} name */
     const given = (name) => this.getAttribute(name) ?? undefined;
-    const limit = given("max-epsilon");
+    /** @param {string} name */
+    const limit = (name) => (this.hasAttribute(name) ? Number(given(name)) : undefined);
     const form = this.#form = new SurveyForm({
       src: new URL(given("src") ?? "", document.baseURI),
       wanted: [given("lang") ?? [], navigator.languages].flat(),
       furtherWords: JSON.parse(this.querySelector('script[type="application/json"]')?.textContent ?? "{}"),
       level: Number(given("level") ?? 1),
       isRehearsal: this.hasAttribute("rehearsal"),
+      relay: given("relay"),
+      maxLocalEpsilon: limit("max-local-epsilon"),
       clientOptions: {
         person: given("person") ?? null,
         digest: given("digest"),
         publicKey: given("public-key"),
         token: this.#token || undefined,
-        ...(limit === undefined ? {} : { maxEpsilon: Number(limit) }),
+        maxEpsilon: limit("max-epsilon"),
       },
       tell: (detail) => this.dispatchEvent(new CustomEvent("ldp-outcome", { bubbles: true, composed: true, detail })),
     });

@@ -75,8 +75,8 @@ export function makePromise(look, plan, isOwnOrigin) {
   const sure = new Intl.NumberFormat(language, { style: "percent" }).format(Math.ceil(100 * odds / (1 + odds)) / 100);
   const label = texts.label && fill(words.andLabel, texts.label.title);
   const drawn = fill(plan.validation ? words.drawModel : words.draw, label ?? "");
-  const lines = [words.stay, drawn, fill(words.promise, factor, sure), words.address];
-  if (isOwnOrigin) lines.push(words.sameOrigin);
+  const lines = [words.stay, drawn, fill(words.promise, factor, sure), plan.relay ? words.relayed : words.address];
+  if (isOwnOrigin && !plan.relay) lines.push(words.sameOrigin);
   if (plan.byInvitation) lines.push(words.invited);
   return makeSection(look, "promise", words.happens, make("ol", {}, ...lines.map((line) => make("li", {}, line))));
 }

@@ -26,6 +26,8 @@ import { directionOf, findWords } from "./words.js";
  * @property {Readonly<Record<string, Partial<Words>>>} furtherWords by language
  * @property {number} level of the first heading
  * @property {boolean} isRehearsal
+ * @property {string} [relay] the relay's address, if the survey has one
+ * @property {number} [maxLocalEpsilon]
  * @property {ClientOptions} clientOptions
  * @property {(outcome: { state: string, reason: string }) => unknown} tell
  */
@@ -92,8 +94,10 @@ export class SurveyForm {
   }
 
   async #makeClient() {
-    const { clientOptions, isRehearsal, src } = this.#options;
-    const options = { ...clientOptions, onOutcome: (/** @type {Outcome} */ receipt) => this.#watch(receipt) };
+    const { clientOptions, isRehearsal, maxLocalEpsilon, relay, src } = this.#options;
+    /** @type {ClientOptions} */
+    const options = { ...clientOptions, onOutcome: (receipt) => this.#watch(receipt) };
+    if (relay !== undefined) options.relay = (await import("../relay.js")).throughRelay(relay, { maxLocalEpsilon });
     if (!isRehearsal) return new Client(src.href, options);
     const { rehearse } = await import("../rehearsal.js");
     return new Client(src.href, rehearse(options));
@@ -275,7 +279,8 @@ export class SurveyForm {
    * @param {Outcome} outcome
    */
   #show(outcome) {
-    const { reason, state } = outcome;
+    const { reason } = outcome;
+    const state = outcome.state === "sent" && this.#options.relay ? "held" : outcome.state;
     const { words } = this.#look;
     const status = this.#find("#status");
     if (!status) return; // the survey is loading
@@ -283,12 +288,12 @@ export class SurveyForm {
     const mayAnswer = ASKING.includes(state) && reason !== DO_NOT_TRACK;
     if (form) form.hidden = !mayAnswer;
     if (!mayAnswer) this.forget();
-    const sentences = reason === "rehearsal" ? [] : sentencesOf(outcome, words);
+    const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
     if (this.#options.isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
     if (status.textContent !== text) status.replaceChildren(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");
-    if (!["ready", "queued"].includes(state)) return button?.remove();
+    if (!["ready", "queued", "held"].includes(state)) return button?.remove();
     const withdraw = async () => this.#client && this.#finish(await this.#client.withdraw());
     if (!button) {
       status.after(make("button", { part: "button withdraw", click: () => this.#run(withdraw) }, words.withdraw));

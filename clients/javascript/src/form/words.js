@@ -25,6 +25,9 @@ export const ENGLISH = {
     "What is sent changes the odds between any two answers by a factor of at most {0}. Anyone who thinks " +
     "that something about you is as likely true as false can be at most {1} sure of it afterwards.",
   address: "The collector sees your network address, as every website does, but not your answers.",
+  relayed:
+    "A relay passes the random answer on. It sees your network address, but cannot read the answer. The collector " +
+    "can read it, but cannot see who sent it.",
   sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
   invited: "People who know who received your invitation know that the random answer is yours.",
   questions: "Questions",
@@ -58,6 +61,7 @@ export const ENGLISH = {
     "Your random answer is stored in this browser and waits to be sent. If you close this page, it is sent when " +
     "you open it again.",
   sent: "Your random answer has arrived. Thank you!",
+  held: "The relay has your random answer. It is counted when enough others have answered. Thank you!",
   already_reported: "This survey was answered in this browser. Nothing new was sent.",
   withdrawn: "You have withdrawn. Nothing more is sent.",
   expired: "The survey is closed. Nothing more is sent.",
@@ -68,6 +72,8 @@ export const ENGLISH = {
   "journal-unavailable":
     "Your browser does not let this page remember that you have answered. Try a window that is not private.",
   "collector-unreachable": "The collector cannot be reached at the moment.",
+  "relay-unreachable": "The relay cannot be reached at the moment. If it has your random answer, that may be counted.",
+  "passed-on": "The relay had already passed on your random answer, so it is counted.",
   "plan-changed": "This page was made for another version of the survey. Please tell its author.",
   "bad-signature": "The survey lacks its author's signature, or this browser is too old to check it.",
   "invalid-token": "Your invitation is missing, or is not for this survey. Please open the link that you received.",
@@ -105,6 +111,9 @@ export const GERMAN = {
     "{0}. Wer etwas über Sie für ebenso wahrscheinlich wahr wie falsch hält, kann sich danach höchstens zu " +
     "{1} sicher sein.",
   address: "Die Sammelstelle sieht Ihre Netzwerkadresse wie jede Website, aber nicht Ihre Antworten.",
+  relayed:
+    "Ein Vermittler leitet die zufällige Antwort weiter. Er sieht Ihre Netzwerkadresse, kann die Antwort aber nicht " +
+    "lesen. Die Sammelstelle kann sie lesen, aber nicht sehen, wer sie gesendet hat.",
   sameOrigin: "Die Sammelstelle liefert auch diese Seite und könnte daher ändern, wie sie Sie schützt.",
   invited: "Wer weiß, wer Ihre Einladung bekommen hat, weiß, dass die zufällige Antwort Ihre ist.",
   questions: "Fragen",
@@ -138,6 +147,7 @@ export const GERMAN = {
     "Ihre zufällige Antwort ist in diesem Browser gespeichert und wartet auf das Senden. Wenn Sie diese Seite " +
     "schließen, wird sie gesendet, sobald Sie sie wieder öffnen.",
   sent: "Ihre zufällige Antwort ist angekommen. Vielen Dank!",
+  held: "Der Vermittler hat Ihre zufällige Antwort. Sie zählt, wenn genug andere geantwortet haben. Vielen Dank!",
   already_reported: "Diese Umfrage wurde in diesem Browser beantwortet. Es wurde nichts Neues gesendet.",
   withdrawn: "Sie haben widerrufen. Es wird nichts mehr gesendet.",
   expired: "Die Umfrage ist geschlossen. Es wird nichts mehr gesendet.",
@@ -153,6 +163,9 @@ export const GERMAN = {
     "Ihr Browser lässt diese Seite sich nicht merken, dass Sie geantwortet haben. Versuchen Sie es in einem " +
     "Fenster, das nicht privat ist.",
   "collector-unreachable": "Die Sammelstelle ist gerade nicht erreichbar.",
+  "relay-unreachable":
+    "Der Vermittler ist gerade nicht erreichbar. Wenn er Ihre zufällige Antwort hat, zählt sie vielleicht.",
+  "passed-on": "Der Vermittler hatte Ihre zufällige Antwort schon weitergeleitet, daher zählt sie.",
   "plan-changed":
     "Diese Seite wurde für eine andere Fassung der Umfrage gemacht. Bitte sagen Sie es den Verantwortlichen.",
   "bad-signature":

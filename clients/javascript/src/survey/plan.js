@@ -13,6 +13,7 @@ import { readQuestions } from "./questions.js";
 import { encodeRow, readRowSchema, requiredEntries } from "./row_schema.js";
 import { readValidation } from "./validation_round.js";
 
+/** @typedef {import("../relay/plan_entry.js").RelayEntry} RelayEntry */
 /** @typedef {import("./questions.js").Question} Question */
 /** @typedef {import("./row_schema.js").RowSchema} RowSchema */
 /** @typedef {import("./validation_round.js").Validation} Validation */
@@ -29,10 +30,11 @@ export class Plan {
    * @param {any} document
    * @param {Uint8Array} bytes
    * @param {(bytes: Uint8Array) => Uint8Array} sha256
+   * @param {(plan: Plan) => void} [checkRelay]
    */
-  constructor(document, bytes, sha256) {
-    const { enrolment, epsilon, family, format, id, label, projection, tables, texts, validation } = document;
-    const optional = [enrolment, family, label, projection, texts, validation];
+  constructor(document, bytes, sha256, checkRelay) {
+    const { enrolment, epsilon, family, format, id, label, projection, relay, tables, texts, validation } = document;
+    const optional = [enrolment, family, label, projection, relay, texts, validation];
     checkKeyCount(document, 6 + optional.filter((each) => each !== undefined).length);
     requireValid(format === 1);
     requireValid(hasForm(id, SURVEY_ID));
@@ -74,6 +76,10 @@ export class Plan {
     this.limits = reached.slice(0, -1).map((each) => WORD * each / total);
     /** SHA-256 of the survey's texts, in hexadecimal; undefined if it has none. @type {string | undefined} */
     this.texts = texts;
+    /** The relay that hides who sent which report. @type {RelayEntry | undefined} */
+    this.relay = relay;
+    // without the check, the call fails
+    if (relay !== undefined) /** @type {(plan: Plan) => void} */ (checkRelay)(this);
     Object.freeze(this);
   }
 
@@ -106,14 +112,17 @@ export class Plan {
  * Throws SurveyError if the bytes are not a plan, PrivacyError if a question spends more than epsilon.
  *
  * @param {Uint8Array | ArrayBuffer} bytes
- * @param {{ sha256?: (bytes: Uint8Array) => Uint8Array }} [options] another implementation of SHA-256
+ * @param {object} [options]
+ * @param {(bytes: Uint8Array) => Uint8Array} [options.sha256] another implementation
+ * @param {(plan: Plan) => void} [options.checkRelay] throws if the plan's relay cannot be used; without it, a plan with
+ *   a relay is refused, because its reports must not be sent to the collector
  * @returns {Plan}
  */
-export function readPlan(bytes, { sha256 = ownSha256 } = {}) {
+export function readPlan(bytes, { sha256 = ownSha256, checkRelay } = {}) {
   try {
     const copy = new Uint8Array(bytes);
     requireValid(copy.length <= MAX_PLAN_BYTES);
-    return new Plan(loadCanonicalJson(copy), copy, sha256);
+    return new Plan(loadCanonicalJson(copy), copy, sha256, checkRelay);
   } catch (error) {
     if (error instanceof LdpError) throw error;
     throw new SurveyError();

@@ -5,8 +5,10 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { MAX_QUEUED_REPORTS } from "../../src/client/journal/journal.js";
+import { throughRelay } from "../../src/relay.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import { INVITED, LABEL, makeClient, optedOut, PLAN, responding, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
+import { DIGEST, FakeRelay, RELAY, reported as reportedThere, respond, URL_AT_RELAY } from "../relays.js";
 import { toBytes } from "../surveys.js";
 
 const TABLE = new URL("../../../../docs/embedding.md", import.meta.url);
@@ -16,14 +18,6 @@ const PYTHON_ONLY = [
   "unavailable journal-damaged JournalError",
   "unavailable not-configured ",
   "unavailable bad-option ",
-  "unavailable relay-unsupported TransportError",
-  "unavailable relay-unpinned TransportError",
-  "unavailable relay-unreachable TransportError",
-  "queued relay-unreachable ",
-  "rejected other-plan PlanError",
-  "rejected bad-seal ",
-  "sent passed-on ",
-  "sent relay-unreachable ",
 ];
 const DAY = 86_400_000;
 const OTHER_PLAN = toBytes(INVITED.plan);
@@ -132,6 +126,23 @@ const CASES = [
     /** @type {[string, any]} */ ([
       `rejected ${reason} `, (/** @type {Make} */ make) => delivered(make, responding(400, { reason })),
     ])),
+  ["unavailable relay-unsupported TransportError", (make) => relayed(make, [], { relay: undefined }).client.grant()],
+  ["unavailable relay-unpinned TransportError", (make) => relayed(make, [], { digest: undefined }).client.grant()],
+  ["unavailable relay-unreachable TransportError", (make) =>
+    relayed(make, [], { send: async () => undefined }).client.grant()],
+  ["rejected other-plan PlanError", (make) => relayed(make, [], { survey: PLAN, url: `${RELAY}/${SURVEY}`,
+    digest: undefined }).client.grant()],
+  ["queued relay-unreachable ", (make) => deliveredThere(make, "no answer")],
+  ["rejected other-plan ", (make) => deliveredThere(make, respond(404, { reason: "other-plan" }))],
+  ["rejected bad-seal ", (make) => deliveredThere(make, respond(400, { reason: "bad-seal" }))],
+  ...["passed-on", "relay-unreachable"].map((reason) => /** @type {[string, any]} */ ([
+    `withdrawn ${reason} `, async (/** @type {Make} */ make) => {
+      const answer = respond(reason === "passed-on" ? 409 : 503, {});
+      const { client } = await reportedThere(relayed(make, [undefined, answer]));
+      await client.flush(5);
+      return client.withdraw();
+    },
+  ])),
   ...["unknown-survey", "store-unavailable"].map((reason) => /** @type {[string, any]} */ ([
     `unavailable ${reason} TransportError`,
     (/** @type {Make} */ make) => {
@@ -145,6 +156,29 @@ const CASES = [
 function overspent() {
   const plan = JSON.parse(new TextDecoder().decode(PLAN));
   return new TextDecoder().decode(PLAN).replace(`"epsilon":"${plan.epsilon}"`, '"epsilon":"0.5"');
+}
+
+/**
+ * Make a client of a survey with a relay, which gives these answers to requests other than GET.
+ *
+ * @param {Make} make
+ * @param {any[]} answers
+ * @param {any} [options]
+ */
+function relayed(make, answers, options) {
+  const relay = new FakeRelay();
+  relay.answers = answers;
+  const { send } = relay;
+  return make({ survey: URL_AT_RELAY, digest: DIGEST, relay: throughRelay(RELAY), send, ...options });
+}
+
+/**
+ * @param {Make} make
+ * @param {any} answer
+ */
+async function deliveredThere(make, answer) {
+  const { client } = await reportedThere(relayed(make, [answer]));
+  return client.flush(0);
 }
 
 /** @param {any} made */

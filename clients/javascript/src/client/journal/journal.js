@@ -6,9 +6,11 @@
  *     (none) -> ready <-> no_consent       the person agreed to a plan; it is pinned by its digest from then on
  *               ready -> queued            their one report is made, and its epsilon spent
  *                        queued -> sent | duplicate | rejected | expired | withdrawn
+ *                                  sent -> withdrawn         while a relay has the report
  *
  * The raw row is never stored. A report is made inside the transaction that records it. So two tabs never both
- * randomise, and a report that was not recorded was never sent.
+ * randomise, and a report that was not recorded was never sent. Only a report for a relay is made before, because
+ * sealing it takes time: if two tabs make one, the first is recorded, and the other one forgotten.
  */
 
 import { isGreater } from "../../arithmetic.js";
@@ -68,7 +70,7 @@ export class Journal {
   }
 
   /**
-   * Record that the person no longer agrees; delete a queued report of any round of the survey.
+   * Record that the person no longer agrees; delete a report of any round of the survey that is queued, or at a relay.
    *
    * @param {SurveyIdentity} identity
    */
@@ -77,7 +79,7 @@ export class Journal {
     await this.#update((entries, write) => {
       for (const entry of surveyEntries(entries, identity)) {
         if (entry.state === "ready") write({ ...entry, state: "no_consent" });
-        const waiting = familyEntries(entries, identity, entry.family).filter(isQueued);
+        const waiting = familyEntries(entries, identity, entry.family).filter(({ report }) => report);
         waiting.forEach((each) => write(ended(each, "withdrawn")));
       }
     });
@@ -107,7 +109,7 @@ export class Journal {
       }
       requireBudget(entries, plan, maxTotal);
       /** @type {JournalEntry} */
-      const entry = { ...agreed, report: makeReport(), epsilon: plan.epsilon, state: "queued" };
+      const entry = { ...agreed, report: makeReport(), relay: plan.relay, epsilon: plan.epsilon, state: "queued" };
       write(entry);
       return { entry, isCreated: true };
     });

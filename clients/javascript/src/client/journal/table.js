@@ -19,8 +19,10 @@ import { hasSamePublisher } from "../survey_identity.js";
  * @property {State} state
  * @property {import("../../errors.js").Reason | ""} reason
  * @property {number} [closedAt] when the collector first said that the survey is closed
+ * @property {import("../../survey/plan.js").Plan["relay"]} [relay] the plan's entry, if the report is a sealed one
  * @property {Uint8Array} [plan] stored until the report is delivered or deleted
- * @property {Uint8Array} [report] stored until it is delivered or deleted
+ * @property {Uint8Array} [report] stored until it is delivered or deleted. A sealed report that the relay has is stored
+ *   until it is withdrawn: the relay deletes only the bytes that it is given.
  */
 
 /**
@@ -42,15 +44,15 @@ export function isQueued(entry) {
 }
 
 /**
- * Return an entry whose report has an outcome, without the report.
+ * Return an entry whose report has an outcome, without the report unless a relay has it.
  *
  * @param {JournalEntry} entry
  * @param {State} state
  * @param {JournalEntry["reason"]} reason
  * @returns {JournalEntry}
  */
-export function ended({ plan: _plan, report: _report, closedAt: _closedAt, ...entry }, state, reason = "") {
-  return { ...entry, state, reason };
+export function ended({ plan: _plan, report, closedAt: _closedAt, ...entry }, state, reason = "") {
+  return { ...entry, state, reason, ...(state === "sent" && entry.relay && { report }) };
 }
 
 /**

@@ -52,7 +52,7 @@ export function getSender(journal) {
 }
 
 /**
- * Make the sender of a journal. It sends each report to the collector that it was made for.
+ * Make the sender of a journal. It sends each report to the collector or relay that it was made for.
  *
  * @param {import("../journal/journal.js").Journal} journal
  */
@@ -187,7 +187,8 @@ function makeSender(journal) {
     const { entry } = report;
     schedule.begin(report);
     const { send } = clientOf(entry) ?? clients[0];
-    const answer = await exchange(send, `${entry.url}/reports`, entry.report);
+    const url = `${entry.url}/${entry.relay ? entry.digest : "reports"}`;
+    const answer = await exchange(send, url, entry.report, entry.relay && "relay");
     const { reason, state } = answer;
     if (!state) return schedule.fail(report, answer);
     if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
@@ -205,7 +206,10 @@ function makeSender(journal) {
   /** Pass the outcome of a report to the client of its survey. @param {JournalEntry} entry */
   function handleOutcome(entry) {
     const client = clientOf(entry);
-    if (!client?.isClosed) void client?.handleOutcome(new Receipt(entry.state, entry.survey, { reason: entry.reason }));
+    if (client?.isClosed) return;
+    void client?.handleOutcome(
+      new Receipt(entry.state, entry.survey, { reason: entry.reason, why: client.policy.explain(entry) }),
+    );
   }
 
   return {
@@ -228,7 +232,13 @@ function makeSender(journal) {
     },
 
     /** Read the journal again, which was changed in this tab; the other tabs leave the sending to it. */
-    refresh: () => elect(true),
+    refresh() {
+      elect(true);
+      return attempt;
+    },
+
+    /** Returns the report of a survey that waits in this tab. */
+    waiting: schedule.get,
 
     /** Returns why a report still waits; undefined if nothing failed. */
     failureOf: schedule.failureOf,

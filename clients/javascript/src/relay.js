@@ -1,0 +1,129 @@
+/**
+ * Relays: surveys whose reports go through another organisation, so that the collector does not see who answered.
+ *
+ * Each report is sealed for the collector, and once more for the relay. The same bytes are sent until the relay has
+ * them. Nothing is ever sent to the collector, whose address the device does not know.
+ */
+
+import { greatest, isGreater, nearestDouble } from "./arithmetic.js";
+import { BudgetError, OptionError, PlanError, requireOption, TransportError } from "./client/errors.js";
+import { parseEpsilon, readLimit } from "./client/policy.js";
+import { originOfUrl } from "./client/survey_identity.js";
+import { requireValid } from "./errors.js";
+import { checkEntry } from "./relay/plan_entry.js";
+import { isSealingSupported, sealReport } from "./relay/sealing.js";
+import { packReport } from "./report.js";
+
+/** @typedef {import("./client/journal/table.js").JournalEntry} JournalEntry */
+/** @typedef {import("./client/policy.js").ConnectToRelay} ConnectToRelay */
+/** @typedef {import("./client/transport.js").Send} Send */
+/** @typedef {import("./survey/plan.js").Plan} Plan */
+
+const TIMEOUT_SECONDS = 10;
+const ID = new Uint8Array(16);
+
+/**
+ * Return the option `relay` of a client: `new Client(url, { relay: throughRelay("https://relay.example.org"), ... })`.
+ *
+ * The URL is then the survey's address at the relay. The client also needs `digest`, `publicKey` or the plan's bytes,
+ * because a relay could exchange the keys in a plan. `maxEpsilon` limits the epsilon that is promised with the relay.
+ *
+ * @param {string} origin the relay's address, without a path
+ * @param {{ maxLocalEpsilon?: number }} [options] a plan with a greater epsilon is refused, which holds even if relay
+ *   and collector work together; by default 5
+ * @returns {ConnectToRelay}
+ */
+export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
+  const named = readOrigin(origin);
+  const limit = readLimit(maxLocalEpsilon);
+  return (url, isPinned, send) => {
+    const isHere = originOfUrl(url) === named && new URL(url).pathname.lastIndexOf("/") === 0;
+    requireOption(isHere, `a survey's URL at this relay looks like ${named}/ID`);
+    return {
+      held: "the relay has it; it is counted when enough others have answered",
+
+      checkEntry({ byInvitation, id, questions, relay }) {
+        requireValid(!byInvitation); // a token names its holder to the organisation that gave it
+        const ratio = greatest(questions.map(({ mechanism }) => mechanism.ratio));
+        checkEntry(/** @type {any} */ (relay), id, nearestDouble(...ratio));
+      },
+
+      check({ epsilon, relay }) {
+        if (!relay || originOfUrl(relay.url) !== named) {
+          throw new PlanError("the survey does not go through this relay", "other-plan");
+        }
+        if (isGreater(parseEpsilon(epsilon), limit)) {
+          throw new BudgetError(`the plan's epsilon is ${epsilon}, more than maxLocalEpsilon`, "epsilon-above-cap");
+        }
+      },
+
+      async prepare(plan) {
+        if (!isPinned) {
+          const why = "the relay could exchange the plan's keys: give digest or publicKey";
+          throw new TransportError(why, "relay-unpinned");
+        }
+        if (!(await isSealingSupported())) {
+          throw new TransportError("this browser cannot seal reports for a relay: update it", "relay-unsupported");
+        }
+        await seal(plan, new Uint8Array()); // with a key that cannot be used, nothing is drawn
+      },
+
+      seal,
+
+      async withdraw(participation, sender) {
+        const entry = await participation.find();
+        const waiting = entry && sender.waiting(entry);
+        await participation.withdraw();
+        const attempt = sender.refresh();
+        const isUnsent = entry?.state === "queued" && waiting?.isNew && !waiting.isTried;
+        if (!entry?.relay || !entry.report || entry.origin !== named || isUnsent) return undefined; // it has nothing
+        await attempt; // the report must not arrive later
+        return askToDelete(entry, send);
+      },
+    };
+  };
+}
+
+/**
+ * Ask the relay to delete a report; return its answer.
+ *
+ * @param {JournalEntry} entry
+ * @param {Send} send
+ * @returns {Promise<import("./client/receipt.js").ReceiptFields>}
+ */
+async function askToDelete({ digest, report: body, url }, send) {
+  let status;
+  try {
+    ({ status } = await send({ method: "DELETE", url: `${url}/${digest}`, body, timeout: TIMEOUT_SECONDS }));
+  } catch {
+    // there is no response
+  }
+  if (status === 204) return { why: "the relay has deleted the report" };
+  if (status === 409) return { reason: "passed-on", why: "the relay had passed the report on, so it is counted" };
+  const why = "the relay did not confirm that it deleted the report, so it may be counted";
+  return { reason: "relay-unreachable", why };
+}
+
+/**
+ * Seal a report of a plan. All messages of a plan have one length.
+ *
+ * @param {Plan} plan
+ * @param {Uint8Array} report
+ */
+function seal({ digestBytes, questions, relay }, report) {
+  const { collector_key: collectorKey, relay_key: relayKey } = /** @type {any} */ (relay);
+  const lengths = questions.map(({ mechanism: { payloadBytes } }, index) =>
+    packReport(digestBytes, index, ID, new Uint8Array(payloadBytes)).length);
+  return sealReport(report, Math.max(...lengths), digestBytes, collectorKey, relayKey);
+}
+
+/** @param {string} text */
+function readOrigin(text) {
+  try {
+    const { href, origin } = new URL(text);
+    if (href === `${origin}/`) return originOfUrl(text);
+  } catch {
+    // it is no URL
+  }
+  throw new OptionError("a relay looks like https://host", "bad-option");
+}

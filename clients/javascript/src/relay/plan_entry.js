@@ -1,0 +1,81 @@
+/** The plan's entry `relay`: checks it, and that its promise follows; `encoders/survey/relay.py` has the same rules. */
+
+import { isGreater } from "../arithmetic.js";
+import { parseDecimal } from "../decimals.js";
+import { PrivacyError, requireValid } from "../errors.js";
+import { hasForm } from "../text_form.js";
+import { shuffledDelta } from "./shuffling.js";
+
+/** @typedef {import("../arithmetic.js").Fraction} Fraction */
+
+/**
+ * The entry as the plan contains it; numbers are decimal texts, times are seconds since 1970.
+ *
+ * @typedef {object} RelayEntry
+ * @property {string} url the survey's address at the relay, https://HOST/ID
+ * @property {number} batch the smallest number of reports that the relay passes on together
+ * @property {string} honest the share of each batch from people who do not help the collector, at least
+ * @property {string} epsilon promised towards everybody but the relay
+ * @property {string} delta promised with this epsilon
+ * @property {number} opens
+ * @property {number} closes
+ * @property {string} collector_key for the inner seal
+ * @property {string} relay_key for the outer seal
+ */
+
+const ENTRIES = 9;
+const ADDRESS = /^https?:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[a-z0-9][a-z0-9-]{0,63}$/;
+const MAX_BATCH = 1e7;
+const LAST_TIME = 2 ** 33;
+
+/**
+ * Throw SurveyError unless an entry can be used, or PrivacyError if its promise does not follow. The keys are only
+ * compared: sealing checks their form.
+ *
+ * @param {RelayEntry} entry
+ * @param {string} survey the survey's id
+ * @param {number} ratio the largest likelihood ratio of one report
+ */
+export function checkEntry(entry, survey, ratio) {
+  const { batch, closes, collector_key: collectorKey, delta, epsilon, honest, opens, relay_key: relayKey, url } = entry;
+  const honestShare = readFraction(honest);
+  // in exact decimals: .29 x 100 is 29
+  const honestReports = Number.isInteger(batch) && (honestShare[0] * BigInt(batch)) / honestShare[1];
+  requireValid(
+    Object.keys(entry).length === ENTRIES &&
+      hasForm(url, ADDRESS) && url.endsWith(`/${survey}`) && isSafe(new URL(url)) &&
+      2 <= batch && batch <= MAX_BATCH &&
+      honestReports && 0n < honestReports && !isGreater(honestShare, [1n, 1n]) &&
+      isWithin(readFraction(epsilon), [1n, 1000n], [32n, 1n]) &&
+      isWithin(readFraction(delta), [1n, 10n ** 9n], [1n, 10n ** 5n]) &&
+      [opens, closes].every(Number.isInteger) && 0 < opens && opens < closes && closes < LAST_TIME &&
+      collectorKey !== relayKey,
+  );
+  if (shuffledDelta(ratio, Number(honestReports), Number(epsilon)) > Number(delta)) {
+    throw new PrivacyError("promises a smaller epsilon of the relay than its batches give");
+  }
+}
+
+/**
+ * @param {unknown} text
+ * @returns {Fraction}
+ */
+function readFraction(text) {
+  const { units, scale } = parseDecimal(text);
+  return [units, 10n ** scale];
+}
+
+/**
+ * @param {Fraction} number
+ * @param {Fraction} low
+ * @param {Fraction} high
+ */
+function isWithin(number, low, high) {
+  return !isGreater(low, number) && !isGreater(number, high);
+}
+
+/** Return whether an address uses https, or is on this machine. @param {URL} address */
+function isSafe({ hostname, port, protocol }) {
+  const isLocal = ["localhost", "[::1]"].includes(hostname) || /^127(\.\d+){3}$/.test(hostname);
+  return port !== "0" && (protocol === "https:" || isLocal);
+}

@@ -1,0 +1,215 @@
+"""A survey with a relay in a real browser: the form, several tabs, and who can open what."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from encoders.survey import Plan
+from encoders.survey.randomise import read_report
+from encoders.survey.sealing import open_inner, open_outer
+from tests.support.commands import command
+from tests.support.relays import COLLECTOR, RELAY, ROW, RelayedSite, relayed_plan
+from tests.support.relays import relay as run_relay
+from tests.support.servers import wait_for
+from tests.support.surveys import RELAYED
+from tests.support.web_client import STORED, QuietHandler
+
+pytestmark = pytest.mark.slow
+
+SURVEY = "night-work"
+OPEN = """async ([url, relay, digest]) => {
+    const { throughRelay } = await import("/src/relay.js");
+    const options = { person: null, digest, spread: 0, relay: throughRelay(relay) };
+    globalThis.client = new ldp.Client(url, options);
+    return String(await client.grant());
+}"""
+REPORT_AT = """([start, row]) => {
+    globalThis.result = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
+        .then(() => client.report(row)).then(({ state }) => state);
+}"""
+"""Reports at a time in milliseconds, for tabs that report at once."""
+ELEMENT = """async ([src, relay, digest]) => {
+    await import("/src/form.js");
+    const element = document.createElement("ldp-survey");
+    for (const [name, value] of Object.entries({ src, relay, digest, lang: "en" })) {
+        element.setAttribute(name, value);
+    }
+    document.body.append(element);
+}"""
+
+
+@dataclass
+class FakeRelay:
+    """A relay at a port of this machine, which holds the messages of one survey."""
+
+    port: int = 0
+    plan: Plan = field(init=False)
+    requests: list[str] = field(default_factory=list)
+    posted: list[bytes] = field(default_factory=list)
+    held: set[bytes] = field(default_factory=set)
+    is_passed_on: bool = False
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """The survey's address, the relay's, and the plan's digest."""
+        return [f"{self.origin}/{SURVEY}", self.origin, self.plan.digest]
+
+    def respond(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        self.requests.append(f"{method} {path}")
+        if (method, path) == ("GET", f"/{SURVEY}/plan"):
+            return 200, self.plan.json
+        if path != f"/{SURVEY}/{self.plan.digest}":
+            return 404, b'{"reason": "other-plan"}'
+        if method == "POST":
+            open_outer(self.plan, body, RELAY)
+            self.posted.append(body)
+            self.held.add(body)
+            return 202, b'{"status": "held"}'
+        if self.is_passed_on:
+            return 409, b'{"reason": "passed-on"}'
+        self.held.discard(body)
+        return 204, b""
+
+
+@pytest.fixture
+def relay() -> Iterator[FakeRelay]:
+    served = FakeRelay()
+
+    class Handler(BaseHTTPRequestHandler):
+        def respond(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            is_preflight = self.command == "OPTIONS"
+            status, content = (204, b"") if is_preflight else served.respond(self.command, self.path, body)
+            self.send_response(status)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            if is_preflight:
+                self.send_header("Access-Control-Allow-Methods", "DELETE")
+            if status != 204:
+                self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_DELETE = do_OPTIONS = respond
+
+        def log_message(self, *message: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.port = server.server_port
+    served.plan = relayed_plan(RELAYED.replace("https://relay.example", served.origin))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield served
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Give each test a profile of its own."""
+    with browser.new_context() as opened:
+        yield opened
+
+
+def open_tab(context: BrowserContext, origin: str, asked: list[str]) -> Page:
+    page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{origin}/tests/client.html")
+    return page
+
+
+def assert_opens(plan: Plan, message: bytes) -> None:
+    """Check that the collector can open a message of the relay, and finds a report of the plan."""
+    report = open_inner(plan, open_outer(plan, message, RELAY), COLLECTOR)
+    assert read_report(plan, report).plan_digest == plan.digest_bytes
+
+
+def test_a_person_answers_in_the_form_and_withdraws_from_the_relay(context, origin, relay):
+    asked: list[str] = []
+    page = open_tab(context, origin, asked)
+    page.evaluate(ELEMENT, relay.arguments)
+    expect(page.get_by_text("A relay passes the random answer on.")).to_be_visible()
+    for name, value in ROW.items():
+        group = page.get_by_role("group", name=name, exact=True)
+        group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
+    page.get_by_role("button", name="Yes, send one random answer").click()
+    status = page.get_by_role("status")
+    expect(status).to_contain_text("It is counted when enough others have answered", timeout=10_000)
+    [message] = relay.held
+    assert_opens(relay.plan, message)
+    page.get_by_role("button", name="Withdraw my answer").click()
+    expect(status).to_contain_text("You have withdrawn")
+    assert relay.held == set()
+    path = f"/{SURVEY}/{relay.plan.digest}"
+    assert relay.requests == [f"GET /{SURVEY}/plan", f"POST {path}", f"DELETE {path}"]
+    assert {url.split("/")[2] for url in asked} == {origin.split("/")[2], f"127.0.0.1:{relay.port}"}
+
+
+def test_a_person_who_withdraws_too_late_is_told_so(context, origin, relay):
+    page = open_tab(context, origin, [])
+    page.evaluate(OPEN, relay.arguments)
+    assert page.evaluate("async (row) => (await client.report(row)).state", ROW) == "queued"
+    assert page.evaluate("async () => String(await client.flush())").startswith("sent (the relay has it")
+    relay.is_passed_on = True
+    assert page.evaluate("async () => (await client.withdraw()).reason") == "passed-on"
+
+
+def test_tabs_that_report_at_once_send_one_message(context, origin, relay):
+    pages = [open_tab(context, origin, []) for _ in range(3)]
+    for page in pages:
+        assert page.evaluate(OPEN, relay.arguments) == "ready"
+    start = pages[0].evaluate("Date.now() + 300")
+    for page in pages:
+        page.evaluate(REPORT_AT, [start, ROW])
+    states = [page.evaluate("result") for page in pages]
+    assert sorted(states) == ["already_reported", "already_reported", "queued"]
+    for page in pages:
+        page.evaluate("async () => client.flush()")
+    assert {bytes(message) for message in relay.posted} == relay.held
+    [message] = relay.held
+    [[state, stored]] = pages[0].evaluate(STORED, "ldp-bayes")
+    assert (state, bytes(stored)) == ("sent", message)
+
+
+def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(context, tmp_path):
+    """The survey closes while the test runs, so that its only batch leaves."""
+    site = RelayedSite(tmp_path, closes=int(time.time()) + 25)
+    site.settings("http://127.0.0.1:9")
+    command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site")
+    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        with site.collector() as (base, _), run_relay(site.settings(base), 0.5):
+            site.send(19)
+            page = context.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            for name, value in ROW.items():
+                group = page.get_by_role("group", name=name, exact=True)
+                group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
+            page.get_by_role("button", name="Yes, send one random answer").click()
+            expect(page.get_by_role("status")).to_contain_text(
+                "when enough others have answered", timeout=20_000
+            )
+            wait_for(lambda: site.counts()["passed on"] == 20)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert site.counted() == 20

@@ -4,7 +4,8 @@ It has three layers. ``exact`` computes the exact likelihood ratios of the table
 lower bound on epsilon from the bytes that would be sent. ``homogeneity`` and ``freshness`` check that
 everything else in a message is the same for everybody, and that no noise is used twice. The bytes are
 reports, and also whole requests if the device has the method for it (``request_capture``). The auditor runs
-the public client or any other client (:class:`Device`), and needs numpy and scipy.
+the public client or any other client (:class:`Device`), and needs numpy and scipy. ``relay`` checks the
+sealed messages of this project's client in a survey with a relay.
 """
 
 from encoders.extras import needs_extra

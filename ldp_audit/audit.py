@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from encoders.errors import LdpError
@@ -32,8 +32,9 @@ from ldp_audit.freshness import (
 from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
+from ldp_audit.relay import check_relay
 from ldp_audit.request_capture import check_requests
-from ldp_audit.result import HOMOGENEITY, AuditResult, BlackBoxResult, Check
+from ldp_audit.result import HOMOGENEITY, RELAY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64
@@ -95,6 +96,8 @@ def audit(
     """
     _check_options(trials, alpha, copies, requests)
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
+    audited = plan  # with the relay that it may have
+    plan = replace(plan, relay=None)
     tested_questions = len(plan.questions) if len(plan.questions) > 1 else 0
     run = _AuditRun(
         plan=plan,
@@ -102,7 +105,7 @@ def audit(
         people=make_people(plan),
         trials=trials,
         requests=requests,
-        alpha=alpha / (tested_questions + _OTHER_TESTS),
+        alpha=alpha / (tested_questions + _OTHER_TESTS + (audited.relay is not None)),
         show_progress=progress or (lambda _stage: None),
     )
 
@@ -116,11 +119,9 @@ def audit(
     messages = run.measure_any_question()
     run.check_forks(forked, messages)
     run.measure_each_question(messages)
-    if timed:
-        run.show_progress("timing")
-        run.checks.append(check_timing(run.device, plan, run.people, timed))
+    run.check_others(audited, timed)
     return AuditResult(
-        plan=plan,
+        plan=audited,
         trials=trials,
         alpha=alpha,
         exact=exact,
@@ -133,8 +134,9 @@ def list_stages(plan: Plan, timed: int = 0) -> list[str]:
     """Return the names of an audit's stages in order; arguments as of :func:`audit`."""
     questions = [each.name for each in plan.questions] if len(plan.questions) > 1 else []
     black_box = [f"black box: {name}" for name in (ANY_QUESTION, *questions)]
+    relay = [RELAY] if plan.relay else []
     timing = ["timing"] if timed else []
-    return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *timing]
+    return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *relay, *timing]
 
 
 @dataclass(kw_only=True)
@@ -190,6 +192,15 @@ class _AuditRun:
             f"{name}, by request": Messages.from_bytes([request_body(each) for each in devices])
             for name, devices in requests.items()
         }
+
+    def check_others(self, audited: Plan, timed: int) -> None:
+        """Check sealed messages, if the audited plan has a relay, and times."""
+        if audited.relay:
+            self.show_progress(RELAY)
+            self.checks += check_relay(audited, self.people, self.requests, self.alpha)
+        if timed:
+            self.show_progress("timing")
+            self.checks.append(check_timing(self.device, self.plan, self.people, timed))
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""

@@ -108,7 +108,9 @@ def main(context: click.Context, survey: str, trials: int, as_json: bool, page: 
     Proves for each question that its probability tables keep epsilon. Then makes up people with the lowest,
     middle and highest values, makes their reports with the installed client, and checks these reports and
     the requests of Client.report. Nothing is sent. The audit also warns if some people cannot answer the
-    survey. The exit code is 1 if a check fails, and 2 if the survey or the client cannot be audited.
+    survey. In a survey with a relay, it also checks the sealed messages, as the relay, the collector and a
+    watcher of the device see them. The exit code is 1 if a check fails, and 2 if the survey or the client
+    cannot be audited.
 
     The commands central and silo audit trainings by a curator and messages of organisations instead.
 

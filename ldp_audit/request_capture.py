@@ -16,7 +16,7 @@ SURVEYS_URL = f"http://{HOST}/v1/surveys/"
 
 _END_OF_HEAD = b"\r\n\r\n"
 _BODY = b'{"status": "recorded"}'
-_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BODY), _BODY)
+_RESPONSE = b"%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,36 @@ class Request:
 
 
 @contextmanager
-def capture_requests() -> Iterator[list[Request]]:
-    """Yield a list that receives every request to `HOST`; no connection to it is opened."""
+def capture_requests(
+    captured: str = HOST, status: bytes = b"HTTP/1.1 200 OK", content: bytes = _BODY
+) -> Iterator[list[Request]]:
+    """Yield a list that receives every request to a host; no connection to it is opened.
+
+    Parameters
+    ----------
+    captured : str
+        The host.
+    status, content : bytes
+        The first line and the body of each response.
+    """
+    response = _RESPONSE % (status, len(content), content)
     requests: list[Request] = []
     connect: Callable[..., object] = transport._connect
 
     def connect_or_capture(host: str, port: int, deadline: object) -> object:
-        return _Connection(requests) if host == HOST else connect(host, port, deadline)
+        return _Connection(requests, response) if host == captured else connect(host, port, deadline)
 
     with patch.object(transport, "_connect", connect_or_capture):
         yield requests
 
 
 class _Connection:
-    """The part of a socket that HttpTransport uses; it responds that the report was recorded."""
+    """The part of a socket that HttpTransport uses; it responds as if the report was taken."""
 
-    def __init__(self, requests: list[Request]) -> None:
+    def __init__(self, requests: list[Request], response: bytes) -> None:
         self._requests = requests
         self._written = b""
-        self._unread = _RESPONSE
+        self._unread = response
         self._closed = False
 
     def settimeout(self, seconds: float) -> None:

@@ -15,6 +15,7 @@ from ldp_audit.exact_epsilon import ExactResult
 TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"
 FRESHNESS = "freshness"
+RELAY = "relay"
 TIMING = "timing"
 
 

@@ -177,7 +177,9 @@ class Client(SurveyDisplay):
         With a relay, ask it to delete the report. The receipt has the reason ``passed-on`` if the report has
         left, and ``relay-unreachable`` if the relay did not answer.
         """
-        return self._participation.withdraw()
+        return self._participation.withdraw(
+            lambda survey: bool(self._sender and self._sender.is_untried(survey))
+        )
 
     @return_errors
     def status(self) -> Receipt:

@@ -6,8 +6,8 @@ The rules of consent are in :mod:`ldp_client.journal.consent`, the rules of opti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from encoders.randomness import SystemEntropy
@@ -18,11 +18,12 @@ from ldp_client.bound_survey import BoundSurvey
 from ldp_client.journal.consent import require_consent
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import require_permission
+from ldp_client.opt_out import find_prohibition, require_permission
 from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
 from ldp_client.relay import UNREACHABLE, sealer, withdraw_message
+from ldp_client.survey_identity import SurveyIdentity
 
 
 @dataclass
@@ -80,13 +81,24 @@ class Participation(BoundSurvey[Plan]):
             return self.status(entry, is_repeat=True)
         return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
 
-    def withdraw(self) -> Receipt:
-        """Record that the person no longer agrees; ask the relay, if there is one, to delete the report."""
-        entry = self.find_entry()
+    def withdraw(self, is_untried: Callable[[SurveyIdentity], bool]) -> Receipt:
+        """Record that the person no longer agrees; ask the relay, if there is one, to delete the report.
+
+        Parameters
+        ----------
+        is_untried : callable
+            Whether no attempt to send the report of a survey has begun; the relay is then not asked.
+        """
         self.journal.withdraw(self.identity)
-        if not (entry and entry.sealed):
-            return self.status(self.find_entry())
-        receipt = withdraw_message(entry, self.transport)
+        entry = self.find_entry()
+        if not (entry and entry.sealed and entry.state is State.WITHDRAWN):
+            return self.status(entry)
+        if is_untried(entry.identity):  # later attempts see the withdrawal
+            receipt = replace(self.status(entry), reason="")
+        elif find_prohibition()[0]:
+            return self.status(entry)
+        else:
+            receipt = withdraw_message(entry, self.transport)
         self.journal.record_withdrawn(entry.identity, receipt.reason, is_final=receipt.reason != UNREACHABLE)
         return receipt
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,6 +41,16 @@ class QueuedPlan(Protocol):
 
 class QueuedReport(QueuedPlan, Protocol):
     """What a journal records of a person's queued report."""
+
+    @property
+    def url(self) -> str:
+        """The survey's URL at its collector or relay."""
+        ...
+
+    @property
+    def plan(self) -> bytes | None:
+        """The plan, while the report waits."""
+        ...
 
     @property
     def sealed(self) -> bytes | None:
@@ -107,6 +118,8 @@ class ClientPolicy:
         """Return whether the policy, which may have become stricter, still accepts a queued report."""
         if (entry.sealed is not None) != bool(self.relay):
             return False
+        if self.relay and (origin_of_url(entry.url) != self.relay or _promise(entry) > self.max_epsilon):
+            return False
         try:
             self.check_queued_report(entry)
         except (PlanError, BudgetError):
@@ -120,6 +133,11 @@ class ClientPolicy:
         name = "max_local_epsilon" if self.relay else "max_epsilon"
         if Fraction(epsilon) > (limit := getattr(self, name)):
             raise BudgetError(f"the plan's epsilon is {float(epsilon):g}, but {name} is {float(limit):g}")
+
+
+def _promise(entry: QueuedReport) -> Fraction:
+    """Return the epsilon that the plan of a report for a relay promises."""
+    return Fraction(json.loads(entry.plan or b"{}")["relay"]["epsilon"])
 
 
 def _parse_relay(relay: str | None) -> str:

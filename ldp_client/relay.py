@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from encoders.errors import Reason
 from encoders.extras import MissingExtraError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan import Plan
+from ldp_client.collector_response import is_survey_closed
 from ldp_client.errors import OTHER_PLAN, BudgetError, PlanError, TransportError
 from ldp_client.journal.table import JournalEntry
 from ldp_client.plan_source import refuse_relay
@@ -97,4 +99,8 @@ def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:
         return receipt("", "the relay has deleted the report")
     if response and response.status == 409 and response.entry("reason") == "passed-on":
         return receipt("passed-on", "the relay has passed the report on: it cannot be taken back")
+    if response and is_survey_closed(response):
+        return receipt(
+            str(Reason.SURVEY_CLOSED), "the relay has passed the report on, or deleted it with all others"
+        )
     return receipt(UNREACHABLE, "the relay did not answer: withdraw again, or it may pass the report on")

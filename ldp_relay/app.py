@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import time
 from typing import Any
 
 from flask import Flask, Response, abort, current_app, jsonify, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
-from encoders.survey.sealing import SealError, open_outer, outer_bytes
+from encoders.survey.opening import open_outer
+from encoders.survey.sealing import SealError, outer_bytes
 from encoders.survey.signature import signature_text
 from ldp_relay.delivery import log_event
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.networks import NetworkCount, NetworkLimit, network_of
+from ldp_relay.networks import NetworkLimit, network_of
 from ldp_relay.settings import RelayedSurvey, RelaySettings
 
 OTHER_PLAN, PASSED_ON = "other-plan", "passed-on"
@@ -23,7 +26,7 @@ OTHER_PLAN, PASSED_ON = "other-plan", "passed-on"
 _RETRY_SECONDS = 60
 
 
-def create_app(settings: RelaySettings, held: HeldMessages, networks: Mapping[str, NetworkCount]) -> Flask:
+def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
     """Make the application.
 
     Parameters
@@ -31,8 +34,8 @@ def create_app(settings: RelaySettings, held: HeldMessages, networks: Mapping[st
     settings : RelaySettings
     held : HeldMessages
         Holds what devices send.
-    networks : mapping of survey name to NetworkCount
-        Counts the networks of messages that are held.
+    refusals : mapping of digest to Counter
+        Receives the numbers of refused messages by reason.
 
     Returns
     -------
@@ -42,36 +45,52 @@ def create_app(settings: RelaySettings, held: HeldMessages, networks: Mapping[st
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    app.extensions["settings"] = settings
-    limit = NetworkLimit(settings.messages_per_network)
-
-    def post_message(survey: str, digest: str) -> Response:
-        """Hold a message until it leaves."""
-        found, network = _survey(survey), _require_limit(settings, limit)
-        inner = _open_message(found, digest)
-        if (left := found.relay.opens - time()) > 0:
-            seconds = min(int(left) + 1, 86_400)
-            return _problem(403, Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", seconds)
-        if not held.hold(found.name, inner, found.relay.closes):
-            return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
-        networks[found.name].add(network)
-        return _json(202, {"status": "held"})
-
-    def delete_message(survey: str, digest: str) -> Response:
-        """Delete a message that has not left."""
-        found, _ = _survey(survey), _require_limit(settings, limit)
-        if held.withdraw(found.name, _open_message(found, digest)):
-            return Response(status=204)
-        return _problem(409, PASSED_ON, "the message has left")
-
+    app.extensions["relay"] = _Relay(settings, held, refusals, NetworkLimit(settings.messages_per_network))
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
-    app.add_url_rule("/<survey>/<digest>", view_func=post_message, methods=["POST"])
-    app.add_url_rule("/<survey>/<digest>", view_func=delete_message, methods=["DELETE"])
-    app.add_url_rule("/<survey>/<digest>", view_func=_preflight, methods=["OPTIONS"])
+    for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
+        app.add_url_rule("/<survey>/<digest>", view_func=view, methods=[method])
+    app.after_request(_count_refusal)
     app.after_request(_add_headers)
     app.register_error_handler(Exception, _handle_error)
     return app
+
+
+@dataclass(frozen=True)
+class _Relay:
+    """State that all requests share."""
+
+    settings: RelaySettings
+    held: HeldMessages
+    refusals: Mapping[str, Counter[str]]
+    limit: NetworkLimit
+
+
+def _relay() -> _Relay:
+    relay: _Relay = current_app.extensions["relay"]
+    return relay
+
+
+def post_message(survey: str, digest: str) -> Response:
+    """Hold a message until it leaves."""
+    found, inner = _read_message(survey, digest)
+    if (left := found.relay.opens - time()) > 0:
+        seconds = min(int(left) + 1, 86_400)
+        return _problem(403, Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", seconds)
+    if not _relay().held.hold(digest, inner, found.relay.closes):
+        return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
+    return _json(202, {"status": "held"})
+
+
+def delete_message(survey: str, digest: str) -> Response:
+    """Delete a message that has not left."""
+    found, inner = _read_message(survey, digest)
+    deleted = _relay().held.withdraw(digest, inner, found.relay.closes)
+    if deleted is None:
+        return _problem(
+            410, Reason.SURVEY_CLOSED, "the survey is closed: the message has left, or is deleted"
+        )
+    return Response(status=204) if deleted else _problem(409, PASSED_ON, "the message has left")
 
 
 def plan(survey: str) -> Response:
@@ -96,37 +115,55 @@ def signature(survey: str) -> Response:
 
 
 def _survey(survey: str) -> RelayedSurvey:
-    surveys: Mapping[str, RelayedSurvey] = current_app.extensions["settings"].surveys
+    surveys = _relay().settings.surveys
     return surveys.get(survey) or abort(_problem(404, Reason.UNKNOWN_SURVEY, "no such survey"))
 
 
-def _require_limit(settings: RelaySettings, limit: NetworkLimit) -> str:
-    """Count a request of the sender's network, and return the network; refuse it if there are too many."""
-    forwarded = request.headers.get("X-Forwarded-For", "")
-    network = network_of(request.remote_addr or "", forwarded, settings.proxies)
-    if seconds := limit.acquire(network):
-        abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many messages from this network", seconds))
-    return network
-
-
-def _open_message(survey: RelayedSurvey, digest: str) -> bytes:
-    """Return the inner message of a request; refuse what no device with this plan sends."""
-    size = outer_bytes(survey.plan)
-    if digest != survey.plan.digest:
+def _read_message(survey: str, digest: str) -> tuple[RelayedSurvey, bytes]:
+    """Return the survey and the inner message of a request; refuse what no device with this plan sends."""
+    found = _survey(survey)
+    size = outer_bytes(found.plan)
+    if digest != found.plan.digest:
         abort(_problem(404, OTHER_PLAN, "the relay has another plan of this survey: send nothing"))
-    if request.content_length != size or len(body := request.get_data(cache=False)) != size:
+    _require_limit()
+    if request.content_length is None:
+        abort(_problem(411, Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding"))
+    if request.content_length != size:
         abort(_problem(400, Reason.MALFORMED, f"a message of this survey has {size} bytes"))
     try:
-        return open_outer(survey.plan, body, survey.key)
+        body = request.get_data(cache=False)
+    except (ClientDisconnected, OSError):
+        body = b""
+    if len(body) != size:
+        abort(_problem(400, Reason.INCOMPLETE, "the body is shorter than its Content-Length", _RETRY_SECONDS))
+    try:
+        return found, open_outer(found.plan, body, found.key)
     except SealError as error:
         abort(_problem(400, Reason.BAD_SEAL, str(error)))
 
 
-def _preflight(survey: str, digest: str) -> Response:
+def _require_limit() -> None:
+    """Count a request of the sender's network; refuse it if there are too many."""
+    forwarded, proxies = request.headers.get("X-Forwarded-For", ""), _relay().settings.proxies
+    if seconds := _relay().limit.acquire(network_of(request.remote_addr or "", forwarded, proxies)):
+        if forwarded and not proxies:
+            log_event("proxies-missing", fix="set proxies, or all people behind the proxy share one limit")
+        abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many messages from this network", seconds))
+
+
+def preflight(survey: str, digest: str) -> Response:
     """Tell a browser what pages of every origin may send; only DELETE needs it."""
     allowed = {"Methods": "DELETE, POST", "Headers": "Content-Type"}
     headers = {f"Access-Control-Allow-{name}": value for name, value in allowed.items()}
     return Response(status=204, headers=headers | {"Access-Control-Max-Age": "86400"})
+
+
+def _count_refusal(response: Response) -> Response:
+    """Count a refusal, for the operator."""
+    found = _relay().settings.surveys.get((request.view_args or {}).get("survey", ""))
+    if found and response.status_code >= 400 and response.is_json:
+        _relay().refusals[found.plan.digest][response.get_json()["reason"]] += 1
+    return response
 
 
 def _add_headers(response: Response) -> Response:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
-from encoders.survey.sealing import write_private_key
+from encoders.survey.opening import write_private_key
 from encoders.text_table import format_table
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
@@ -90,12 +90,10 @@ def _status(options: Namespace) -> None:
 def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     relay = survey.relay
     lines = [f"{survey.plan.id}: batch {relay.batch}, closes {_time(relay.closes)}"]
-    lines += [f"  {name}: {count:,}" for name, count in held.counts(survey.name).items()]
-    rows = [["batch at", "messages", "networks"]]
-    rows += [
-        [_time(hour), f"{size:,}", f"{networks:,}"] for hour, size, networks in held.batches(survey.name)
-    ]
-    return lines + ([f"  {line}" for line in format_table(rows, "<>>")] if rows[1:] else [])
+    lines += [f"  {name}: {count:,}" for name, count in held.counts(survey.plan.digest).items()]
+    rows = [["batch at", "messages"]]
+    rows += [[_time(hour), f"{size:,}"] for hour, size in held.batches(survey.plan.digest)]
+    return lines + ([f"  {line}" for line in format_table(rows, "<>")] if rows[1:] else [])
 
 
 def _print(text: str) -> None:

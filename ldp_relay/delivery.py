@@ -1,29 +1,31 @@
-"""Releases messages at full hours, and passes them on to the collectors until they are counted."""
+"""Releases messages at full hours, and passes them on to the collectors until they are counted.
+
+One thread releases, and each survey has a thread that passes its messages on, so that a slow collector holds
+up nobody else.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from http.client import HTTPException
-from time import time
+from time import sleep, time
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
-from ldp_relay.networks import NetworkCount
 from ldp_relay.settings import RelayedSurvey
 
 log = logging.getLogger("ldp.relay")
 
 TIMEOUT_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
-NAME_SECONDS = 90 * 86_400
-"""How long after a survey has closed the names of its messages are kept."""
-_CHECK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -39,81 +41,87 @@ def log_event(event: str, **fields: object) -> None:
     log.info(json.dumps({"event": event} | fields))
 
 
-class Delivery(threading.Thread):
-    """Releases and passes on the messages of all surveys, in the background.
+def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
+    """Start the threads; they end with the process, at any moment without harm.
 
     Parameters
     ----------
     surveys : iterable of RelayedSurvey
     held : HeldMessages
-    networks : mapping of survey name to NetworkCount
+    refusals : mapping of digest to Counter
+        The refusals of each survey by reason, which are written to the database at each full hour.
     """
+    hourly = HourlyRelease(list(surveys), held, refusals)
+    threading.Thread(target=hourly.run, daemon=True).start()
+    for each in hourly.surveys:
+        threading.Thread(target=pass_on_for_ever, args=(each, held), daemon=True).start()
+
+
+class HourlyRelease:
+    """Releases the messages of all surveys at full hours; see :func:`start`."""
 
     def __init__(
-        self, surveys: Iterable[RelayedSurvey], held: HeldMessages, networks: Mapping[str, NetworkCount]
+        self, surveys: list[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]
     ) -> None:
-        super().__init__(name="ldp-relay-delivery", daemon=True)
-        self._surveys, self._held, self._networks = list(surveys), held, networks
-        self._stopped = threading.Event()
+        self.surveys, self._held, self._refusals = surveys, held, refusals
         self._next_hour = _full_hour_after(time())  # a start never releases
-        self._pauses: dict[str, tuple[float, float]] = {}
-        """By survey, after a failure: when to try again, and the length of the pause."""
-
-    def stop(self) -> None:
-        """End the thread after the request that it is sending."""
-        self._stopped.set()
 
     def run(self) -> None:
-        """Release and pass on until stopped."""
-        while not self._stopped.is_set():
-            try:
-                self.release_if_due()
-                is_busy = sum(self.pass_on(each) for each in self._surveys) > 0
-            except Exception as error:  # the thread must live; the database is as before
-                log_event("database-unavailable", kind=type(error).__name__)
-                is_busy = False
-            if not is_busy:
-                self._stopped.wait(min(_CHECK_SECONDS, max(self._next_hour - time(), 0.01)))
+        """Release until the process ends."""
+        while True:
+            sleep(min(CHECK_SECONDS, max(self._next_hour - time(), 0.01)))
+            self.release_if_due()
 
     def release_if_due(self) -> None:
-        """Release the messages of all surveys if a full hour has passed."""
-        if (now := time()) < self._next_hour:
+        """Release the messages of all surveys if a full hour has passed; a failure skips this hour."""
+        now = time()
+        self._next_hour = min(self._next_hour, _full_hour_after(now))  # the clock may have been set back
+        if now < self._next_hour:
             return
-        for survey in self._surveys:
-            closes = survey.relay.closes
-            count = self._held.release(
-                survey.name,
-                survey.relay.batch,
-                is_closed=now >= closes,
-                hour=int(self._next_hour),
-                count_networks=self._networks[survey.name].take,
-            )
-            if count:
-                log_event("released", survey=survey.plan.id, batches=count)
-            if now > closes + NAME_SECONDS:
-                self._held.forget(survey.name)
-        self._next_hour = _full_hour_after(now)
+        hour, self._next_hour = int(self._next_hour), _full_hour_after(now)
+        for each in self.surveys:
+            try:
+                is_closed, digest = now >= each.relay.closes, each.plan.digest
+                if count := self._held.release(digest, each.relay.batch, is_closed=is_closed, hour=hour):
+                    log_event("released", survey=each.plan.id, batches=count)
+                refused = {why: self._refusals[digest].pop(why) for why in list(self._refusals[digest])}
+                self._held.count_events(digest, {f"refused, {why}": n for why, n in refused.items()})
+            except Exception as error:  # the other surveys and the thread go on
+                log_event("release-failed", survey=each.plan.id, kind=type(error).__name__)
 
-    def pass_on(self, survey: RelayedSurvey) -> bool:
-        """Send the next messages of a survey, if there are any and no pause; return whether they arrived."""
-        next_try, pause = self._pauses.get(survey.name, (0.0, FIRST_PAUSE_SECONDS))
-        if time() < next_try:
-            return False
-        passage = self._held.next_passage(survey.name, survey.passage_size)
-        if passage is None:
-            return False
-        status, answer, retry_after = post(survey, passage)
-        if status != 200 or answer is None:
-            wait = min(max(pause, retry_after), LONGEST_PAUSE_SECONDS)
-            self._pauses[survey.name] = time() + wait, min(2 * pause, LONGEST_PAUSE_SECONDS)
-            log_event("collector-failed", survey=survey.plan.id, status=status, next_try_seconds=round(wait))
-            return False
-        self._held.mark_passed_on(passage)
-        self._pauses.pop(survey.name, None)
-        for outcome, count in answer.items():
-            self._held.count_event(survey.name, f"collector: {outcome}", count)
-        log_event("passed-on", survey=survey.plan.id, messages=len(passage.names), **answer)
-        return True
+
+def pass_on_for_ever(survey: RelayedSurvey, held: HeldMessages) -> None:
+    """Pass the messages of a survey on until the process ends; pause for longer after each failure."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            wait = pass_on(survey, held)
+        except Exception as error:  # the database is as before
+            log_event("delivery-failed", survey=survey.plan.id, kind=type(error).__name__)
+            wait = -1.0
+        if wait < 0:
+            sleep(min(max(pause, -wait), LONGEST_PAUSE_SECONDS))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        else:
+            pause = FIRST_PAUSE_SECONDS
+            sleep(wait)
+
+
+def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
+    """Send the next messages of a survey; return the seconds to wait.
+
+    After a failure they are negative: at least so many, as the collector asks for.
+    """
+    passage = held.next_passage(survey.plan.digest, survey.passage_size)
+    if passage is None:
+        return CHECK_SECONDS
+    status, outcomes, retry_after = post(survey, passage)
+    if outcomes is None:
+        log_event("collector-failed", survey=survey.plan.id, status=status)
+        return min(-1.0, -retry_after)
+    held.mark_passed_on(survey.plan.digest, passage, outcomes)
+    log_event("passed-on", survey=survey.plan.id, messages=len(passage.names), **outcomes)
+    return 0.0
 
 
 def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] | None, float]:
@@ -123,8 +131,8 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
     -------
     status : int
         The HTTP status; 0 if there is no response.
-    answer : dict or None
-        The counts by outcome; None if the response has none.
+    outcomes : dict or None
+        The numbers of messages by outcome; None if the collector has not answered.
     retry_after : float
         The pause that the collector asks for, in seconds.
     """
@@ -133,23 +141,25 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
     request = Request(f"{survey.collector}/sealed", passage.body, headers)  # noqa: S310 - settings.py checks it
     try:
         with _opener.open(request, timeout=TIMEOUT_SECONDS) as response:
-            return response.status, _read_answer(response.read(10_000)), 0.0
+            return response.status, _read_outcomes(response.read(10_000), len(passage.names)), 0.0
     except HTTPError as error:
         with error:
             pause = error.headers.get("Retry-After") or ""
-            return error.code, None, float(pause) if pause.isascii() and pause.isdigit() else 0.0
+            is_number = pause.isascii() and pause.isdigit() and len(pause) < 9
+            return error.code, None, float(pause) if is_number else 0.0
     except (OSError, HTTPException, ValueError):
         return 0, None, 0.0
 
 
-def _read_answer(body: bytes) -> dict[str, int] | None:
-    """Return the counts in a collector's response; None if it is another server's."""
+def _read_outcomes(body: bytes, messages: int) -> dict[str, int] | None:
+    """Return the counts in a collector's response; None unless they are those of as many messages."""
     try:
         answer = json.loads(body)
         counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return counts if all(type(each) is int for each in counts.values()) else None
+    good = all(type(each) is int and each >= 0 for each in counts.values())
+    return counts if good and sum(counts.values()) == messages else None
 
 
 def _full_hour_after(now: float) -> float:

@@ -1,8 +1,8 @@
 """The database of messages that wait, are being passed on, or were passed on: one SQLite file.
 
-A message is named by the hash of its bytes. Rows are in the order of these names, so the file does not show
-in which order messages arrived. Never restore this file from a copy: messages that have left would leave
-again, in another crowd.
+A message is named by the hash of its bytes. Rows are in the order of these names; only the file's log shows
+in which order messages arrived since the last full hour. Never restore this file from a copy: messages that
+have left would leave again, in another crowd.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,34 +21,27 @@ from ldp_relay.release import draw_batches
 
 _BUSY_SECONDS = 30.0
 _SCHEMA = """
+CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS messages (
-    name BLOB PRIMARY KEY, survey TEXT NOT NULL, content BLOB, batch INTEGER, position INTEGER
+    name BLOB PRIMARY KEY, survey INTEGER NOT NULL, content BLOB, batch INTEGER, position INTEGER
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS waiting ON messages (survey) WHERE content NOT NULL AND batch IS NULL;
-CREATE INDEX IF NOT EXISTS leaving ON messages (batch, position) WHERE content NOT NULL AND batch NOT NULL;
+CREATE INDEX IF NOT EXISTS held ON messages (survey, batch, position) WHERE content NOT NULL;
 CREATE TABLE IF NOT EXISTS batches (
-    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
-    networks INTEGER NOT NULL
+    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS events (
-    survey TEXT, event TEXT, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
+    survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
 ) WITHOUT ROWID;
 """
-# A row without content is a message that is gone: passed on if it has a batch, else withdrawn or dropped.
-_WAITING = "content NOT NULL AND batch IS NULL AND survey = ?"
-_SELECT_WAITING = f"SELECT name FROM messages WHERE {_WAITING}"  # noqa: S608
-_DROP_WAITING = f"UPDATE messages SET content = NULL WHERE {_WAITING}"  # noqa: S608
-_COUNTS = """
-SELECT COUNT(*), SUM(content NOT NULL AND batch IS NULL), SUM(content NOT NULL AND batch NOT NULL),
-    SUM(content IS NULL AND batch NOT NULL) FROM messages WHERE survey = ?
-"""
+# A row without content is a message that is gone: passed on if it has a batch, else withdrawn.
+TOO_FEW, RECEIVED = "deleted, because too few came", "received"
 
 
 @dataclass
 class _Ticket:
     """A message that a request wants to be held."""
 
-    survey: str
+    digest: str
     inner: bytes
     closes: int
     state: str = ""
@@ -59,13 +52,12 @@ class _Ticket:
 class Passage:
     """One array of messages that a collector gets in one request."""
 
-    survey: str
     names: list[bytes] = field(repr=False)
     body: bytes = field(repr=False)
 
 
 class HeldMessages:
-    """The messages of all surveys of a relay.
+    """The messages of all surveys of a relay; a survey is named by its plan's digest.
 
     Parameters
     ----------
@@ -95,13 +87,13 @@ class HeldMessages:
         with self._lock:
             self._database.close()
 
-    def hold(self, survey: str, inner: bytes, closes: int) -> bool:
+    def hold(self, digest: str, inner: bytes, closes: int) -> bool:
         """Hold a message until it leaves; return False if the survey has closed.
 
         When this returns True, the message is on disk. A message that is or was here is not held again.
         Requests at the same time share one write to the disk.
         """
-        ticket = _Ticket(survey, inner, closes)
+        ticket = _Ticket(digest, inner, closes)
         with self._queue_lock:
             self._queue.append(ticket)
         with self._lock:
@@ -117,103 +109,123 @@ class HeldMessages:
         try:
             with self._transaction():
                 now = time()  # inside, so that the last release of a survey finds all messages that were held
+                numbers = {digest: self._number(digest) for digest in {each.digest for each in tickets}}
+                received = dict.fromkeys(numbers.values(), 0)
                 for each in tickets:
                     each.state = "held" if now < each.closes else "closed"
                     if each.state == "held":
-                        row = (_name(each.inner), each.survey, each.inner)
+                        row = (_name(each.inner), numbers[each.digest], each.inner)
                         sql = "INSERT OR IGNORE INTO messages (name, survey, content) VALUES (?, ?, ?)"
-                        self._database.execute(sql, row)
+                        received[row[1]] += self._database.execute(sql, row).rowcount
+                for survey, count in received.items():
+                    self._count(survey, RECEIVED, count)
         except Exception as error:
             for each in tickets:
                 each.state, each.error = "failed", error
 
-    def withdraw(self, survey: str, inner: bytes) -> bool:
-        """Delete a message, and refuse it from now on; return False if it is in a batch."""
+    def withdraw(self, digest: str, inner: bytes, closes: int) -> bool | None:
+        """Delete a message, and refuse it from now on.
+
+        Return False if it has left or is leaving, and None if the survey has closed and its name is deleted.
+        """
         with self._lock, self._transaction():
-            name = _name(inner)
-            row = self._database.execute("SELECT batch FROM messages WHERE name = ?", (name,)).fetchone()
-            if row and row[0] is not None:
+            survey, name = self._number(digest), _name(inner)
+            sql = "SELECT batch, content FROM messages WHERE name = ?"
+            batch, content = self._database.execute(sql, (name,)).fetchone() or (None, None)
+            if batch is not None:
                 return False
+            if content is None and time() >= closes:  # the names of messages that have left are deleted
+                return None
             self._database.execute("REPLACE INTO messages (name, survey) VALUES (?, ?)", (name, survey))
             return True
 
-    def release(
-        self, survey: str, batch: int, *, is_closed: bool, hour: int, count_networks: Callable[[], int]
-    ) -> int:
+    def release(self, digest: str, batch: int, *, is_closed: bool, hour: int) -> int:
         """Put messages that wait into batches, in one transaction; return the number of batches.
 
         Of a survey that has closed with fewer messages than a batch, the messages are deleted.
         """
         with self._lock, self._transaction():
-            found = self._database.execute(_SELECT_WAITING, (survey,))
-            waiting = [name for (name,) in found]
+            survey = self._number(digest)
+            sql = "SELECT name FROM messages WHERE survey = ? AND batch IS NULL AND content NOT NULL"
+            waiting = [name for (name,) in self._database.execute(sql, (survey,))]
             batches = draw_batches(waiting, batch, is_closed=is_closed)
             for names in batches:
-                row = (survey, hour, len(names), count_networks())
-                cursor = self._database.execute(
-                    "INSERT INTO batches (survey, hour, size, networks) VALUES (?, ?, ?, ?)", row
-                )
-                rows = [(cursor.lastrowid, position, name) for position, name in enumerate(names)]
+                sql = "INSERT INTO batches (survey, hour, size) VALUES (?, ?, ?)"
+                number = self._database.execute(sql, (survey, hour, len(names))).lastrowid
+                # in the order of the rows, which is fast, and not of the positions
+                placed = sorted((name, position) for position, name in enumerate(names))
+                rows = [(number, position, name) for name, position in placed]
                 self._database.executemany("UPDATE messages SET batch = ?, position = ? WHERE name = ?", rows)
-            if is_closed and waiting and not batches:
-                self._database.execute(_DROP_WAITING, (survey,))
-                self._count(survey, "too-few", len(waiting))
+            if is_closed:  # nothing is held any more, so no name is needed but of messages that leave
+                if waiting and not batches:
+                    self._count(survey, TOO_FEW, len(waiting))
+                sql = "DELETE FROM messages WHERE survey = ? AND (batch IS NULL OR content IS NULL)"
+                self._database.execute(sql, (survey,))
+        self._empty_log()
         return len(batches)
 
-    def next_passage(self, survey: str, most: int) -> Passage | None:
+    def next_passage(self, digest: str, most: int) -> Passage | None:
         """Return the next messages to pass on, at most `most` of one batch; None if there are none.
 
         The same messages are returned in the same order until they are marked as passed on.
         """
+        sql = (
+            "SELECT batch, name, content FROM messages WHERE survey = ? AND batch NOT NULL "
+            "AND content NOT NULL ORDER BY batch, position LIMIT ?"
+        )
         with self._lock:
-            first = self._database.execute(
-                "SELECT batch, position FROM messages JOIN batches ON number = batch WHERE content NOT NULL "
-                "AND batch NOT NULL AND batches.survey = ? ORDER BY batch, position LIMIT 1",
-                (survey,),
-            ).fetchone()
-            if first is None:
-                return None
-            rows = self._database.execute(
-                "SELECT name, content FROM messages WHERE content NOT NULL AND batch = ? AND position >= ? "
-                "ORDER BY position LIMIT ?",
-                (*first, most),
-            ).fetchall()
-        return Passage(survey, [name for name, _ in rows], b"".join(content for _, content in rows))
+            rows = self._database.execute(sql, (self._number(digest), most)).fetchall()
+        rows = [(name, content) for batch, name, content in rows if batch == rows[0][0]]
+        return Passage([name for name, _ in rows], b"".join(each for _, each in rows)) if rows else None
 
-    def mark_passed_on(self, passage: Passage) -> None:
-        """Delete the bytes of messages that the collector has counted; their names stay."""
+    def mark_passed_on(self, digest: str, passage: Passage, outcomes: Mapping[str, int]) -> None:
+        """Delete the bytes of messages that the collector has counted, and add its counts by outcome."""
         with self._lock, self._transaction():
-            self._database.executemany(
-                "UPDATE messages SET content = NULL WHERE name = ?", [(name,) for name in passage.names]
-            )
+            names = [(name,) for name in passage.names]
+            self._database.executemany("UPDATE messages SET content = NULL WHERE name = ?", names)
+            for outcome, count in outcomes.items():
+                self._count(self._number(digest), f"passed on, {outcome}", count)
+        self._empty_log()
 
-    def forget(self, survey: str) -> None:
-        """Delete the names of all messages of a survey that are gone."""
+    def count_events(self, digest: str, events: Mapping[str, int]) -> None:
+        """Add to counts that the operator reads."""
         with self._lock, self._transaction():
-            self._database.execute("DELETE FROM messages WHERE survey = ? AND content IS NULL", (survey,))
+            for event, count in events.items():
+                self._count(self._number(digest), event, count)
 
-    def count_event(self, survey: str, event: str, count: int = 1) -> None:
-        """Add to a count that the operator reads, for example of refusals with one reason."""
-        with self._lock, self._transaction():
-            self._count(survey, event, count)
+    def counts(self, digest: str) -> dict[str, int]:
+        """Return the number of messages that wait and that leave, and the counts of all events."""
+        with self._lock:
+            survey = self._number(digest)
+            sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey = ? AND content NOT NULL"
+            held, leaving = self._database.execute(sql, (survey,)).fetchone()
+            return {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | self._read_events(survey)
 
-    def _count(self, survey: str, event: str, count: int) -> None:
+    def batches(self, digest: str) -> list[tuple[int, int]]:
+        """Return the hour and the size of each batch."""
+        with self._lock:
+            sql = "SELECT hour, size FROM batches WHERE survey = ? ORDER BY number"
+            return self._database.execute(sql, (self._number(digest),)).fetchall()
+
+    def digests(self) -> list[str]:
+        """Return the digests of the plans that have messages which wait or leave."""
+        with self._lock:
+            held = "SELECT survey FROM messages WHERE content NOT NULL"
+            sql = f"SELECT digest FROM surveys WHERE number IN ({held})"  # noqa: S608
+            return [digest for (digest,) in self._database.execute(sql)]
+
+    def _number(self, digest: str) -> int:
+        self._database.execute("INSERT OR IGNORE INTO surveys (digest) VALUES (?)", (digest,))
+        sql = "SELECT number FROM surveys WHERE digest = ?"
+        return int(self._database.execute(sql, (digest,)).fetchone()[0])
+
+    def _count(self, survey: int, event: str, count: int) -> None:
         sql = "INSERT INTO events VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"
         self._database.execute(sql, (survey, event, count))
 
-    def counts(self, survey: str) -> dict[str, int]:
-        """Return the numbers of messages that wait, are being passed on and are gone, and of all events."""
-        with self._lock:
-            numbers = self._database.execute(_COUNTS, (survey,)).fetchone()
-            events = self._database.execute("SELECT event, count FROM events WHERE survey = ?", (survey,))
-            named = dict(zip(("received", "waiting", "leaving", "passed on"), numbers, strict=True))
-            return {name: number or 0 for name, number in named.items()} | dict(events.fetchall())
-
-    def batches(self, survey: str) -> list[tuple[int, int, int]]:
-        """Return the hour, the size and the estimated number of networks of each batch."""
-        with self._lock:
-            sql = "SELECT hour, size, networks FROM batches WHERE survey = ? ORDER BY number"
-            return self._database.execute(sql, (survey,)).fetchall()
+    def _read_events(self, survey: int) -> dict[str, int]:
+        sql = "SELECT event, count FROM events WHERE survey = ? ORDER BY event"
+        return dict(self._database.execute(sql, (survey,)).fetchall())
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -225,6 +237,11 @@ class HeldMessages:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise
+
+    def _empty_log(self) -> None:
+        """Empty the write-ahead log, which has deleted messages, and all messages in the order of arrival."""
+        with self._lock:
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _name(inner: bytes) -> bytes:

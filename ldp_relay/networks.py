@@ -1,22 +1,27 @@
-"""Limits the messages of each network, and estimates how many networks sent; no address is stored.
-
-Everything is in memory. The counts of an hour are deleted at its end.
-"""
+"""Limits the messages of each network. Counts are in memory, and are deleted when their hour ends."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import threading
 from collections import Counter
-from ipaddress import ip_address, ip_network
-from math import ceil, log
-from time import time
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from math import ceil
+from time import monotonic
 
-_BITS = 1 << 16
+_HOUR_SECONDS = 3600
+Address = IPv4Address | IPv6Address
 
 
-def network_of(peer: str, forwarded: str, proxies: frozenset[str]) -> str:
+def read_address(text: str) -> Address | None:
+    """Return an address in its shortest form; None if the text is none."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def network_of(peer: str, forwarded: str, proxies: frozenset[Address]) -> str:
     """Return the network of a sender: its /24 (IPv4) or /48 (IPv6), or an empty text if it is unknown.
 
     Parameters
@@ -25,15 +30,14 @@ def network_of(peer: str, forwarded: str, proxies: frozenset[str]) -> str:
         The address at the other end of the connection.
     forwarded : str
         The header X-Forwarded-For, to whose end a proxy adds the sender's address.
-    proxies : frozenset of str
-        The addresses of the relay's own proxies; the header is ignored if it comes from another address.
+    proxies : frozenset of addresses
+        The relay's own proxies; the header is ignored if it comes from another address.
     """
-    text = forwarded.rpartition(",")[2].strip() if peer in proxies else peer
-    try:
-        address = ip_address(text)
-    except ValueError:
+    address = read_address(peer)
+    if address in proxies:
+        address = read_address(forwarded.rpartition(",")[2].strip())
+    if address is None:
         return ""
-    address = getattr(address, "ipv4_mapped", None) or address
     return str(ip_network((address, 24 if address.version == 4 else 48), strict=False))
 
 
@@ -55,30 +59,10 @@ class NetworkLimit:
         if not self._limit:
             return 0
         with self._lock:
-            if (now := time()) >= self._end:
+            if (now := monotonic()) >= self._end:
                 self._counts.clear()
-                self._end = now + 3600
+                self._end = now + _HOUR_SECONDS
             if self._counts[network] >= self._limit:
                 return ceil(self._end - now)
             self._counts[network] += 1
             return 0
-
-
-class NetworkCount:
-    """Estimates a number of different networks from the bits that their keyed hashes set (Whang et al. 1990).
-
-    Several networks share each bit, and the key is new in each process, so the bits name no network.
-    """
-
-    def __init__(self) -> None:
-        self._key, self._bits = os.urandom(32), bytearray(_BITS)
-
-    def add(self, network: str) -> None:
-        """Count a network, once."""
-        digest = hashlib.blake2b(network.encode(), key=self._key, digest_size=2).digest()
-        self._bits[int.from_bytes(digest, "big")] = 1
-
-    def take(self) -> int:
-        """Return the estimate, and begin again at 0."""
-        unset, self._bits = self._bits.count(0), bytearray(_BITS)
-        return round(_BITS * log(_BITS / max(unset, 1)))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from ldp_relay import delivery
 from ldp_relay.app import create_app
-from ldp_relay.delivery import Delivery
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.networks import NetworkCount
 from ldp_relay.settings import RelaySettings
 
 THREADS = 16
@@ -36,11 +36,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
         """Make the application, in the worker, and start to pass messages on."""
         held = HeldMessages(self._settings.database)
         surveys = list(self._settings.surveys.values())
-        networks = {each.name: NetworkCount() for each in surveys}
-        app = create_app(self._settings, held, networks)
-        app.extensions["delivery"] = Delivery(surveys, held, networks)
-        app.extensions["delivery"].start()
-        return app
+        refusals: dict[str, Counter[str]] = {each.plan.digest: Counter() for each in surveys}
+        delivery.start(surveys, held, refusals)
+        return create_app(self._settings, held, refusals)
 
 
 def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from encoders.survey.opening import PrivateKey, load_private_key
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.relay import Relay
-from encoders.survey.sealing import PrivateKey, inner_bytes, load_private_key
+from encoders.survey.sealing import inner_bytes
+from ldp_relay.networks import Address, read_address
 
 MAX_MESSAGES = 1000
 """Most messages in one request to a collector."""
 MAX_BODY_BYTES = 250_000
 """Most bytes of such a request, which proxies of collectors let pass."""
 _DEFAULTS = {"database": "relay.db", "bind": "127.0.0.1:8100", "messages_per_network": 60, "proxies": []}
+_BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
+_COLLECTOR = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+    r"(/[A-Za-z0-9._~/-]*)?/v1/surveys/(?P<survey>[a-z0-9-]+)"
+)
 _SURVEY_KEYS = {"plan", "key", "collector", "collector_token_file"}
 
 
@@ -45,11 +52,6 @@ class RelayedSurvey:
     """The author's signature of the plan, if its file is beside the plan."""
 
     @property
-    def name(self) -> str:
-        """The name of this plan in the database: another plan of the same id never shares a crowd."""
-        return self.plan.digest[:16]
-
-    @property
     def relay(self) -> Relay:
         """The promise in the plan."""
         assert self.plan.relay is not None
@@ -70,7 +72,7 @@ class RelaySettings:
     """HOST:PORT to listen at."""
     messages_per_network: int
     """Most messages from one network in an hour; 0 means no limit."""
-    proxies: frozenset[str]
+    proxies: frozenset[Address]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
     """The surveys by id."""
@@ -98,10 +100,10 @@ def read_settings(path: Path) -> RelaySettings:
     limit, proxies = entries["messages_per_network"], entries["proxies"]
     if type(limit) is not int or limit < 0:
         raise RelaySettingsError("messages_per_network: needs a whole number, 0 for no limit")
-    if not (isinstance(proxies, list) and all(map(_is_address, proxies))):
+    addresses = [read_address(each) for each in proxies] if isinstance(proxies, list) else [None]
+    if None in addresses:
         raise RelaySettingsError('proxies: needs a list of addresses, for example ["127.0.0.1"]')
-    port = str(entries["bind"]).rpartition(":")[2]
-    if not (isinstance(entries["bind"], str) and port.isascii() and port.isdigit() and int(port) < 1 << 16):
+    if not (isinstance(entries["bind"], str) and _BIND.fullmatch(entries["bind"])):
         raise RelaySettingsError("bind: needs HOST:PORT, for example 127.0.0.1:8100")
     if not isinstance(surveys, dict) or not surveys:
         raise RelaySettingsError("surveys: needs a table [surveys.ID] for each survey")
@@ -109,7 +111,7 @@ def read_settings(path: Path) -> RelaySettings:
         path.parent / _text(entries, "database", ""),
         entries["bind"],
         limit,
-        frozenset(proxies),
+        frozenset(filter(None, addresses)),
         {name: _read_survey(path.parent, name, entry) for name, entry in surveys.items()},
     )
 
@@ -145,11 +147,11 @@ def _read_survey(folder: Path, name: str, entry: Any) -> RelayedSurvey:
 def _check_collector(url: str, plan: Plan, where: str) -> None:
     """Raise RelaySettingsError unless a URL is the survey's at a collector on another host than the relay."""
     assert plan.relay is not None
-    parts, host = urlsplit(url), urlsplit(plan.relay.url).hostname
-    is_local = parts.hostname in ("127.0.0.1", "localhost", "::1")
-    if not (parts.scheme == "https" or is_local) or not parts.path.endswith(f"/v1/surveys/{plan.id}"):
+    found = _COLLECTOR.fullmatch(url)
+    is_local = found is not None and found["host"] in ("127.0.0.1", "localhost", "[::1]")
+    if not found or found["survey"] != plan.id or not (found["scheme"] == "https" or is_local):
         raise RelaySettingsError(f"{where}: needs https://HOST/v1/surveys/{plan.id}")
-    if parts.hostname == host and not is_local:
+    if found["host"].strip("[]") == urlsplit(plan.relay.url).hostname and not is_local:
         raise RelaySettingsError(f"{where}: is on the relay's own host: another organisation must run it")
 
 
@@ -165,10 +167,3 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise RelaySettingsError(f"{where}{key}: needs a text")
     return value
-
-
-def _is_address(value: object) -> bool:
-    try:
-        return isinstance(value, str) and bool(ip_address(value))
-    except ValueError:
-        return False

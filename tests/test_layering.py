@@ -31,7 +31,9 @@ BASE_INSTALL = {"msgpack", *WITHOUT_EXTRAS}
 FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
-WITH_CRYPTOGRAPHY = {ROOT / "encoders" / "survey" / f"{name}.py" for name in ("signature", "sealing")}
+WITH_CRYPTOGRAPHY = {
+    ROOT / "encoders" / "survey" / f"{name}.py" for name in ("signature", "sealing", "opening")
+}
 PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {

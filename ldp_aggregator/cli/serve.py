@@ -15,7 +15,7 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey import Plan
-from encoders.survey.sealing import write_private_key
+from encoders.survey.opening import write_private_key
 from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.config import (
     ReloadableCommand,

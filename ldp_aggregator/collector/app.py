@@ -10,7 +10,7 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import read_any_plan
-from encoders.survey.sealing import PrivateKey
+from encoders.survey.opening import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
-from encoders.survey.sealing import PrivateKey
+from encoders.survey.opening import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake

@@ -13,8 +13,8 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.opening import PrivateKey
 from encoders.survey.plan_files import load_signature_file, signature_path
-from encoders.survey.sealing import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError

@@ -292,7 +292,8 @@ def _require_budget(connection: sqlite3.Connection, plan: AnyPlan, max_total: Fr
 
 def _end_report(connection: sqlite3.Connection, identity: SurveyIdentity, state: State, reason: str) -> None:
     connection.execute(
-        "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL, closed_at = NULL "
-        "WHERE survey = ? AND origin = ? AND state = ?",
-        (state, reason, *identity.key, State.QUEUED),
+        "UPDATE surveys SET state = ?, reason = ?, report = NULL, plan = NULL, closed_at = NULL, "
+        "sealed = CASE WHEN ? THEN sealed END WHERE survey = ? AND origin = ? AND state = ?",
+        # only a message that a relay may have can still be withdrawn
+        (state, reason, state in (State.SENT, State.WITHDRAWN), *identity.key, State.QUEUED),
     )

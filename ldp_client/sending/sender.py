@@ -110,6 +110,11 @@ class Sender:
             )
             self._schedule.end_expedite(survey)
 
+    def is_untried(self, survey: SurveyIdentity) -> bool:
+        """Return whether this process has made a survey's report, and no attempt to send it has begun."""
+        with self._changed:
+            return self._schedule.is_untried(survey)
+
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
         """Return the reason why a report waits: a stable word and a sentence, empty if nothing failed."""
         reason, why = find_prohibition()
@@ -250,6 +255,10 @@ class Sender:
         client, transport = self._begin_attempt(survey, entry)
         if transport is None:
             log_report(survey, "not sent: this application does not accept its plan or epsilon")
+            return
+        latest = self._journal.find(survey) if entry.sealed else entry
+        if latest is None or latest.state is not State.QUEUED:  # withdrawn as untried, a moment ago
+            self._remove(survey)
             return
         log_report(survey, "an attempt begins")
         response = post_report(transport, survey, *entry.post, ATTEMPT_SECONDS)

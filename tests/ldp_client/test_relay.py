@@ -15,8 +15,9 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from encoders.extras import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as sealing_module
+from encoders.survey.opening import open_inner, open_outer
 from encoders.survey.randomise import read_report
-from encoders.survey.sealing import open_inner, open_outer, outer_bytes
+from encoders.survey.sealing import outer_bytes
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
 from ldp_client.debug_log import log
 from ldp_relay.held_messages import HeldMessages
@@ -157,6 +158,7 @@ def test_only_the_relay_s_own_words_are_final(build, response, state, reason):
     [
         (Response(204, b""), State.WITHDRAWN, "", 1),
         (Response(409, b'{"reason": "passed-on"}'), State.WITHDRAWN, "passed-on", 1),
+        (Response(410, b'{"reason": "survey-closed"}'), State.WITHDRAWN, "survey-closed", 1),
         (TransportError("away"), State.WITHDRAWN, "relay-unreachable", 2),
         (Response(503, b""), State.WITHDRAWN, "relay-unreachable", 2),
     ],
@@ -188,6 +190,59 @@ def test_a_report_that_waits_is_withdrawn_here_and_at_the_relay(build):
     assert client.status().state is State.WITHDRAWN
     sent = len(fake.bodies)
     client.flush(1)
+    assert len(fake.bodies) == sent
+
+
+def test_a_relay_is_not_told_of_a_report_that_was_never_tried(build):
+    fake = FakeRelay()
+    client = build(fake, spread=3600)
+    client.grant()
+    client.report(ROW)
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "")
+    client.flush(0.2)
+    client.withdraw()
+    assert [method for method, _, _ in fake.requests] == ["GET"]
+
+
+def test_nothing_is_sent_if_the_person_opted_out(build, monkeypatch):
+    fake = FakeRelay()
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush()
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    assert client.withdraw().state is State.WITHDRAWN
+    assert [method for method, _, _ in fake.requests] == ["GET", "POST"]
+    monkeypatch.delenv("DO_NOT_TRACK")
+    fake.responses = [Response(204, b"")]
+    client.withdraw()
+    assert fake.requests[-1][0] == "DELETE"
+
+
+def test_a_rejected_report_is_not_withdrawn_from_the_relay(build):
+    fake = FakeRelay(Response(400, b'{"reason": "malformed"}'))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush()
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (State.REJECTED, "malformed")
+    assert [method for method, _, _ in fake.requests] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize(
+    "stricter", [{"max_epsilon": 0.9}, {"max_local_epsilon": 1.9}, {"relay": "https://other.example"}]
+)
+def test_a_stricter_client_does_not_send_a_report_that_waits(build, stricter):
+    fake = FakeRelay(TransportError("away"))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush(1)
+    client.close(0)
+    sent = len(fake.bodies)
+    build(fake, survey=PLAN, **stricter).flush(0.5)
     assert len(fake.bodies) == sent
 
 
@@ -331,10 +386,9 @@ def test_an_application_with_default_options_answers_through_a_real_relay(tmp_pa
         assert made.stdout.split() == ["ready", "queued"]
         read = read_settings(settings)
         held = HeldMessages(read.database)
-        name = read.surveys[plan.id].name
-        wait_for(lambda: held.counts(name)["waiting"] == 1)
+        wait_for(lambda: held.counts(plan.digest)["waiting"] == 1)
         with Client(words[0], relay=origin, digest=plan.digest, journal=words[3]) as client:
             assert client.status().state is State.SENT
             assert client.withdraw().state is State.WITHDRAWN
-        assert held.counts(name)["waiting"] == 0
+        assert held.counts(plan.digest)["waiting"] == 0
         held.close()

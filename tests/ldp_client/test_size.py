@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
     ("encoders", "exact_samplers.py"),
+    ("encoders", "key_file.py"),
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
@@ -32,6 +33,7 @@ FOR_DESKS = {
     ("survey", "compiler.py"),
     ("survey", "cross_tables.py"),
     ("survey", "level_choice.py"),
+    ("survey", "opening.py"),
     ("survey", "question_groups.py"),
     ("survey", "schema_tables.py"),
     ("survey", "silo_plan.py"),

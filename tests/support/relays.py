@@ -14,8 +14,9 @@ from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
+from encoders.survey.opening import make_private_key, open_outer
 from encoders.survey.randomise import randomise
-from encoders.survey.sealing import make_private_key, open_outer, seal_report
+from encoders.survey.sealing import seal_report
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_relay.held_messages import HeldMessages
@@ -158,7 +159,8 @@ class RelayedSite:
         held = HeldMessages(settings.database)
         [survey] = settings.surveys.values()
         try:
-            return held.counts(survey.name) | {"sizes": [size for _, size, _ in held.batches(survey.name)]}
+            digest = survey.plan.digest
+            return held.counts(digest) | {"sizes": [size for _, size in held.batches(digest)]}
         finally:
             held.close()
 

@@ -100,6 +100,7 @@ async function askToDelete({ digest, report: body, url }, send) {
   }
   if (status === 204) return { why: "the relay has deleted the report" };
   if (status === 409) return { reason: "passed-on", why: "the relay had passed the report on, so it is counted" };
+  if (status === 410) return { reason: "survey-closed", why: "the relay has passed the report on, or deleted all" };
   const why = "the relay did not confirm that it deleted the report, so it may be counted";
   return { reason: "relay-unreachable", why };
 }

@@ -22,17 +22,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from encoders.extras import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
+from encoders.survey.opening import KeyFileError, load_private_key, open_inner, open_outer
 from encoders.survey.relay import is_key
-from encoders.survey.sealing import (
-    KeyFileError,
-    SealError,
-    inner_bytes,
-    load_private_key,
-    open_inner,
-    open_outer,
-    outer_bytes,
-    seal_report,
-)
+from encoders.survey.sealing import SealError, inner_bytes, outer_bytes, seal_report
 from tests.support.relays import COLLECTOR, RELAY, relayed_plan, relayed_report
 from tests.support.surveys import RELAY_KEYS, RELAYED
 

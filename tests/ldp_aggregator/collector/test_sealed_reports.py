@@ -19,8 +19,9 @@ from encoders.errors import LdpError
 from encoders.report import MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey import sealing as module
+from encoders.survey.opening import load_private_key, make_private_key
 from encoders.survey.plan_files import key_path
-from encoders.survey.sealing import inner_bytes, load_private_key, make_private_key, seal_report
+from encoders.survey.sealing import inner_bytes, seal_report
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.request_body import SEALED_TYPE

@@ -135,9 +135,9 @@ const CASES = [
   ["queued relay-unreachable ", (make) => deliveredThere(make, "no answer")],
   ["rejected other-plan ", (make) => deliveredThere(make, respond(404, { reason: "other-plan" }))],
   ["rejected bad-seal ", (make) => deliveredThere(make, respond(400, { reason: "bad-seal" }))],
-  ...["passed-on", "relay-unreachable"].map((reason) => /** @type {[string, any]} */ ([
+  ...["passed-on", "survey-closed", "relay-unreachable"].map((reason) => /** @type {[string, any]} */ ([
     `withdrawn ${reason} `, async (/** @type {Make} */ make) => {
-      const answer = respond(reason === "passed-on" ? 409 : 503, {});
+      const answer = respond(reason === "passed-on" ? 409 : reason === "survey-closed" ? 410 : 503, {});
       const { client } = await reportedThere(relayed(make, [undefined, answer]));
       await client.flush(5);
       return client.withdraw();

@@ -1,0 +1,224 @@
+"""Measures sealed reports: `python -m benchmarks.relay`.
+
+Sealing and opening on one processor; messages per second at a relay over HTTP; reports per second at a
+collector, sealed and open; and the memory and disk of a relay that holds a million messages. The relay, the
+collector and the devices share this machine.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import resource
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.servers import free_port
+from encoders.randomness import SystemEntropy
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan, read_survey
+from encoders.survey.opening import PrivateKey, make_private_key, open_inner, open_outer
+from encoders.survey.randomise import randomise
+from encoders.survey.sealing import seal_report
+from ldp_relay.held_messages import HeldMessages, _Ticket
+
+MESSAGES, ARRAY = 6_000, 1_000
+HELD = 1_000_000
+SURVEY = """
+[survey]
+id = "nights"
+epsilon = 2
+{relay}
+[features.nights]
+values = ["none", "some", "many", "most"]
+missing = "category"
+[features.rested]
+values = [true, false]
+missing = "category"
+"""
+RELAY = """
+[relay]
+url = "http://127.0.0.1:{port}/nights"
+batch = 600
+honest = 0.73
+epsilon = 1
+delta = 1e-6
+opens = 2001-01-01T00:00:00Z
+closes = 2200-01-01T00:00:00Z
+collector_key = "{collector}"
+relay_key = "{relay}"
+"""
+
+
+def main() -> None:
+    """Print all figures, one per line."""
+    collector_key, relay_key, port = make_private_key(), make_private_key(), free_port()
+    keys = {"collector": collector_key.public_key, "relay": relay_key.public_key}
+    sealed_survey = SURVEY.format(relay=RELAY.format(port=port, **keys))
+    plan = read_survey(sealed_survey).compile()
+    reports = [_report(plan) for _ in range(MESSAGES)]
+    messages = _time_seals(plan, reports, collector_key, relay_key)
+    inner = [open_outer(plan, each, relay_key) for each in messages]
+    with tempfile.TemporaryDirectory() as folder:
+        _time_relay(Path(folder), plan, port, relay_key, messages)
+        _time_collector(Path(folder), plan, collector_key, inner)
+        _measure_held(Path(folder))
+
+
+def _report(plan: Plan) -> bytes:
+    return randomise(plan, {"nights": "some", "rested": True}, None, SystemEntropy()).report
+
+
+def _time_seals(
+    plan: Plan, reports: Sequence[bytes], collector: PrivateKey, relay: PrivateKey
+) -> list[bytes]:
+    """Print the processor time of each step; return the messages."""
+    seconds, messages = _processor_seconds(lambda: [seal_report(plan, each) for each in reports])
+    print(f"seal a report twice: {1000 * seconds / len(reports):.2f} ms of processor")
+    seconds, inner = _processor_seconds(lambda: [open_outer(plan, each, relay) for each in messages])
+    print(f"open the outer seal: {1000 * seconds / len(reports):.3f} ms")
+    seconds, _ = _processor_seconds(lambda: [open_inner(plan, each, collector) for each in inner])
+    print(f"open the inner seal: {1000 * seconds / len(reports):.3f} ms")
+    return messages
+
+
+def _processor_seconds(run: Callable[[], list[bytes]]) -> tuple[float, list[bytes]]:
+    start = time.process_time()
+    result = run()
+    return time.process_time() - start, result
+
+
+def _time_relay(folder: Path, plan: Plan, port: int, key: PrivateKey, messages: Sequence[bytes]) -> None:
+    """Print how many messages a relay takes per second, with one connection per thread of two processes."""
+    (folder / "plan.json").write_bytes(plan.json)
+    (folder / "relay.key").write_bytes(key.pem)
+    (folder / "token").write_text("x" * 16)
+    (folder / "relay.toml").write_text(
+        f'bind = "127.0.0.1:{port}"\nmessages_per_network = 0\n[surveys.nights]\nplan = "plan.json"\n'
+        'key = "relay.key"\ncollector = "http://127.0.0.1:9/v1/surveys/nights"\n'
+        'collector_token_file = "token"\n'
+    )
+    with _command("ldp-relay", "serve", str(folder / "relay.toml")):
+        start = time.perf_counter()
+        path = f"/nights/{plan.digest}"
+        halves = [messages[::2], messages[1::2]]
+        with get_context("fork").Pool(2) as pool:
+            pool.starmap(_post_all, [(port, path, half, 202) for half in halves])
+        rate = len(messages) / (time.perf_counter() - start)
+    print(f"messages at a relay over HTTP, on disk before the response: {rate:,.0f} per second")
+
+
+def _post_all(port: int, path: str, bodies: Sequence[bytes], status: int) -> None:
+    """Post bodies from eight threads, each over one connection."""
+
+    def post(mine: Sequence[bytes]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        for each in mine:
+            connection.request("POST", path, each, {"Content-Type": "text/plain"})
+            response = connection.getresponse()
+            response.read()
+            assert response.status == status, response.status
+
+    threads = [threading.Thread(target=post, args=(bodies[number::8],)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def _time_collector(folder: Path, plan: Plan, key: PrivateKey, inner: Sequence[bytes]) -> None:
+    """Print how many reports a collector counts per second in arrays of 1,000, sealed and open."""
+    token = secrets.token_hex(16)
+    os.environ["LDP_RELAY_TOKEN"] = token
+    (folder / "plan.json.key").write_bytes(key.pem)
+    direct = read_survey(SURVEY.format(relay="").replace('"nights"', '"open-nights"', 1)).compile()
+    (folder / "direct.json").write_bytes(direct.json)
+    surveys = [str(folder / name) for name in ("plan.json", "direct.json")]
+    rates = {}
+    with _command(
+        "ldp-collector", "serve", *surveys, "--store", f"sqlite:///{folder}/ldp.db", "--bind", "127.0.0.1:0"
+    ) as line:
+        port = int(re.findall(r":(\d+)/", line)[0])
+        arrays = [b"".join(inner[start : start + ARRAY]) for start in range(0, len(inner), ARRAY)]
+        headers = {"Content-Type": "application/octet-stream", "Authorization": f"Bearer {token}"}
+        rates["sealed"] = _time_arrays(port, f"/v1/surveys/{plan.id}/sealed", arrays, headers)
+        bodies = [b"".join(_report(direct) for _ in range(ARRAY)) for _ in arrays]
+        rates["open"] = _time_arrays(
+            port, f"/v1/surveys/{direct.id}/reports", bodies, {"Content-Type": MEDIA_TYPE}
+        )
+    for name, rate in rates.items():
+        print(f"{name} reports at a collector, {ARRAY:,} in a request, SQLite: {rate:,.0f} per second")
+    print(f"sealed to open: {rates['sealed'] / rates['open']:.2f}")
+
+
+def _time_arrays(port: int, path: str, bodies: Sequence[bytes], headers: Mapping[str, str]) -> float:
+    """Return the reports per second, with two connections for the two workers."""
+
+    def post(mine: Sequence[bytes]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        for each in mine:
+            connection.request("POST", path, each, dict(headers))
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+            response.read()
+
+    start = time.perf_counter()
+    threads = [threading.Thread(target=post, args=(bodies[number::2],)) for number in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return ARRAY * len(bodies) / (time.perf_counter() - start)
+
+
+def _measure_held(folder: Path) -> None:
+    """Print the disk, the memory and the time of a release of a relay that holds a million messages."""
+    process = get_context("spawn").Process(target=_hold_many, args=(folder,))
+    process.start()
+    process.join()
+
+
+def _hold_many(folder: Path) -> None:
+    path = folder / "held.db"
+    held = HeldMessages(path)
+    before = _peak_megabytes()
+    for _ in range(HELD // 10_000):
+        held._write([_Ticket("survey", os.urandom(113), 1 << 40) for _ in range(10_000)])
+    disk = sum(each.stat().st_size for each in folder.glob("held.db*")) / 1e6
+    start = time.perf_counter()
+    held.release("survey", 600, is_closed=True, hour=0)
+    seconds = time.perf_counter() - start
+    memory = _peak_megabytes() - before
+    print(f"{HELD:,} held messages: {disk:.0f} MB of disk, {memory:.0f} MB of memory at a release")
+    print(f"their release in one batch: {seconds:.1f} s")
+
+
+def _peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+@contextmanager
+def _command(name: str, *arguments: str) -> Iterator[str]:
+    """Run a command of the project; yield the first line that it prints."""
+    program = str(Path(sys.executable).parent / name)
+    with subprocess.Popen(
+        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline()
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()

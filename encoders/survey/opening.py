@@ -1,0 +1,162 @@
+"""Opens the seals of reports: at the relay the outer one, at the collector the inner one.
+
+Each has a private key in a file. Devices do not load this module; their side is
+:mod:`encoders.survey.sealing`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encoders.errors import LdpError
+from encoders.key_file import write_key_file
+from encoders.survey.plan import Plan
+from encoders.survey.relay import KEY_SUITE
+from encoders.survey.sealing import (
+    LENGTH_BYTES,
+    RELAY_INFO,
+    REPORT_INFO,
+    SealError,
+    hpke_suite,
+    inner_bytes,
+    needs_hpke,
+    outer_bytes,
+)
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+
+class KeyFileError(LdpError):
+    """A file that is not a private key for sealed reports; the message names the file."""
+
+    reason = "bad-key"
+
+
+@dataclass(frozen=True)
+class PrivateKey:
+    """The private key of a collector or a relay."""
+
+    public_key: str
+    """The public key as the survey file names it; see :class:`~encoders.survey.relay.Relay`."""
+    pem: bytes = field(repr=False)
+    """PKCS #8 in PEM form, without a password; anyone with this text can open the seal."""
+    secret: X25519PrivateKey = field(repr=False, compare=False)
+    """The same key, parsed."""
+
+
+def make_private_key() -> PrivateKey:
+    """Make a key from the operating system's randomness.
+
+    Raises
+    ------
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    with needs_hpke():
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    pem = X25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return read_private_key(pem)
+
+
+def read_private_key(pem: bytes) -> PrivateKey:
+    """Read a private key from its PEM form.
+
+    Raises
+    ------
+    KeyFileError
+        If the text is not an X25519 key.
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    with needs_hpke():
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    try:
+        secret = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError) as error:
+        raise KeyFileError("not a private key: give the private key's file") from error
+    if not isinstance(secret, X25519PrivateKey):
+        raise KeyFileError("a key of another kind: give the private key's file")
+    raw = secret.public_key().public_bytes_raw()
+    before, after = KEY_SUITE
+    key_id = hashlib.sha256(raw).digest()[:1]
+    return PrivateKey(base64.b64encode(key_id + before + raw + after).decode(), pem, secret)
+
+
+def write_private_key(path: Path) -> str:
+    """Make a key, and write it to a new file that only its owner can read; return the public key.
+
+    Raises
+    ------
+    KeyFileError
+        If the file exists or cannot be written; the message begins with the file's name.
+    MissingExtraError
+        If cryptography is not installed.
+    """
+    key = make_private_key()
+    write_key_file(path, key.pem, KeyFileError)
+    return key.public_key
+
+
+def load_private_key(path: Path) -> PrivateKey:
+    """Load a private key from its file.
+
+    Raises
+    ------
+    KeyFileError
+        If the file cannot be read or is not a key; the message begins with the file's name.
+    """
+    try:
+        return read_private_key(path.read_bytes())
+    except OSError as error:
+        raise KeyFileError(f"{path.name}: cannot be read: {error.strerror}") from error
+    except KeyFileError as error:
+        raise KeyFileError(f"{path.name}: {error}") from error
+
+
+def open_outer(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
+    """Open a device's message at the relay; return the message for the collector.
+
+    Raises
+    ------
+    SealError
+        If the message was not sealed for this plan and this key, or has another length.
+    """
+    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan))
+
+
+def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
+    """Open a relay's message at the collector; return the bytes of the report.
+
+    Raises
+    ------
+    SealError
+        If the message was not sealed for this plan and this key, has another length, or is not padded with
+        zeros.
+    """
+    padded = _open(message, key, REPORT_INFO + plan.digest_bytes, inner_bytes(plan))
+    end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
+    if end > len(padded) or any(padded[end:]):
+        raise SealError("the report is not padded with zeros to the length of the plan's longest report")
+    return padded[LENGTH_BYTES:end]
+
+
+def _open(message: bytes, key: PrivateKey, info: bytes, length: int) -> bytes:
+    if len(message) != length:
+        raise SealError(f"a sealed message of this survey has {length} bytes")
+    if message[:1] != base64.b64decode(key.public_key)[:1]:
+        raise SealError("the message names another key: its survey has another public key")
+    with needs_hpke():
+        from cryptography.exceptions import InvalidTag
+    try:
+        return hpke_suite().decrypt(message[1:], key.secret, info)
+    except (InvalidTag, ValueError) as error:
+        raise SealError("the message was not sealed for this survey with this key") from error

@@ -1,0 +1,193 @@
+"""The relay layer: what a relay, its collector and a watcher of the device see of sealed messages.
+
+The auditor puts two keys of its own in the plan, so that it can open the messages. All other layers audit the
+same survey without its relay: what is inside a sealed message is the report that they measure.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import binom
+
+from encoders.errors import LdpError
+from encoders.survey import Plan
+from encoders.survey.opening import PrivateKey, make_private_key, open_inner, open_outer
+from encoders.survey.randomise import read_report
+from encoders.survey.sealing import SealError, outer_bytes
+from ldp_audit.people import Person
+from ldp_audit.request_capture import Request, capture_requests, check_requests
+from ldp_audit.result import RELAY, Check
+from ldp_client import Client, Journal, Response, TransportError
+
+_HOST = "127.0.0.1"
+"""The address of the audited relay; requests to it are captured."""
+_HELD = b'{"status": "held"}'
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class _AuditedRelay:
+    """A survey whose relay and collector are the auditor's."""
+
+    plan: Plan
+    collector: PrivateKey
+    relay: PrivateKey
+
+    @classmethod
+    def of(cls, plan: Plan) -> _AuditedRelay:
+        """Return a copy of a survey with new keys, at an address of this machine."""
+        assert plan.relay is not None
+        collector, relay = make_private_key(), make_private_key()
+        changed = replace(
+            plan.relay,
+            url=f"http://{_HOST}/{plan.id}",
+            collector_key=collector.public_key,
+            relay_key=relay.public_key,
+        )
+        return cls(replace(plan, relay=changed), collector, relay)
+
+    def client(self, journal: Journal, **options: object) -> Client:
+        """Return the client of a device."""
+        assert self.plan.relay is not None
+        return Client(
+            self.plan,
+            self.plan.relay.url,
+            relay=f"http://{_HOST}",
+            max_epsilon=float(self.plan.relay.epsilon),
+            max_local_epsilon=float(self.plan.epsilon),
+            journal=journal,
+            spread=0,
+            strict=True,
+            **options,  # type: ignore[arg-type]
+        )
+
+
+def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) -> list[Check]:
+    """Check the requests of devices that answer through a relay.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan with a relay.
+    people : sequence of Person
+    count : int
+        The number of devices of each person.
+    alpha : float
+        The probability of finding a fault in a client that has none.
+    """
+    audited = _AuditedRelay.of(plan)
+    sent = {person.name: [_send(audited, person) for _ in range(count)] for person in people}
+    messages = [request.body for devices in sent.values() for requests in devices for request in requests]
+    sizes = sorted(set(map(len, messages)))
+    is_one_size = sizes == [outer_bytes(audited.plan)]
+    inner = _open(audited, messages)
+    return [
+        replace(check_requests(sent), layer=RELAY),
+        _check_paths(audited.plan, [each for devices in sent.values() for one in devices for each in one]),
+        Check(RELAY, "all messages have one length", is_one_size, f"{', '.join(map(str, sizes))} bytes"),
+        _check_bytes(audited, messages, inner, alpha),
+        _check_opened(audited, messages, inner),
+        _check_attempts(audited, people),
+    ]
+
+
+def _send(audited: _AuditedRelay, person: Person) -> list[Request]:
+    """Return the requests of a new device."""
+    journal = Journal(":memory:")
+    captured = capture_requests(_HOST, b"HTTP/1.1 202 Accepted", _HELD)
+    with captured as requests, audited.client(journal) as client:
+        client.grant()
+        client.report(person.row, person.label)
+        client.flush(_SECONDS)
+        client.flush(_SECONDS)  # nothing follows
+    return requests
+
+
+def _check_paths(plan: Plan, requests: Sequence[Request]) -> Check:
+    line = f"POST /{plan.id}/{plan.digest} HTTP/1.1\r\n".encode()
+    good = sum(request.head.startswith(line) for request in requests)
+    finding = f"{good:,} of {len(requests):,} requests"
+    return Check(RELAY, "devices post to the relay only, under the digest", good == len(requests), finding)
+
+
+def _open(audited: _AuditedRelay, messages: Sequence[bytes]) -> list[bytes]:
+    """Return the messages for the collector; none if the relay cannot open one."""
+    try:
+        return [open_outer(audited.plan, each, audited.relay) for each in messages]
+    except SealError:
+        return []
+
+
+def _check_bytes(
+    audited: _AuditedRelay, messages: Sequence[bytes], inner: Sequence[bytes], alpha: float
+) -> Check:
+    """Test each byte of both seals, except the keys' ids, against uniform ones; no message may repeat."""
+    name = "messages are random bytes, but for the keys' ids"
+    if not inner:
+        return Check(RELAY, name, None, "not tested: the relay cannot open them")
+    p, positions = 1.0, 0
+    for layer, key in ((messages, audited.relay), (inner, audited.collector)):
+        data = np.frombuffer(b"".join(layer), np.uint8).reshape(len(layer), -1)
+        if set(data[:, 0].tolist()) != {base64.b64decode(key.public_key)[0]} or len(set(layer)) < len(layer):
+            return Check(RELAY, name, False, "a message repeats, or names another key")
+        # the last byte of an ephemeral key is below 128
+        columns = np.delete(data, [0, 32], axis=1).T
+        counts = np.array([[np.min(found), np.max(found)] for found in map(_count_bytes, columns)])
+        tails = np.minimum(binom.cdf(counts, len(layer), 1 / 256), binom.sf(counts - 1, len(layer), 1 / 256))
+        p, positions = min(p, float(2 * tails.min())), positions + len(columns)
+    limit = alpha / (256 * positions)
+    finding = f"{len(messages):,} messages, p = {min(p, 1.0):.2g} (fails below {limit:.1g})"
+    return Check(RELAY, name, p >= limit, finding)
+
+
+def _count_bytes(column: np.ndarray) -> np.ndarray:
+    return np.bincount(column, minlength=256)
+
+
+def _check_opened(audited: _AuditedRelay, messages: Sequence[bytes], inner: Sequence[bytes]) -> Check:
+    name = "relay and collector open each message, and find one report of this plan"
+    try:
+        for each in inner:
+            read_report(audited.plan, open_inner(audited.plan, each, audited.collector))
+    except LdpError as error:
+        return Check(RELAY, name, False, error.reason)
+    return Check(RELAY, name, len(inner) == len(messages), f"{len(inner):,} of {len(messages):,} messages")
+
+
+def _check_attempts(audited: _AuditedRelay, people: Sequence[Person]) -> Check:
+    """Check that a device sends the same bytes while the network fails, and after a restart."""
+    name = "a retry sends the same message, and none follows a 202"
+    for person in people:
+        network, journal = _Network(), Journal(":memory:")
+        for network.works in (False, True, True):
+            with audited.client(journal, transport=network) as client:
+                client.grant()
+                client.report(person.row, person.label)
+                client.flush(_SECONDS if network.works else 0.03)
+        after = network.bodies[network.refused :]
+        if not network.refused or len(set(network.bodies)) != 1 or len(after) != 1:
+            different = len(set(network.bodies))
+            finding = f"({person.name}) sent {len(network.bodies)} times, {different} different messages"
+            return Check(RELAY, name, False, finding)
+    return Check(RELAY, name, True, f"{len(people)} people")
+
+
+class _Network:
+    """A transport that records bodies, and takes a message only while the simulated network works."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.refused = 0
+        self.works = False
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        """Record the body; respond as a relay, or raise TransportError while the network fails."""
+        self.bodies.append(body or b"")
+        if not self.works:
+            self.refused += 1
+            raise TransportError("no network")
+        return Response(202, _HELD)

@@ -1,0 +1,115 @@
+"""The audit of a survey with a relay, and faults of clients that it detects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from encoders.survey import Plan, sealing
+from ldp_audit.people import make_people
+from ldp_audit.relay import check_relay
+from ldp_client import relay as client_relay
+from ldp_client.journal.table import JournalEntry
+from ldp_client.transport import HttpTransport
+from tests.support.commands import command
+from tests.support.relays import relayed_plan, relayed_text
+from tests.support.surveys import RELAYED
+
+VALUES = ", ".join(f'"{value}"' for value in range(300))
+PLAN = relayed_plan(f'{RELAYED}[features.work]\nvalues = [{VALUES}]\nmissing = "category"\n')
+ALPHA = 1e-9
+
+pytestmark = pytest.mark.slow
+
+
+def failed() -> set[str]:
+    checks = check_relay(PLAN, make_people(PLAN)[:2], 8, ALPHA)
+    assert len(checks) == 6
+    return {each.name.split(",")[0] for each in checks if each.passed is not True}
+
+
+def test_this_client_passes():
+    assert failed() == set()
+
+
+def test_the_command_audits_a_survey_with_a_relay(tmp_path):
+    path = tmp_path / "survey.toml"
+    path.write_text(relayed_text())
+    shown = command("ldp-audit", path, "--trials", 1000).stdout
+    assert "all messages have one length" in shown
+    assert "a retry sends the same message, and none follows a 202" in shown
+
+
+SEAL = sealing.seal_report
+
+
+def seal_by_size(plan: object, report: bytes) -> bytes:
+    """Pad to the report's own length, so that the size shows the question."""
+    padded = len(report).to_bytes(2, "big") + report
+    inner = sealing._seal(padded, plan.relay.collector_key, sealing.REPORT_INFO + plan.digest_bytes)
+    return sealing._seal(inner, plan.relay.relay_key, sealing.RELAY_INFO + plan.digest_bytes)
+
+
+def leave_zeros_out(plan: object, report: bytes) -> bytes:
+    padded = len(report).to_bytes(2, "big") + report.ljust(plan.longest_report, b"\x01")
+    inner = sealing._seal(padded, plan.relay.collector_key, sealing.REPORT_INFO + plan.digest_bytes)
+    return sealing._seal(inner, plan.relay.relay_key, sealing.RELAY_INFO + plan.digest_bytes)
+
+
+def seal_for_another_plan(plan: object, report: bytes) -> bytes:
+    padded = len(report).to_bytes(2, "big") + report.ljust(plan.longest_report, b"\0")
+    inner = sealing._seal(padded, plan.relay.collector_key, sealing.REPORT_INFO + bytes(32))
+    return sealing._seal(inner, plan.relay.relay_key, sealing.RELAY_INFO + plan.digest_bytes)
+
+
+def leave_the_report_open(plan: object, report: bytes) -> bytes:
+    """Send the report in the clear, with the length of a message."""
+    return report.ljust(sealing.outer_bytes(plan), b"\0")
+
+
+@pytest.mark.parametrize(
+    ("seal", "expected"),
+    [
+        (seal_by_size, {"all messages have one length", "messages are random bytes"}),
+        (leave_zeros_out, {"relay and collector open each message"}),
+        (seal_for_another_plan, {"relay and collector open each message"}),
+        (leave_the_report_open, {"relay and collector open each message", "messages are random bytes"}),
+    ],
+)
+def test_a_wrong_seal_is_detected(monkeypatch, seal: Callable[..., bytes], expected):
+    monkeypatch.setattr(sealing, "seal_report", lambda plan, report: seal(plan, report) if report else b"")
+    assert expected <= failed()
+
+
+def test_a_message_that_is_sealed_again_for_each_attempt_is_detected(monkeypatch):
+    post = JournalEntry.post.fget
+
+    def seal_again(entry: JournalEntry) -> tuple[str, bytes]:
+        return post(entry)[0], SEAL(Plan.from_json(entry.plan), entry.report)
+
+    monkeypatch.setattr(JournalEntry, "post", property(seal_again))
+    assert "a retry sends the same message" in failed()
+
+
+def test_a_header_that_differs_between_people_is_detected(monkeypatch):
+    headers = HttpTransport._headers
+
+    def marked(self: HttpTransport, url: str, body: bytes | None) -> dict[str, str]:
+        return headers(self, url, body) | {"X-Size": str(body and body[40] % 2)}
+
+    monkeypatch.setattr(HttpTransport, "_headers", marked)
+    assert any("method" in name or "Client.report" in name for name in failed())
+
+
+def test_a_request_to_another_path_is_detected(monkeypatch):
+    monkeypatch.setattr(
+        JournalEntry, "post", property(lambda entry: (f"{entry.url}/reports", entry.sealed or b""))
+    )
+    assert "devices post to the relay only" in failed()
+
+
+def test_the_client_checks_the_seal_before_anything_is_drawn():
+    assert client_relay.sealer(PLAN)(b"")

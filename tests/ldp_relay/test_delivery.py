@@ -1,0 +1,214 @@
+"""When messages leave: at full hours, whatever other surveys, collectors and the clock do."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from ldp_relay import delivery as module
+from ldp_relay.delivery import HourlyRelease, pass_on, post
+from ldp_relay.held_messages import HeldMessages, Passage
+from ldp_relay.settings import RelayedSurvey
+from tests.support.relays import RELAY, SMALL, relayed_plan
+
+ONE, OTHER = (relayed_plan(SMALL.replace("night-work", name)) for name in ("one", "other"))
+HOUR = 3600
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> HeldMessages:
+    return HeldMessages(tmp_path / "relay.db")
+
+
+def relayed(plan: object, base: str = "http://127.0.0.1:9") -> RelayedSurvey:
+    return RelayedSurvey(plan, RELAY, f"{base}/v1/surveys/{plan.id}", "token")
+
+
+def hold(held: HeldMessages, plan: object, count: int, first: int = 0) -> None:
+    for number in range(first, first + count):
+        assert held.hold(plan.digest, f"{plan.id} {number}".encode(), 1 << 40)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [10.5 * HOUR]
+    monkeypatch.setattr(module, "time", lambda: now[0])
+    return now
+
+
+def make_release(held: HeldMessages) -> tuple[HourlyRelease, dict[str, Counter[str]]]:
+    refusals: dict[str, Counter[str]] = {each.digest: Counter() for each in (ONE, OTHER)}
+    return HourlyRelease([relayed(ONE), relayed(OTHER)], held, refusals), refusals
+
+
+def sizes(held: HeldMessages, plan: object) -> list[tuple[int, int]]:
+    return held.batches(plan.digest)
+
+
+def test_messages_leave_at_full_hours_only(held, clock):
+    release, refusals = make_release(held)
+    hold(held, ONE, 45)
+    release.release_if_due()
+    assert sizes(held, ONE) == []
+    clock[0] = 11 * HOUR + 1.0
+    refusals[ONE.digest]["malformed"] += 2
+    release.release_if_due()
+    assert sizes(held, ONE) == [(11 * HOUR, 20)]
+    assert held.counts(ONE.digest)["refused, malformed"] == 2
+    assert refusals[ONE.digest] == {}
+    hold(held, ONE, 45, 45)
+    release.release_if_due()
+    assert len(sizes(held, ONE)) == 1
+    clock[0] = 12.2 * HOUR
+    release.release_if_due()
+    assert [hour for hour, _ in sizes(held, ONE)] == [11 * HOUR, *[12 * HOUR] * 2]
+
+
+def test_a_survey_whose_release_fails_delays_no_other_one_and_waits_for_the_next_hour(
+    held, clock, monkeypatch, caplog
+):
+    caplog.set_level("INFO")
+    release, _ = make_release(held)
+    hold(held, ONE, 45)
+    hold(held, OTHER, 39)
+    clock[0] = 11 * HOUR + 1.0
+    original, calls = HeldMessages.release, []
+
+    def fail(self: HeldMessages, digest: str, *arguments: object, **options: object) -> int:
+        calls.append(digest)
+        if digest == ONE.digest:
+            raise OSError("disk full at 192.0.2.1")
+        return original(self, digest, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HeldMessages, "release", fail)
+        release.release_if_due()
+        hold(held, OTHER, 1, 39)  # now there are enough, but not at a full hour
+        release.release_if_due()
+    assert calls == [ONE.digest, OTHER.digest]
+    assert sizes(held, OTHER) == []
+    assert caplog.text.count("release-failed") == 1
+    assert "192.0.2.1" not in caplog.text
+    clock[0] = 12 * HOUR + 1.0
+    release.release_if_due()
+    assert (len(sizes(held, ONE)), len(sizes(held, OTHER))) == (1, 1)
+
+
+def test_a_clock_that_was_ahead_delays_no_release(held, clock):
+    clock[0] = 800.5 * HOUR
+    release, _ = make_release(held)
+    hold(held, ONE, 45)
+    clock[0] = 10.5 * HOUR
+    release.release_if_due()
+    assert sizes(held, ONE) == []
+    clock[0] = 11 * HOUR
+    release.release_if_due()
+    assert sizes(held, ONE) == [(11 * HOUR, 20)]
+
+
+@contextmanager
+def collector(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def respond(status: int, body: bytes, **headers: str) -> Callable[[http.server.BaseHTTPRequestHandler], None]:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+GOOD = {"recorded": 1, "duplicate": 1, "rejected": 0}
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, b"[" * 9_900),
+        (200, json.dumps(GOOD | {"recorded": 10**30}).encode()),
+        (200, json.dumps(GOOD | {"recorded": -1, "duplicate": 3}).encode()),
+        (200, json.dumps(GOOD | {"recorded": 5}).encode()),
+        (200, json.dumps(GOOD | {"recorded": True}).encode()),
+        (200, b'{"recorded": 2}'),
+        (200, b"a sign-in page"),
+        (204, b""),
+        (503, b""),
+    ],
+)
+def test_what_is_not_the_count_of_these_messages_is_no_answer(status, body):
+    with collector(respond(status, body)) as base:
+        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab"))[1] is None
+
+
+def test_the_count_of_these_messages_is_an_answer_and_a_pause_is_obeyed():
+    with collector(respond(200, json.dumps(GOOD).encode())) as base:
+        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (200, GOOD, 0.0)
+    with collector(respond(429, b"", Retry_After="60")) as base:
+        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (429, None, 60.0)
+
+
+def test_a_slow_collector_delays_no_other_survey(tmp_path, monkeypatch):
+    """One collector answers byte by byte; another survey is released and passed on meanwhile."""
+    monkeypatch.setattr("ldp_relay.release.HOUR_SECONDS", 0.3)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
+    held = HeldMessages(tmp_path / "relay.db")
+    hold(held, ONE, 45)
+    hold(held, OTHER, 45)
+    ended = threading.Event()
+
+    def drip(handler: http.server.BaseHTTPRequestHandler) -> None:
+        while not ended.wait(0.1):
+            handler.wfile.write(b"H")
+
+    def count(handler: http.server.BaseHTTPRequestHandler) -> None:
+        respond(200, b'{"recorded": 20, "duplicate": 0, "rejected": 0}')(handler)
+
+    with collector(drip) as slow, collector(count) as fast:
+        surveys = [relayed(ONE, slow), relayed(OTHER, fast)]
+        module.start(surveys, held, {each.digest: Counter() for each in (ONE, OTHER)})
+        end = time.monotonic() + 20
+        while held.counts(OTHER.digest).get("passed on, recorded") != 20:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        ended.set()
+
+
+def test_a_batch_that_the_collector_has_counted_is_marked_with_its_counts(held):
+    hold(held, ONE, 20)
+    held.release(ONE.digest, 20, is_closed=True, hour=1)
+    survey = relayed(ONE)
+    with collector(respond(200, b'{"recorded": 19, "duplicate": 0, "rejected": 1}')) as base:
+        assert pass_on(replace(survey, collector=f"{base}/v1/surveys/one"), held) == 0.0
+        assert pass_on(replace(survey, collector=f"{base}/v1/surveys/one"), held) == module.CHECK_SECONDS
+    counts = held.counts(ONE.digest)
+    assert (counts["passed on, recorded"], counts["passed on, rejected"], counts["leaving"]) == (19, 1, 0)

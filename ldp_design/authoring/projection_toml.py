@@ -21,6 +21,7 @@ from ldp_design.authoring.toml_edit import (
     quote,
     read_editable_survey,
     rename_survey,
+    rename_tables,
     replace_tables,
 )
 from reduction.publish import Fit
@@ -108,7 +109,7 @@ class ProjectedSurvey:
             projected,
             {
                 **document,
-                "survey": {**document["survey"], **entry},
+                **rename_tables(document, entry),
                 "features": features,
                 "projection": new["projection"],
             },

@@ -130,9 +130,12 @@ def add_suffix(name: str, suffix: str) -> str:
 def rename_survey(text: str, old: str, entry: Mapping[str, str]) -> str:
     """Return the TOML text with the new id of `entry`, and its family, if any, on the next line.
 
-    Ids contain no quotes and no escapes.
+    Ids contain no quotes and no escapes. The address at a relay ends with the id, and is renamed too.
     """
     lines = text.split("\n")
+    if relay := find_line(text, ("relay", "url")):
+        end = rf"/{re.escape(old)}(?=[\"'])"
+        lines[relay - 1] = re.sub(end, f"/{entry['id']}", lines[relay - 1], count=1)
     index = (find_line(text, ("survey", "id")) or 1) - 1
     quoted = (f'"{old}"', f"'{old}'")
     written = min((each for each in quoted if each in lines[index]), key=lines[index].find, default=old)
@@ -140,6 +143,15 @@ def rename_survey(text: str, old: str, entry: Mapping[str, str]) -> str:
     if "family" in entry:
         lines.insert(index + 1, f'family = "{entry["family"]}"  # each person answers one round only')
     return "\n".join(lines)
+
+
+def rename_tables(document: Mapping[str, Any], entry: Mapping[str, str]) -> dict[str, Any]:
+    """Return the tables of a survey that :func:`rename_survey` changes, as they then are."""
+    tables: dict[str, Any] = {"survey": {**document["survey"], **entry}}
+    if relay := document.get("relay"):
+        base = relay["url"].removesuffix(document["survey"]["id"])
+        tables["relay"] = {**relay, "url": f"{base}{entry['id']}"}
+    return tables
 
 
 def replace_tables(text: str, paths: Iterable[tuple[str, ...]], new: str) -> str:

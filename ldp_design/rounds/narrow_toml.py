@@ -10,7 +10,6 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from encoders.survey.plan_checks import TOKEN
 from encoders.text_table import format_table
 from ldp_aggregator.models.model_file import Model
 from ldp_design.authoring.toml_edit import (
@@ -21,9 +20,10 @@ from ldp_design.authoring.toml_edit import (
     quote,
     read_editable_survey,
     rename_survey,
+    rename_tables,
     set_entry,
 )
-from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on, require_label
+from ldp_design.rounds.further_round import further_round_entry, is_trained_on, list_notes, require_label
 from ldp_design.rounds.narrow import (
     MAX_MEDIAN_STDERR,
     FeatureRelevance,
@@ -133,7 +133,7 @@ def write_narrowed_round(text: str, model: Model, source: str) -> str:
     entry = further_round_entry(survey, add_suffix(base, suffix))
     changed = rename_survey(text, survey.id, entry)
     document = parse_toml(text)
-    document["survey"] |= entry
+    document |= rename_tables(document, entry)
     paths = [("label",), *(("features", feature.row_name) for feature in survey.features)]
     for path, old, new in zip(paths, survey.weights, narrowed.weights, strict=True):
         if new != old:
@@ -183,7 +183,7 @@ def _format_comments(
         "source": quote(source),
         "validators": f"{validation.reports:,}" if validation else "no",
     }
-    paragraphs = [_ORIGIN, *([TOKENS_NOTE] if survey.enrolment == TOKEN else [])]
+    paragraphs = [_ORIGIN, *list_notes(survey)]
     if validated:
         more = [] if validated.issuperset(kept) else [_KEPT_ALL_THE_SAME]
         paragraphs += [_LEFT_OUT_BY_VALIDATION, *more, _RAW_TABLE]

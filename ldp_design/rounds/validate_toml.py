@@ -9,7 +9,6 @@ import numpy as np
 
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
-from encoders.survey.plan_checks import TOKEN
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
@@ -24,8 +23,9 @@ from ldp_design.authoring.toml_edit import (
     quote,
     read_editable_survey,
     rename_survey,
+    rename_tables,
 )
-from ldp_design.rounds.further_round import TOKENS_NOTE, further_round_entry, is_trained_on, require_label
+from ldp_design.rounds.further_round import further_round_entry, is_trained_on, list_notes, require_label
 from ldp_design.rounds.validate import ValidationError, build_validation
 
 _ORIGIN = (
@@ -99,7 +99,7 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
     document = parse_toml(text)
-    check_edit(changed, {**document, "survey": {**document["survey"], **entry}, **parse_toml(tables)})
+    check_edit(changed, {**document, **rename_tables(document, entry), **parse_toml(tables)})
     plan = read_survey(changed).compile()
     return f"{_format_comments(survey, model, plan, source)}\n{changed}"
 
@@ -138,11 +138,10 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
         "right": Z95 * accuracy_stderr,
         "gain": Z95 * gain_stderr,
     }
-    tokens = [TOKENS_NOTE] if survey.enrolment == TOKEN else []
     rows = model.unlabelled
     warning = [_UNLABELLED] if rows and rows.is_fitted and not rows.declared_public else []
     comparison = [_COMPARISON] if rows and rows.is_fitted else []
-    paragraphs = [_ORIGIN, *warning, *tokens, _QUESTION, _PRECISION, _TRAINING, *comparison]
+    paragraphs = [_ORIGIN, *warning, *list_notes(survey), _QUESTION, _PRECISION, _TRAINING, *comparison]
     return format_comment(*(each.format(**words) for each in paragraphs))
 
 

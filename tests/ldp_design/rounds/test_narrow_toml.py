@@ -16,6 +16,7 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_design.authoring.toml_edit import LayoutError
 from ldp_design.rounds.narrow import next_round
 from ldp_design.rounds.narrow_toml import NarrowError, write_narrowed_round
+from tests.support.surveys import RELAY_KEYS
 
 SURVEY = """\
 # What this is about.
@@ -222,3 +223,23 @@ def test_the_command_prints_the_round_or_the_reason_for_refusing(model, tmp_path
     result = run(main, [*asked, str(tmp_path / "40.json")])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: too early")
+
+
+def test_a_further_round_has_its_own_address_at_the_relay_and_says_what_it_needs():
+    """The relay's promise is the local epsilon here, so it holds for every batch."""
+    relay = f"""[relay]
+url = "https://relay.example/tea"   # near "tea"
+batch = 20
+honest = 0.73
+epsilon = 1
+delta = 1e-6
+opens = 2026-11-01T00:00:00Z
+closes = 2026-12-31T00:00:00Z
+{RELAY_KEYS}
+[label]"""
+    text = SURVEY.replace("[label]", relay, 1)
+    narrowed = write_narrowed_round(text, make_model(make_snapshot(text, 6000)), "model.json")
+    assert 'url = "https://relay.example/tea-round2"   # near "tea"' in narrowed
+    assert "needs a batch of people of its own" in " ".join(narrowed.replace("#", "").split())
+    survey = read_survey(narrowed)
+    assert (survey.id, survey.relay.url) == ("tea-round2", "https://relay.example/tea-round2")

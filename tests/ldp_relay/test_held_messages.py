@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import stat
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ldp_relay import held_messages as module
@@ -188,3 +190,21 @@ def test_deleted_bytes_and_the_order_of_arrival_are_not_in_the_files(held, tmp_p
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for each in messages(35)[10:]:  # no name is the beginning of another one
         assert (each in content) == (each not in gone)
+
+
+def test_the_order_of_one_survey_says_nothing_about_another(held):
+    """Devices answer two surveys in one order; a false alarm has a probability below 1e-7."""
+    count = 2_000
+    for survey in ("s", "other"):
+        for number in range(count):
+            assert held.hold(survey, f"{survey} {number:06}".encode(), OPEN)
+        release(held, survey, is_closed=True)
+    places = [
+        [int(body[-6:]) for body in re.findall(rb"[a-z]+ [0-9]{6}", held.next_passage(survey, count).body)]
+        for survey in ("s", "other")
+    ]
+    assert all(sorted(each) == list(range(count)) for each in places)
+    correlation = np.corrcoef(*map(np.argsort, places))[0, 1]
+    assert abs(correlation) < 5.4 / count**0.5
+    same = sum(one == other for one, other in zip(*places, strict=True))
+    assert same < 15  # pairs of one device at one place: 1 is expected

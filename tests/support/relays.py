@@ -8,8 +8,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
@@ -142,7 +143,7 @@ class RelayedSite:
     def settings(self, base: str) -> Path:
         return write_relay_files(self.folder, self.survey, base)
 
-    def collector(self, port: int = 0) -> object:
+    def collector(self, port: int = 0) -> AbstractContextManager[tuple[str, subprocess.Popen[str]]]:
         options = ["--relay-token-file", self.folder / "collector.token"]
         options += ["--bind", f"127.0.0.1:{port}"] if port else []
         return collector([self.folder / "plan.json"], self.store, options=options)
@@ -154,7 +155,7 @@ class RelayedSite:
             assert send(self.url, each)[0] == 202
         return messages
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, Any]:
         settings = read_settings(self.folder / "relay.toml")
         held = HeldMessages(settings.database)
         [survey] = settings.surveys.values()

@@ -1,4 +1,4 @@
-"""Run the long trials of client and collector: `python -m tools.endurance [client] [collector] [fuzz]`.
+"""Run the long trials: `python -m tools.endurance [client] [collector] [relay] [fuzz]`.
 
 `make test` runs the same trials with fewer reports. The argument `client/web` runs the trial of the client
 for web pages alone. A trial whose program is not installed is skipped. Exits with 1 if a trial failed.
@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from tools.endurance import client_trials, collector_trials, fuzz_trials
+from tools.endurance import client_trials, collector_trials, fuzz_trials, relay_trials
 from tools.endurance.client_trials import Trial
 
 TRIALS = {
     "client": client_trials.every,
     "client/web": client_trials.web,
     "collector": collector_trials.every,
+    "relay": relay_trials.every,
     "fuzz": fuzz_trials.every,
 }
-ALL = ("client", "collector", "fuzz")
+ALL = ("client", "collector", "relay", "fuzz")
 
 
 def run(what: str, trial: Trial) -> bool:

@@ -12,6 +12,7 @@ from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
 from encoders.survey.opening import write_private_key
 from encoders.text_table import format_table
+from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
 
@@ -48,7 +49,7 @@ def _parser() -> ArgumentParser:
     key.set_defaults(run=lambda options: print(write_private_key(options.keyfile)))  # noqa: T201
     for name, run, text in (
         ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
-        ("status", _status, "Print how many messages were received, wait and were passed on."),
+        ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),
     ):
         command = commands.add_parser(
             name,
@@ -76,6 +77,7 @@ def _print_surveys(settings: RelaySettings, address: str) -> None:
         _print(f"{address}/{survey.plan.id}  batch {relay.batch}  digest {survey.plan.digest}")
         _print(f"  open from {_time(relay.opens)} to {_time(relay.closes)}, for people at {relay.url}")
         _print(f"  passes on to {survey.collector}, at full hours")
+        _print(f"  the collector {probe(survey)}")
     _print(f"holding messages in {settings.database}")
 
 
@@ -90,6 +92,7 @@ def _status(options: Namespace) -> None:
 def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     relay = survey.relay
     lines = [f"{survey.plan.id}: batch {relay.batch}, closes {_time(relay.closes)}"]
+    lines.append(f"  the collector {probe(survey)}")
     lines += [f"  {name}: {count:,}" for name, count in held.counts(survey.plan.digest).items()]
     rows = [["batch at", "messages"]]
     rows += [[_time(hour), f"{size:,}"] for hour, size in held.batches(survey.plan.digest)]

@@ -26,6 +26,7 @@ log = logging.getLogger("ldp.relay")
 TIMEOUT_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
 CHECK_SECONDS = 5.0
+_PROBE_SECONDS = 5.0
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -151,12 +152,43 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
         return 0, None, 0.0
 
 
+def probe(survey: RelayedSurvey) -> str:
+    """Return what a collector says to a request without messages: whether it would take some."""
+    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": "application/octet-stream"}
+    try:
+        request = Request(f"{survey.collector}/sealed", b"", headers)  # noqa: S310 - settings.py checks it
+        _opener.open(request, timeout=_PROBE_SECONDS).close()
+        reason = ""
+    except HTTPError as error:
+        with error:
+            document = _parse(error.read(10_000))
+            reason = document.get("reason", "") if isinstance(document, dict) else ""
+    except (OSError, HTTPException, ValueError):
+        reason = ""
+    return _PROBES.get(reason, "cannot be reached, or another server answers")
+
+
+_PROBES = dict.fromkeys(("malformed", "survey-not-open"), "takes messages with this token") | {
+    "not-authorised": "refuses the token: ask its operator",
+    "unknown-survey": "does not serve this survey, or lacks its private key: ask its operator",
+    "survey-closed": "has closed the survey",
+}
+
+
+def _parse(body: bytes) -> object:
+    """Return the JSON in a body; None if it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _read_outcomes(body: bytes, messages: int) -> dict[str, int] | None:
     """Return the counts in a collector's response; None unless they are those of as many messages."""
+    answer = _parse(body)
     try:
-        answer = json.loads(body)
-        counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}
-    except (ValueError, TypeError, KeyError, RecursionError):
+        counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}  # type: ignore[index]
+    except (TypeError, KeyError):
         return None
     good = all(type(each) is int and each >= 0 for each in counts.values())
     return counts if good and sum(counts.values()) == messages else None

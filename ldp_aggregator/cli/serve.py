@@ -274,7 +274,8 @@ def key(keyfile: Path) -> None:
 
     The survey's author writes the public key into the survey file as relay.collector_key. Put KEYFILE beside
     the compiled plan: plan.json.key beside plan.json. Anyone who has it can read the reports that the relay
-    holds, so give it to nobody, least of all to the relay. Delete it when the survey has closed.
+    holds, so give it to nobody, least of all to the relay. Keep a copy: without the key no report can be
+    counted. Delete both when the relay's operator confirms that nothing waits any more.
 
     $ ldp-collector key plan.json.key
     """

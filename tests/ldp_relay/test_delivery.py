@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from ldp_relay import delivery as module
-from ldp_relay.delivery import HourlyRelease, pass_on, post
+from ldp_relay.delivery import HourlyRelease, pass_on, post, probe
 from ldp_relay.held_messages import HeldMessages, Passage
 from ldp_relay.settings import RelayedSurvey
 from tests.support.relays import RELAY, SMALL, relayed_plan
@@ -175,6 +175,24 @@ def test_the_count_of_these_messages_is_an_answer_and_a_pause_is_obeyed():
         assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (200, GOOD, 0.0)
     with collector(respond(429, b"", Retry_After="60")) as base:
         assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (429, None, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        (400, "malformed", "takes messages with this token"),
+        (403, "survey-not-open", "takes messages with this token"),
+        (401, "not-authorised", "refuses the token"),
+        (404, "unknown-survey", "does not serve this survey"),
+        (410, "survey-closed", "has closed the survey"),
+        (502, "", "cannot be reached"),
+        (200, "", "cannot be reached, or another server answers"),
+    ],
+)
+def test_a_probe_says_whether_the_collector_would_take_messages(status, reason, words):
+    with collector(respond(status, json.dumps({"reason": reason}).encode())) as base:
+        assert probe(relayed(ONE, base)).startswith(words)
+    assert probe(relayed(ONE)).startswith("cannot be reached")
 
 
 def test_a_slow_collector_delays_no_other_survey(tmp_path, monkeypatch):

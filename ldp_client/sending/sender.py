@@ -111,9 +111,11 @@ class Sender:
             self._schedule.end_expedite(survey)
 
     def is_untried(self, survey: SurveyIdentity) -> bool:
-        """Return whether this process has made a survey's report, and no attempt to send it has begun."""
+        """Return whether this process has made a survey's report, and begun no attempt to send it."""
         with self._changed:
-            return self._schedule.is_untried(survey)
+            if survey in self._schedule:
+                return self._schedule.is_untried(survey)
+            return survey.key in self._new_report_spreads  # the thread has not read the journal yet
 
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
         """Return the reason why a report waits: a stable word and a sentence, empty if nothing failed."""

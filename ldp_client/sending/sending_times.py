@@ -133,7 +133,7 @@ class SendingSchedule:
         return f"a random time within {report.spread:g} s"
 
     def is_untried(self, survey: SurveyIdentity) -> bool:
-        """Return whether this run has made a survey's report, and no attempt to send it has begun."""
+        """Return whether this run has made a survey's report, and begun no attempt to send it."""
         report = self._reports.get(survey)
         return report is not None and report.is_new and not report.is_tried
 

@@ -145,7 +145,9 @@ def test_a_person_answers_in_the_form_and_withdraws_from_the_relay(context, orig
     asked: list[str] = []
     page = open_tab(context, origin, asked)
     page.evaluate(ELEMENT, relay.arguments)
-    expect(page.get_by_text("A relay passes the random answer on.")).to_be_visible()
+    promise = page.get_by_text("A relay passes the random answer on.")
+    expect(promise).to_contain_text("a factor of at most 2.72, with a remainder of at most 1 in 1,000,000")
+    expect(promise).to_contain_text("if 438 of the 600 answers")
     for name, value in ROW.items():
         group = page.get_by_role("group", name=name, exact=True)
         group.get_by_label(json.dumps(value).strip('"'), exact=True).check()

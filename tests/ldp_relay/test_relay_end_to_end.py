@@ -96,8 +96,8 @@ def spy(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[tuple[str, lis
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if body:  # else only a probe of the token
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if body or self.command == "GET":  # else only a probe of the token
                 seen.append((dict(self.headers), body))
             status, content = answer(body) if body else (400, b"{}")
             self.send_response(status)

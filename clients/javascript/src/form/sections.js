@@ -70,12 +70,23 @@ export function makeHeader({ language, level, texts, words }, translate) {
  */
 export function makePromise(look, plan, isOwnOrigin) {
   const { language, texts, words } = look;
-  const odds = Math.exp(Number(plan.epsilon)) * (1 + 1e-9);
-  const factor = new Intl.NumberFormat(language).format(Math.ceil(odds * 100) / 100);
+  const number = new Intl.NumberFormat(language);
+  /** @param {number} epsilon */
+  const oddsOf = (epsilon) => Math.exp(epsilon) * (1 + 1e-9);
+  const odds = oddsOf(Number(plan.epsilon));
+  const factor = number.format(Math.ceil(odds * 100) / 100);
   const sure = new Intl.NumberFormat(language, { style: "percent" }).format(Math.ceil(100 * odds / (1 + odds)) / 100);
   const label = texts.label && fill(words.andLabel, texts.label.title);
   const drawn = fill(plan.validation ? words.drawModel : words.draw, label ?? "");
-  const lines = [words.stay, drawn, fill(words.promise, factor, sure), plan.relay ? words.relayed : words.address];
+  const lines = [words.stay, drawn, fill(words.promise, factor, sure)];
+  if (plan.relay) {
+    const { batch, delta, epsilon, honest } = plan.relay;
+    const others = Math.floor(Math.round(Number(honest) * batch * 1e6) / 1e6); // .29 x 100 is 29
+    const facts = [Math.ceil(oddsOf(Number(epsilon)) * 100) / 100, Math.floor(1 / Number(delta) + 1e-6), others, batch];
+    lines.push(fill(words.relayed, ...facts.map((each) => number.format(each))));
+  } else {
+    lines.push(words.address);
+  }
   if (isOwnOrigin && !plan.relay) lines.push(words.sameOrigin);
   if (plan.byInvitation) lines.push(words.invited);
   return makeSection(look, "promise", words.happens, make("ol", {}, ...lines.map((line) => make("li", {}, line))));

@@ -27,7 +27,9 @@ export const ENGLISH = {
   address: "The collector sees your network address, as every website does, but not your answers.",
   relayed:
     "A relay passes the random answer on. It sees your network address, but cannot read the answer. The collector " +
-    "can read it, but cannot see who sent it.",
+    "can read it, but cannot see who sent it. What it sees changes the odds by a factor of at most {0}, with a " +
+    "remainder of at most 1 in {1}, if {2} of the {3} answers that leave together come from people who do not help " +
+    "it. If relay and collector work together, only the limit above holds.",
   sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
   invited: "People who know who received your invitation know that the random answer is yours.",
   questions: "Questions",
@@ -113,7 +115,10 @@ export const GERMAN = {
   address: "Die Sammelstelle sieht Ihre Netzwerkadresse wie jede Website, aber nicht Ihre Antworten.",
   relayed:
     "Ein Vermittler leitet die zufällige Antwort weiter. Er sieht Ihre Netzwerkadresse, kann die Antwort aber nicht " +
-    "lesen. Die Sammelstelle kann sie lesen, aber nicht sehen, wer sie gesendet hat.",
+    "lesen. Die Sammelstelle kann sie lesen, aber nicht sehen, wer sie gesendet hat. Was sie sieht, ändert das " +
+    "Verhältnis höchstens um den Faktor {0}, mit einem Rest von höchstens 1 zu {1}, wenn {2} der {3} Antworten, die " +
+    "zusammen weitergehen, von Menschen kommen, die ihr nicht helfen. Arbeiten Vermittler und Sammelstelle " +
+    "zusammen, gilt nur die obige Grenze.",
   sameOrigin: "Die Sammelstelle liefert auch diese Seite und könnte daher ändern, wie sie Sie schützt.",
   invited: "Wer weiß, wer Ihre Einladung bekommen hat, weiß, dass die zufällige Antwort Ihre ist.",
   questions: "Fragen",

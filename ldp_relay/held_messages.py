@@ -153,8 +153,8 @@ class HeldMessages:
                 sql = "INSERT INTO batches (survey, hour, size) VALUES (?, ?, ?)"
                 number = self._database.execute(sql, (survey, hour, len(names))).lastrowid
                 # in the order of the rows, which is fast, and not of the positions
-                placed = sorted((name, position) for position, name in enumerate(names))
-                rows = [(number, position, name) for name, position in placed]
+                placed = sorted(range(len(names)), key=names.__getitem__)
+                rows = ((number, position, names[position]) for position in placed)
                 self._database.executemany("UPDATE messages SET batch = ?, position = ? WHERE name = ?", rows)
             if is_closed:  # nothing is held any more, so no name is needed but of messages that leave
                 if waiting and not batches:

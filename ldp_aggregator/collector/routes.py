@@ -139,7 +139,8 @@ def sealed(survey: str) -> Response:
             )
         opened, refused = open_messages(plan, body, service().keys[plan.id])
     except (Problem, ReportError) as error:
-        intake.count_rejection(error.reason)
+        if request.content_length:  # else a relay only asks whether its messages would be taken
+            intake.count_rejection(error.reason)
         raise
     outcomes = intake.record_body(b"".join(opened)) if opened else []
     intake.count_rejection(*refused)  # after the reports, which the store may fail to record

@@ -132,6 +132,13 @@ def test_a_body_that_is_not_1_to_1000_messages_is_refused_as_a_whole(web, body, 
     assert post(web, body) == expected
 
 
+def test_a_relay_that_asks_without_messages_is_refused_and_not_counted(web):
+    empty = {"CONTENT_LENGTH": "0"}
+    response = web.post(SEALED, content_type=SEALED_TYPE, headers=BEARER, environ_overrides=empty)
+    assert (response.status_code, response.json["reason"]) == (400, "malformed")
+    assert rejected(web, PLAN.id) == {}
+
+
 def test_an_outer_message_is_refused(web):
     assert post(web, seal_report(PLAN, relayed_report(PLAN))) == (400, "malformed")
 

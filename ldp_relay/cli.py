@@ -67,11 +67,22 @@ def _serve(options: Namespace) -> None:
     from ldp_relay.serving import serve  # late: gunicorn is slow to import
 
     settings = read_settings(options.settings)
-    HeldMessages(settings.database).close()  # a file that cannot be used is named before anything is served
-    serve(settings, lambda address: _print_surveys(settings, address))
+    held = HeldMessages(settings.database)  # a file that cannot be used is named before anything is served
+    warnings = _find_unserved(settings, held)
+    held.close()
+    serve(settings, lambda address: _print_surveys(settings, address, warnings))
 
 
-def _print_surveys(settings: RelaySettings, address: str) -> None:
+def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:
+    """Return a warning for each plan whose messages nobody would pass on."""
+    served = {each.plan.digest for each in settings.surveys.values()}
+    return [
+        f"warning: messages of the plan {digest} wait, and it is not in the settings: add it again"
+        for digest in sorted(set(held.digests()) - served)
+    ]
+
+
+def _print_surveys(settings: RelaySettings, address: str, warnings: Sequence[str]) -> None:
     for survey in settings.surveys.values():
         relay = survey.relay
         _print(f"{address}/{survey.plan.id}  batch {relay.batch}  digest {survey.plan.digest}")
@@ -79,13 +90,19 @@ def _print_surveys(settings: RelaySettings, address: str) -> None:
         _print(f"  passes on to {survey.collector}, at full hours")
         _print(f"  the collector {probe(survey)}")
     _print(f"holding messages in {settings.database}")
+    for each in warnings:
+        _print(each)
 
 
 def _status(options: Namespace) -> None:
     settings = read_settings(options.settings)
+    if not settings.database.exists():  # opening it would create it, perhaps for another user
+        sys.exit(f"Error: {settings.database}: there is no such database yet; ldp-relay serve creates it")
     held = HeldMessages(settings.database)
     for survey in settings.surveys.values():
         _print("\n".join(_describe(survey, held)))
+    for each in _find_unserved(settings, held):
+        _print(each)
     held.close()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from encoders.survey.opening import MESSAGES_TYPE
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
 from ldp_relay.settings import RelayedSurvey
@@ -137,7 +138,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
     retry_after : float
         The pause that the collector asks for, in seconds.
     """
-    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": "application/octet-stream"}
+    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": MESSAGES_TYPE}
     headers["User-Agent"] = "ldp-relay"
     request = Request(f"{survey.collector}/sealed", passage.body, headers)  # noqa: S310 - settings.py checks it
     try:
@@ -154,7 +155,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
 
 def probe(survey: RelayedSurvey) -> str:
     """Return what a collector says to a request without messages: whether it would take some."""
-    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": "application/octet-stream"}
+    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": MESSAGES_TYPE}
     try:
         request = Request(f"{survey.collector}/sealed", b"", headers)  # noqa: S310 - settings.py checks it
         _opener.open(request, timeout=_PROBE_SECONDS).close()

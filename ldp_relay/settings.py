@@ -12,14 +12,12 @@ from urllib.parse import urlsplit
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from encoders.survey.opening import PrivateKey, load_private_key
+from encoders.survey.opening import MAX_MESSAGES, PrivateKey, load_private_key
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from ldp_relay.networks import Address, read_address
 
-MAX_MESSAGES = 1000
-"""Most messages in one request to a collector."""
 MAX_BODY_BYTES = 250_000
 """Most bytes of such a request, which proxies of collectors let pass."""
 _DEFAULTS = {"database": "relay.db", "bind": "127.0.0.1:8100", "messages_per_network": 60, "proxies": []}

@@ -30,6 +30,9 @@ from encoders.survey.sealing import (
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+MAX_MESSAGES, MESSAGES_TYPE = 1000, "application/octet-stream"
+"""What a relay posts to a collector in one request: most messages, and the media type of the body."""
+
 
 class KeyFileError(LdpError):
     """A file that is not a private key for sealed reports; the message names the file."""

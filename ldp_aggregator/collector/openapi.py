@@ -18,11 +18,12 @@ from werkzeug.routing import Rule
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
+from encoders.survey.opening import MESSAGES_TYPE
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
 from ldp_aggregator.collector.problems import STATUS, is_retryable
-from ldp_aggregator.collector.request_body import PLAIN_TEXT, SEALED_TYPE
+from ldp_aggregator.collector.request_body import PLAIN_TEXT
 from ldp_aggregator.stores.schedule import Phase
 
 _DESCRIPTION = """\
@@ -153,7 +154,7 @@ _REPORTS = {
 _MESSAGES = {
     "description": "From 1 to 1,000 sealed messages of one length, concatenated. Content-Length is required.",
     "required": True,
-    "content": {SEALED_TYPE: {}},
+    "content": {MESSAGES_TYPE: {}},
 }
 _PAGES = {
     "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),

@@ -7,11 +7,9 @@ from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
 from encoders.report import MAX_REPORT_BYTES, MEDIA_TYPE
-from ldp_aggregator.collector.sealed_reports import MAX_MESSAGES
+from encoders.survey.opening import MAX_MESSAGES, MESSAGES_TYPE
 from ldp_aggregator.collector.service import Service
 
-SEALED_TYPE = "application/octet-stream"
-"""The type of a body with the messages that a relay passes on."""
 PLAIN_TEXT = "text/plain"
 """The type of a body with the bytes of one report that a web page sends without a preflight."""
 
@@ -51,8 +49,8 @@ def read_sealed_body(message_bytes: int) -> bytes:
     ReportError
         As :func:`read_body` does.
     """
-    if request.mimetype != SEALED_TYPE:
-        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send sealed messages as {SEALED_TYPE}")
+    if request.mimetype != MESSAGES_TYPE:
+        raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send sealed messages as {MESSAGES_TYPE}")
     return _read_whole_body(MAX_MESSAGES * message_bytes)
 
 

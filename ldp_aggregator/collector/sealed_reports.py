@@ -20,8 +20,6 @@ from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_schedule
 
-MAX_MESSAGES = 1000
-"""Most messages in one request of a relay."""
 DELIVERY_SECONDS = 86_400
 """How long after its closing time a relay may take to pass on what it holds."""
 

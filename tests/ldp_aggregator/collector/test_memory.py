@@ -16,12 +16,12 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
+from encoders.survey.opening import MESSAGES_TYPE
 from encoders.survey.report_id import report_id_prefix
 from encoders.survey.sealing import inner_bytes
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
-from ldp_aggregator.collector.request_body import SEALED_TYPE
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
@@ -159,7 +159,7 @@ class Web:
         bad = MARK.ljust(inner_bytes(RELAYED), b"\0")
         token = {"Authorization": f"Bearer {RELAY_TOKEN}"}
         path = f"/v1/surveys/{RELAYED.id}/sealed"
-        assert self.ask("POST", path, data=bad, headers=token, content_type=SEALED_TYPE) is None
+        assert self.ask("POST", path, data=bad, headers=token, content_type=MESSAGES_TYPE) is None
         return [Reason.BAD_SEAL]
 
     def refuse(self, number: int) -> list[Reason | None]:

@@ -10,9 +10,10 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
+from encoders.survey.opening import MESSAGES_TYPE
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import UNDESCRIBED_ENDPOINTS, describe
-from ldp_aggregator.collector.request_body import PLAIN_TEXT, SEALED_TYPE
+from ldp_aggregator.collector.request_body import PLAIN_TEXT
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
@@ -29,7 +30,7 @@ CONFIG = schemathesis.Config.from_dict(
 )
 schemathesis.openapi.media_type(MEDIA_TYPE, st.lists(st.sampled_from(REPORTS), min_size=1).map(b"".join))
 schemathesis.openapi.media_type(PLAIN_TEXT, st.sampled_from(REPORTS))
-schemathesis.openapi.media_type(SEALED_TYPE, st.binary(max_size=200))
+schemathesis.openapi.media_type(MESSAGES_TYPE, st.binary(max_size=200))
 PREFLIGHTS = {f"{page}_preflight" for page in ("plan", "texts", "signature", "reports")}
 
 

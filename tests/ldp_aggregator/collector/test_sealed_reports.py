@@ -19,12 +19,11 @@ from encoders.errors import LdpError
 from encoders.report import MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey import sealing as module
-from encoders.survey.opening import load_private_key, make_private_key
+from encoders.survey.opening import MESSAGES_TYPE, load_private_key, make_private_key
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import inner_bytes, seal_report
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.request_body import SEALED_TYPE
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.stores import MemoryStore, open_store
@@ -64,7 +63,7 @@ def web(store: MemoryStore) -> FlaskClient:
 
 
 def post(web: FlaskClient, body: bytes, url: str = SEALED, **options: object) -> tuple[int, object]:
-    response = web.post(url, data=body, **({"content_type": SEALED_TYPE, "headers": BEARER} | options))
+    response = web.post(url, data=body, **({"content_type": MESSAGES_TYPE, "headers": BEARER} | options))
     return response.status_code, response.json if response.status_code == 200 else response.json["reason"]
 
 
@@ -134,7 +133,7 @@ def test_a_body_that_is_not_1_to_1000_messages_is_refused_as_a_whole(web, body, 
 
 def test_a_relay_that_asks_without_messages_is_refused_and_not_counted(web):
     empty = {"CONTENT_LENGTH": "0"}
-    response = web.post(SEALED, content_type=SEALED_TYPE, headers=BEARER, environ_overrides=empty)
+    response = web.post(SEALED, content_type=MESSAGES_TYPE, headers=BEARER, environ_overrides=empty)
     assert (response.status_code, response.json["reason"]) == (400, "malformed")
     assert rejected(web, PLAN.id) == {}
 
@@ -196,7 +195,9 @@ def test_sealed_messages_are_taken_while_reports_are(web, store):
 
 
 def test_web_pages_cannot_read_the_response(web):
-    response = web.post(SEALED, data=b"", content_type=SEALED_TYPE, headers={"Origin": "https://example.org"})
+    response = web.post(
+        SEALED, data=b"", content_type=MESSAGES_TYPE, headers={"Origin": "https://example.org"}
+    )
     assert not [name for name, _ in response.headers if name.startswith("Access-Control")]
     assert web.options(SEALED).status_code == 405
 
@@ -305,6 +306,6 @@ def test_a_served_collector_counts_what_its_relay_passes_on(survey, tmp_path):
         _,
     ):
         body = b"".join(inner_message(PLAN, relayed_report(PLAN)) for _ in range(1000))
-        request = urllib.request.Request(base + SEALED, body, BEARER | {"Content-Type": SEALED_TYPE})
+        request = urllib.request.Request(base + SEALED, body, BEARER | {"Content-Type": MESSAGES_TYPE})
         with urllib.request.urlopen(request, timeout=30) as response:
             assert json.load(response) == {"recorded": 1000, "duplicate": 0, "rejected": 0}

@@ -95,8 +95,9 @@ class Participation(BoundSurvey[Plan]):
             return self.status(entry)
         if is_untried(entry.identity):  # later attempts see the withdrawal
             receipt = replace(self.status(entry), reason="")
-        elif find_prohibition()[0]:
-            return self.status(entry)
+        elif why := find_prohibition()[1]:
+            why = f"the relay was not asked to delete the report: {why}"
+            receipt = replace(self.status(entry), reason=UNREACHABLE, why=why)
         else:
             receipt = withdraw_message(entry, self.transport)
         self.journal.record_withdrawn(entry.identity, receipt.reason, is_final=receipt.reason != UNREACHABLE)

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from encoders.errors import SignatureError
+from encoders.survey.relay import is_safe_url
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BAD_OPTION, BudgetError, OptionError, PlanError
 from ldp_client.survey_identity import origin_of_url
@@ -144,14 +144,7 @@ def _parse_relay(relay: str | None) -> str:
     """Return the origin of a relay; raise OptionError unless it is an https origin, or on this machine."""
     if relay is None:
         return ""
-    try:
-        parts = urlsplit(relay)
-        is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        good = bool(parts.hostname) and parts.port != 0 and parts.path in ("", "/")
-        good = good and not parts.query and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
-    except (ValueError, AttributeError):
-        good = False
-    if not good:
+    if not (isinstance(relay, str) and re.fullmatch("https?://[^/?#]+/?", relay) and is_safe_url(relay)):
         raise OptionError('relay must be the address of a relay, for example relay="https://relay.example"')
     return origin_of_url(relay)
 

@@ -101,7 +101,7 @@ class Relay:
             raise combine_errors(errors)
 
     def _faults(self) -> Iterator[tuple[str, str]]:  # noqa: C901 - one line for each entry
-        if not (isinstance(self.url, str) and _URL.fullmatch(self.url) and _is_safe(self.url)):
+        if not (isinstance(self.url, str) and _URL.fullmatch(self.url) and is_safe_url(self.url)):
             yield "url", "needs the survey's address at the relay, https://HOST/ID, without a final /"
         if not (type(self.batch) is int and 2 <= self.batch <= MAX_REPORTS):
             yield "batch", f"needs a number of reports from 2 to {MAX_REPORTS:,}"
@@ -192,7 +192,7 @@ def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
     return least
 
 
-def _is_safe(url: str) -> bool:
+def is_safe_url(url: str) -> bool:
     """Return whether an address uses https, or is on this machine."""
     try:
         parts = urlsplit(url)

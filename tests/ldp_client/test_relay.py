@@ -212,7 +212,9 @@ def test_nothing_is_sent_if_the_person_opted_out(build, monkeypatch):
     client.report(ROW)
     client.flush()
     monkeypatch.setenv("DO_NOT_TRACK", "1")
-    assert client.withdraw().state is State.WITHDRAWN
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "relay-unreachable")
+    assert "was not asked" in receipt.why
     assert [method for method, _, _ in fake.requests] == ["GET", "POST"]
     monkeypatch.delenv("DO_NOT_TRACK")
     fake.responses = [Response(204, b"")]

@@ -67,7 +67,7 @@ def post_report(
     try:
         return transport.request("POST", url, report, timeout)
     except TransportError as error:
-        log_report(survey, f"the collector is out of reach: {describe_error(error)}")
+        log_report(survey, f"no response: {describe_error(error)}")
         return None
     except Exception as error:  # an injected transport may raise anything, and the sender's thread must live
         log.warning("the transport raised %s instead of a TransportError", type(error).__name__)

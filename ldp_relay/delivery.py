@@ -138,11 +138,8 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
     retry_after : float
         The pause that the collector asks for, in seconds.
     """
-    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": MESSAGES_TYPE}
-    headers["User-Agent"] = "ldp-relay"
-    request = Request(f"{survey.collector}/sealed", passage.body, headers)  # noqa: S310 - settings.py checks it
     try:
-        with _opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+        with _opener.open(_request(survey, passage.body), timeout=TIMEOUT_SECONDS) as response:
             return response.status, _read_outcomes(response.read(10_000), len(passage.names)), 0.0
     except HTTPError as error:
         with error:
@@ -155,10 +152,8 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
 
 def probe(survey: RelayedSurvey) -> str:
     """Return what a collector says to a request without messages: whether it would take some."""
-    headers = {"Authorization": f"Bearer {survey.token}", "Content-Type": MESSAGES_TYPE}
     try:
-        request = Request(f"{survey.collector}/sealed", b"", headers)  # noqa: S310 - settings.py checks it
-        _opener.open(request, timeout=_PROBE_SECONDS).close()
+        _opener.open(_request(survey, b""), timeout=_PROBE_SECONDS).close()
         reason = ""
     except HTTPError as error:
         with error:
@@ -174,6 +169,15 @@ _PROBES = dict.fromkeys(("malformed", "survey-not-open"), "takes messages with t
     "unknown-survey": "does not serve this survey, or lacks its private key: ask its operator",
     "survey-closed": "has closed the survey",
 }
+
+
+def _request(survey: RelayedSurvey, messages: bytes) -> Request:
+    headers = {
+        "Authorization": f"Bearer {survey.token}",
+        "Content-Type": MESSAGES_TYPE,
+        "User-Agent": "ldp-relay",
+    }
+    return Request(f"{survey.collector}/sealed", messages, headers)  # noqa: S310 - settings.py checks the URL
 
 
 def _parse(body: bytes) -> object:

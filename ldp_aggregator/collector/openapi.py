@@ -18,7 +18,7 @@ from werkzeug.routing import Rule
 
 from encoders.errors import Reason
 from encoders.report import MEDIA_TYPE
-from encoders.survey.opening import MESSAGES_TYPE
+from encoders.survey.opening import MAX_MESSAGES, MESSAGES_TYPE
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
@@ -152,7 +152,8 @@ _REPORTS = {
     "content": {MEDIA_TYPE: {}, PLAIN_TEXT: {}},
 }
 _MESSAGES = {
-    "description": "From 1 to 1,000 sealed messages of one length, concatenated. Content-Length is required.",
+    "description": f"From 1 to {MAX_MESSAGES:,} sealed messages of one length, concatenated. "
+    "Content-Length is required.",
     "required": True,
     "content": {MESSAGES_TYPE: {}},
 }

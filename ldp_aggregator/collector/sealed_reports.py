@@ -89,9 +89,9 @@ def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, 
             continue
         schedule, file = read_schedule(store, plan.id), key_path(path)
         is_closed = schedule.phase(time.time()) is Phase.CLOSED
-        if is_closed and not file.exists():
-            continue
         if not file.exists():
+            if is_closed:
+                continue
             raise SettingsError(
                 f"{file.name}: there is no such file; it must have the private key of {plan.id}, which "
                 "`ldp-collector key` wrote"

@@ -230,7 +230,7 @@ def test_an_unreachable_collector_is_logged_with_the_type_of_the_error(client, c
     one.flush(0.1)
     one.close()
     text = logged(caplog)
-    assert "the collector is out of reach: ConnectionRefusedError" in text
+    assert "no response: ConnectionRefusedError" in text
     assert "flush: queued (collector-unreachable)" in text
 
 

@@ -37,7 +37,7 @@ export async function fetchPlan(send, url, publicKey, sha256, relay) {
 }
 
 /**
- * Return what the collector or the relay sends for a URL.
+ * Fetch a URL from the collector or the relay; return the body of the response.
  *
  * @param {import("./transport.js").Send} send
  * @param {string} url

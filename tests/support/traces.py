@@ -29,7 +29,7 @@ class SentData:
     addresses : list of str
     words : list of str
         Values of headers and cookies, parts of paths.
-    bytes : list of bytes
+    contents : list of bytes
         Reports, long payloads, bodies, true values: each complete and at least 8 bytes.
     kept : list of bytes
         Ids and marks, which are no traces.
@@ -39,7 +39,7 @@ class SentData:
 
     addresses: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
-    bytes: list[bytes] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
     kept: list[bytes] = field(default_factory=list)
     start: float = 0.0
     end: float = 0.0
@@ -53,7 +53,7 @@ def traces(files: Mapping[str, bytes], sent_data: SentData) -> Iterator[str]:
 
 
 def _kinds(name: str, data: bytes, sent_data: SentData) -> Iterator[str]:
-    if next(find(data, sent_data.bytes), None):
+    if next(find(data, sent_data.contents), None):
         yield "something as it was sent"
     lower = data.lower()
     if any(word.lower().encode() in lower for word in sent_data.words):

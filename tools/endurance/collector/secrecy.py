@@ -128,7 +128,7 @@ class Person:
         """Send one request that a collector refuses, or that devices do not make; another each time."""
         page, rude = "/v1/surveys/trial/reports", self._word().encode() + self._rng.randbytes(40)
         other = other_report(plan, report, self._rng)
-        self._sent_data.bytes += [rude, other]
+        self._sent_data.contents += [rude, other]
         acts: list[Callable[[], object]] = [
             lambda: self.ask("POST", page, rude),
             lambda: self.ask("POST", page, report[:-1] + rude),
@@ -190,10 +190,10 @@ def _make(plan: Plan, count: int, rng: random.Random, sent_data: SentData) -> li
         hours = rng.uniform(1, 11)
         row: dict[str, object] = {"hours": hours, "district": str(rng.randrange(600))}
         sent.append(make_report(plan, row, rng.choice(["yes", "no"])))
-        sent_data.bytes += [sent[-1], f"{hours:.9f}".encode(), np.float64(hours).tobytes()]
+        sent_data.contents += [sent[-1], f"{hours:.9f}".encode(), np.float64(hours).tobytes()]
         read = unpack(sent[-1])
         if len(read.payload) >= _LONG_PAYLOAD:
-            sent_data.bytes.append(read.payload)
+            sent_data.contents.append(read.payload)
         sent_data.kept += [read.id, compute_marks(np.frombuffer(read.payload, np.uint8)[None]).tobytes()]
     return sent
 

@@ -127,6 +127,7 @@ def gains(results: Results, names: Sequence[str]) -> str:
     ]
     found = [cell for cell in cells if cell.z >= FOUND]
     below = [cell.where for cell in found if cell.below]
+    named = f" ({listed(below)})" if below else ""
     head = ["", "mean gain", "cells", "won", "lost", f"lost by more than {NOTICED}"]
     compared = f"""In each cell **ours** is compared with the best of the paper's five mechanisms, which is
     chosen in hindsight for that cell. All methods use the same splits ({times(results.settings.repeats)}),
@@ -136,7 +137,7 @@ def gains(results: Results, names: Sequence[str]) -> str:
     validated = f"""The mean difference **ours, validated - ours** is {gained(results, VALIDATED, names)}."""
     majority = f"""**label only** finds the majority class if z is {FOUND:g} or more (bold), which is the case
     in {len(found)} of {len(cells)} cells. "below" marks a cell where ours is more than {BELOW} below the
-    majority class. Among the {len(found)} cells, this holds in {len(below)}: {listed(below)}."""
+    majority class; {len(below)} of these {len(found)} cells are marked{named}."""
     return f"""## Ours against the best of the five
 
 {paragraph(compared)}

@@ -1,6 +1,6 @@
 """Support counters of payloads of bits: how many ones a payload has, and which pairs of bits are both 1.
 
-These counts distinguish fabricated reports from randomised ones (Cao, Jia and Gong 2021). They are functions
+These counts distinguish fake reports from randomised ones (Cao, Jia and Gong 2021). They are functions
 of reports that are already randomised, so they spend no epsilon.
 """
 

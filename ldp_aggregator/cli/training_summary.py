@@ -13,7 +13,7 @@ from ldp_aggregator.render.terminal import write_document
 from ldp_aggregator.results.feature_sections import build_classes, build_features, build_shares
 from ldp_aggregator.results.sections import (
     build_data,
-    build_fabricated,
+    build_fake_reports,
     build_model,
     build_privacy,
     build_validation,
@@ -38,7 +38,7 @@ def format_summary(results: SurveyResults) -> str:
         _append(build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
         build_validation(results),
-        build_fabricated(results),
+        build_fake_reports(results),
         build_privacy(results),
         build_model(results),
         build_warnings(results),

@@ -36,7 +36,7 @@ class CurrentEstimates:
         is_closed : bool
             Whether no more reports can arrive.
         poisoning : bool
-            Whether to check the reports of people for fabricated ones.
+            Whether to check the reports of people for fake ones.
         """
         found = estimate_snapshot(snapshot, poisoning=poisoning and isinstance(snapshot, Snapshot))
         if is_closed or isinstance(plan, SiloPlan):

@@ -68,7 +68,7 @@ class Estimates:
     """P(label), a distribution; used by the classifier. Shape (k,)."""
     features: tuple[FeatureResult | NumberResult, ...]
     poisoning: PoisoningSummary | None
-    """Whether reports look fabricated, and how far fabricated ones could move the estimates; None if not
+    """Whether reports look fake, and how far fake ones could move the estimates; None if not
     computed."""
     tables: tuple[TableResult, ...] = ()
     """Of the questions about several features."""
@@ -207,7 +207,7 @@ def estimate_snapshot(
         The counters of a round that validated an earlier model. Features that it does not select become
         uninformative for the classifier.
     poisoning : bool
-        Whether to check the reports of people for fabricated ones; this takes up to 50% longer.
+        Whether to check the reports of people for fake ones; this takes up to 50% longer.
     silos : sequence of SiloSnapshot
         The counters of further surveys of silos with the same label and features, whose estimates are pooled
         with those of `snapshot`, see :mod:`pooling`.
@@ -235,7 +235,7 @@ def estimate_snapshot(
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
 
-    # 6. On request: tests for fabricated reports, and how far such reports could move the estimates.
+    # 6. On request: tests for fake reports, and how far such reports could move the estimates.
     described = features if raw is surveys[0] else None
     summary = _check_reports(snapshot, surveys[0], described, conditionals, stages) if poisoning else None
 

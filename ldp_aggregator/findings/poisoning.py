@@ -1,4 +1,4 @@
-"""Findings on fabricated reports: the results of the tests, and how far such reports could move estimates."""
+"""Findings on fake reports: the results of the tests, and how far such reports could move estimates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from encoders.explain.text import Counted
-from ldp_aggregator.estimation.poisoning.influence import FABRICATED_SHARE
+from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, Untested
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
 from ldp_aggregator.findings.finding import Finding
@@ -38,7 +38,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Finding]:
         check, influence = largest
         name, separator, feature = influence.estimate.partition(" of ")
         values |= {
-            "fabricated": RoundShare(FABRICATED_SHARE),
+            "fake_share": RoundShare(FAKE_SHARE),
             "question": check.question,
             "estimate": f"{_name_estimate(name, label)}{separator}{feature}",
             "stderrs": f"{influence.largest:#.3g}".rstrip("."),
@@ -58,7 +58,7 @@ def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Finding]:
     for check in poisoning.alarms if poisoning else ():
         assert isinstance(check.support, SupportTests)
         findings = _describe_alarm(check.support)
-        yield TEXTS.find("warnings.fabricated", question=check.question, findings=findings)
+        yield TEXTS.find("warnings.fake-reports", question=check.question, findings=findings)
 
 
 def _describe_alarm(tests: SupportTests) -> Finding:

@@ -24,7 +24,7 @@ class DescribedModel(BaseEstimator):
 
     @property
     def notices(self) -> list[Finding]:
-        """What a user of predictions must not miss: a useless model, or fabricated reports."""
+        """What a user of predictions must not miss: a useless model, or fake reports."""
         return []
 
     @abstractmethod

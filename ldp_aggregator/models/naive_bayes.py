@@ -284,7 +284,7 @@ class NaiveBayes(SurveyClassifier):
 
     @property
     def notices(self) -> list[Finding]:
-        """What a user of predictions must not miss: a useless model, or fabricated reports."""
+        """What a user of predictions must not miss: a useless model, or fake reports."""
         return find_notices(self.results_)
 
     def _describe(self) -> ModelDescription:

@@ -33,7 +33,7 @@ class SurveyEstimates(DescribedModel):
 
     @property
     def notices(self) -> list[Finding]:
-        """What a user of the estimates must not miss: fabricated reports."""
+        """What a user of the estimates must not miss: fake reports."""
         return find_notices(self.results_)
 
     def predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:

@@ -48,7 +48,7 @@ def find_lead(results: SurveyResults) -> list[Finding]:
 
 
 def find_notices(results: SurveyResults) -> list[Finding]:
-    """Return the warnings: fabricated reports, and a useless model."""
+    """Return the warnings: fake reports, and a useless model."""
     poisoning = results.estimates.poisoning
     alarms = find_poisoning(poisoning, results.estimates.label)[:1] if poisoning and poisoning.alarms else []
     return [*alarms, *(each for each in _find_model(results) if each.id == "model.useless")]
@@ -131,14 +131,14 @@ def build_validation(results: SurveyResults) -> Section | None:
     return make_section("validation", parts)
 
 
-def build_fabricated(results: SurveyResults) -> Section | None:
-    """Return the result of the check for fabricated reports; None if it was not made."""
+def build_fake_reports(results: SurveyResults) -> Section | None:
+    """Return the result of the check for fake reports; None if it was not made."""
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
     findings = find_poisoning(poisoning, results.estimates.label)
     untested = find_untested(poisoning)
-    return make_section("fabricated", [*findings, *([Bullets(untested)] if untested else [])])
+    return make_section("fake-reports", [*findings, *([Bullets(untested)] if untested else [])])
 
 
 def build_silos(results: SurveyResults) -> Section | None:

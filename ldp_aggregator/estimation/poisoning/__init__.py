@@ -1,1 +1,1 @@
-"""The poisoning check: tests whether reports are fabricated, and computes how far they can move estimates."""
+"""The poisoning check: tests whether reports are fake, and computes how far they can move estimates."""

@@ -1,8 +1,8 @@
 """Goodness-of-fit tests: whether the counters of a question fit reports that devices randomised.
 
-A report that is fabricated to raise t values at once (the maximal gain attack of Cao, Jia and Gong 2021) has
+A report that is invented to raise t values at once (the maximal gain attack of Cao, Jia and Gong 2021) has
 an improbable number of ones or, if it is padded to the right number, ones at the same positions as other
-fabricated reports. Both distributions are known from the mechanism's tables, whatever people answered.
+fake reports. Both distributions are known from the mechanism's tables, whatever people answered.
 
 Every p-value is an upper bound for any number of reports, not an approximation for many. The tail bounds are
 Chernoff's and Bernstein's, added up over all tests (Bonferroni).

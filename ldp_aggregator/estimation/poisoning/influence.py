@@ -1,12 +1,12 @@
-"""The influence of fabricated reports on an estimate: how far any payloads in them can change it.
+"""The influence of fake reports on an estimate: how far any payloads in them can change it.
 
 An estimate is (nearly) linear in the mean of what reports add to the counters, with known slopes w. If m of
-n reports are fabricated, the estimate from all reports differs from the estimate without them by
-m/(n - m) (w.x - w.t). Here t is the mean over all n reports, and x the mean over the fabricated ones. The
-change is largest if all fabricated reports have the payload with the greatest or the least w.x, which every
+n reports are fake, the estimate from all reports differs from the estimate without them by
+m/(n - m) (w.x - w.t). Here t is the mean over all n reports, and x the mean over the fake ones. The
+change is largest if all fake reports have the payload with the greatest or the least w.x, which every
 mechanism computes in closed form (`contribution_range`). This is exact for frequencies, priors and
 E[x 1(label)]. For ratios it is a first-order approximation, as their standard errors are. Estimates are not
-corrected, since it is unknown which reports are fabricated.
+corrected, since it is unknown which reports are fake.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
-FABRICATED_SHARE = 0.01
-"""The influence is computed for this share of fabricated reports, and for a single report."""
+FAKE_SHARE = 0.01
+"""The influence is computed for this share of fake reports, and for a single report."""
 _MOVES = ("one", "one_percent", "one_percent_in_stderrs")
 
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fabricated reports to one question can move the entries of an estimate, up or down."""
+    """How far fake reports to one question can move the entries of an estimate, up or down."""
 
     estimate: str
     """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
@@ -44,7 +44,7 @@ class Influence:
     one: FloatArray
     """How far one report can move each entry; infinite if it is the only one."""
     one_percent: FloatArray
-    """How far FABRICATED_SHARE of the reports can move each entry."""
+    """How far FAKE_SHARE of the reports can move each entry."""
     one_percent_in_stderrs: FloatArray
     """The same in standard errors of the entry; NaN where that is 0 or unknown."""
 
@@ -52,7 +52,7 @@ class Influence:
     def from_step(cls, estimate: str, n: int, step: FloatArray, stderr: FloatArray) -> Influence:
         """Return the influence of reports among n, where m of them move the entries by step m/(n - m)."""
         known = np.isfinite(stderr) & (stderr > 0)
-        share = step * (FABRICATED_SHARE / (1 - FABRICATED_SHARE))
+        share = step * (FAKE_SHARE / (1 - FAKE_SHARE))
         return cls(
             estimate=estimate,
             one=step / (n - 1) if n > 1 else np.full(step.shape, np.inf),
@@ -74,7 +74,7 @@ class Influence:
 
     @property
     def largest(self) -> float | None:
-        """The largest move by FABRICATED_SHARE, in standard errors; None if all are unknown."""
+        """The largest move by FAKE_SHARE, in standard errors; None if all are unknown."""
         known = self.one_percent_in_stderrs[np.isfinite(self.one_percent_in_stderrs)]
         return float(known.max()) if known.size else None
 
@@ -152,7 +152,7 @@ def moment_influence(
     ratio : Quantity
         The ratio, with its slopes with respect to the questions' moments in the order of `ClassMoments`.
     moments, total : Moments and Total
-        Moments and total of the question whose reports are fabricated.
+        Moments and total of the question whose reports are fake.
     intervals : IntervalEstimate
         The ratio in its own unit, for its standard error.
     unit : float

@@ -1,4 +1,4 @@
-"""The poisoning check of one question: the results of its tests, and the influence of fabricated reports."""
+"""The poisoning check of one question: the results of its tests, and the influence of fake reports."""
 
 from __future__ import annotations
 

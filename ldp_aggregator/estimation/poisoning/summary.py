@@ -1,6 +1,6 @@
-"""The poisoning check: whether reports look fabricated, and how far fabricated ones could move the estimates.
+"""The poisoning check: whether reports look fake, and how far fake ones could move the estimates.
 
-The check corrects nothing: it is unknown which reports are fabricated, and a silently corrected estimate
+The check corrects nothing: it is unknown which reports are fake, and a silently corrected estimate
 could neither be checked nor added to another.
 """
 
@@ -27,7 +27,7 @@ from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportCounts
 from ldp_aggregator.estimation.poisoning.influence import (
-    FABRICATED_SHARE,
+    FAKE_SHARE,
     Influence,
     conditional_influence,
     frequency_influence,
@@ -53,7 +53,7 @@ class PoisoningSummary:
         """Return the summary as a dict for JSON."""
         return {
             "false_alarms": FALSE_ALARM_PROBABILITY,
-            "share": FABRICATED_SHARE,
+            "share": FAKE_SHARE,
             "questions": [each.as_dict() for each in self.questions],
         }
 
@@ -74,7 +74,7 @@ class PoisoningSummary:
 
     @property
     def largest_influence(self) -> tuple[QuestionCheck, Influence] | None:
-        """The question and the estimate with the largest influence of FABRICATED_SHARE of its reports."""
+        """The question and the estimate with the largest influence of FAKE_SHARE of its reports."""
         moves = [(each, influence) for each in self.questions for influence in each.influences]
         known = [move for move in moves if move[1].largest is not None]
         return max(known, key=lambda move: move[1].largest or 0.0, default=None)
@@ -86,7 +86,7 @@ def check_poisoning(
     features: Sequence[FeatureResult | NumberResult],
     prior: IntervalEstimate,
 ) -> PoisoningSummary:
-    """Test every question of a survey, and compute the influence of fabricated reports on its estimates.
+    """Test every question of a survey, and compute the influence of fake reports on its estimates.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from ldp_aggregator.results.page.central_sections import find_central_lead, list
 from ldp_aggregator.results.page.source import ResultsError
 from ldp_aggregator.results.sections import (
     build_citation,
-    build_fabricated,
+    build_fake_reports,
     build_limits,
     build_method,
     build_privacy,
@@ -98,7 +98,7 @@ def list_sections(results: SurveyResults) -> list[Section]:
         sections.append(build_tables(results, table))
     sections += [
         build_validation(results),
-        build_fabricated(results),
+        build_fake_reports(results),
         build_silos(results),
         build_privacy(results, shuffled=True),
         build_warnings(results),

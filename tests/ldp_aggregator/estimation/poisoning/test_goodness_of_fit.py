@@ -1,4 +1,4 @@
-"""The support tests: exact distributions, no alarms for honest reports, alarms for fabricated ones.
+"""The support tests: exact distributions, no alarms for honest reports, alarms for fake ones.
 
 False alarms: the p-values are upper bounds, so each honest case fails with at most the stated probability;
 together less than one in 10,000 for other seeds. The seeds are fixed, so a pass stays a pass.
@@ -165,13 +165,13 @@ def test_the_bound_on_the_noise_of_pairs_holds_and_is_tight(name):
 
 
 def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
-    """Return fabricated reports that support the targets, and other values up to so many ones."""
+    """Return fake reports that support the targets, and other values up to so many ones."""
     order = np.random.default_rng(11).random((fakes, length))
     order[:, :targets] -= 1
     return order.argsort(axis=1).argsort(axis=1) < ones
 
 
-def test_fabricated_sets_raise_an_alarm_that_names_them():
+def test_fake_sets_raise_an_alarm_that_names_them():
     """With another number of values the collector refuses them: only the pair test detects them."""
     oracle = design("SS", 16, Decimal(1))
     support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))

@@ -35,7 +35,7 @@ def payloads(mechanism: Mechanism) -> list[list[int]]:
 
 
 def without(snapshot: Snapshot, question: Question, fakes: list[int]) -> Snapshot:
-    """Return the snapshot without one fabricated report."""
+    """Return the snapshot without one fake report."""
     total = snapshot.totals[question.key]
     rest = Total(total.n - 1, total.cells - np.array(fakes, dtype=np.int64))
     return Snapshot(snapshot.plan, {**snapshot.totals, question.key: rest})

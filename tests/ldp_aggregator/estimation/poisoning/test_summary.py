@@ -1,4 +1,4 @@
-"""The poisoning check: of honest reports, of fabricated ones, and of mechanisms that cannot be tested."""
+"""The poisoning check: of honest reports, of fake ones, and of mechanisms that cannot be tested."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
 def test_poisoning_is_checked_only_if_asked():
     estimates = estimate_snapshot(collected(fakes=600))
     assert (estimates.poisoning, estimates.as_dict()["poisoning"]) == (None, None)
-    assert "warnings.fabricated" not in [each.id for each in find_warnings(estimates)]
+    assert "warnings.fake-reports" not in [each.id for each in find_warnings(estimates)]
 
 
 def test_honest_reports_raise_no_alarm():
@@ -45,13 +45,13 @@ def test_honest_reports_raise_no_alarm():
     assert poisoning.largest_influence[1].largest == max(influences) > 0
 
 
-def test_fabricated_reports_raise_an_alarm_and_nothing_is_corrected():
+def test_fake_reports_raise_an_alarm_and_nothing_is_corrected():
     snapshot = collected(fakes=600)
     estimates = estimate_snapshot(snapshot, poisoning=True)
     [check] = estimates.poisoning.alarms
     pairs = [each.values for each in check.alarm.suspicious_pairs]
     assert (check.question, pairs[0]) == ("age", ("[age = young, paid = yes]", "[age = medium, paid = no]"))
-    assert "warnings.fabricated" in [each.id for each in find_warnings(estimates)]
+    assert "warnings.fake-reports" in [each.id for each in find_warnings(estimates)]
     blind = estimate_snapshot(collected(fakes=600, counted=False), poisoning=True)
     assert (estimates.raw_prior.value == blind.raw_prior.value).all()
     assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()

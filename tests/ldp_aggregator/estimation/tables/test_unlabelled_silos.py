@@ -141,7 +141,7 @@ def test_surveys_with_the_same_choices_are_pooled():
         assert abs(feature.shares.value[1] - share) < 6 * feature.shares.stderr[1] < 0.06
 
 
-def test_fabricated_reports_move_shares_where_there_is_no_label():
+def test_fake_reports_move_shares_where_there_is_no_label():
     plan = people_plan(features=UNLABELLED + CHOICES)
     codes, labels = draw_rows(4000, np.random.default_rng(5))
     codes = np.column_stack([codes, codes[:, 0] == 1, codes[:, 0] == 2]).astype(np.int64)

@@ -72,12 +72,12 @@ SHOWN = [
     ("silos", "reading.interval", "The section on silos states which errors it covers"),
     ("silos", "citation.results", "epsilon 1, 3 messages of silos"),
     ("pooled", "data.pooled", "pooled with 2,000 reports of people"),
-    ("pooled", "limits.undetected", "people and silos that lied, nor all fabricated reports"),
+    ("pooled", "limits.undetected", "people and silos that lied, nor all fake reports"),
     ("pooled", "citation.results", "2,000 reports and 3 messages of silos"),
     ("alarm", "poisoning.result", "ALARM: some reports are not what devices send"),
     (
         "alarm",
-        "warnings.fabricated",
+        "warnings.fake-reports",
         "tea: some reports are not what devices send: they support too many or too few",
     ),
     ("unlabelled", "privacy.unlabelled", "Epsilon does NOT cover the unlabelled rows"),
@@ -271,7 +271,7 @@ def files(tmp_path):
 
 def test_a_snapshot_and_the_model_trained_on_it_give_the_same_estimates(files):
     one, other = (parse_page(render_page(read_results(path))) for path in files)
-    for name in ("classes", "features", "relevance", "privacy", "fabricated"):
+    for name in ("classes", "features", "relevance", "privacy", "fake-reports"):
         assert one.section(name).text == other.section(name).text
     assert render_page(read_results(files[1])) == render_page(read_results(files[1]))
 

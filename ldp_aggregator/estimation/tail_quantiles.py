@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
@@ -33,6 +34,8 @@ def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
     kurtosis : array or float
         Excess kurtosis; below 0 counts as 0, above 3 as 3.
     """
+    if np.all(np.less_equal(kurtosis, 0)):  # reports of devices: no table is needed
+        return np.full(np.shape(kurtosis), _normal_quantile(error))
     return np.asarray(np.interp(kurtosis, *_quantile_table(error)))
 
 
@@ -46,8 +49,12 @@ def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatAr
 def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
     """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""
     kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
-    quantiles = [NormalDist().inv_cdf(1 - error / 2), *(_laplace_quantile(error, each) for each in _TERMS)]
+    quantiles = [_normal_quantile(error), *(_laplace_quantile(error, each) for each in _TERMS)]
     return np.array(kurtosis), np.array(quantiles)
+
+
+def _normal_quantile(error: float) -> float:
+    return NormalDist().inv_cdf(1 - error / 2)
 
 
 def _laplace_quantile(error: float, terms: int) -> float:
@@ -73,12 +80,10 @@ def laplace_tail(z: float, terms: int) -> float:
     of incomplete gamma functions of whole order. All terms are positive.
     """
     x = z * math.sqrt(2 * terms)
+    powers = (math.exp(i * math.log(x) - math.lgamma(i + 1)) if x > 0 else i == 0 for i in range(terms))
     total = 0.0
-    for j in range(terms):
-        order = terms - j
-        log_weight = math.lgamma(terms + j) - math.lgamma(order) - math.lgamma(j + 1) - j * math.log(2)
-        powers = sum(
-            math.exp(i * math.log(x) - math.lgamma(i + 1)) if x > 0 else i == 0 for i in range(order)
-        )
-        total += math.exp(log_weight + math.lgamma(order) - x) * powers
+    for order, power_sum in enumerate(accumulate(powers), 1):
+        j = terms - order
+        log_weight = math.lgamma(terms + j) - math.lgamma(j + 1) - j * math.log(2)
+        total += math.exp(log_weight - x) * power_sum
     return 2 * total * math.exp(-math.lgamma(terms) - terms * math.log(2))

@@ -148,17 +148,19 @@ def _select_entries(
     """Return the entries whose `column` is `name`, with the origin or the author's key of a publisher."""
     # as SurveyIdentity.matches
     query = f"{_SELECT} WHERE {column} = ? AND (origin = ? OR (signer = ? AND signer <> ''))"
-    rows = [row for each in publishers for row in connection.execute(query, (name, each.origin, each.signer))]
+    asked = dict.fromkeys((name, each.origin, each.signer) for each in publishers)
+    rows = [row for values in asked for row in connection.execute(query, values)]
     return [_parse_row(row) for row in dict.fromkeys(rows)]
 
 
 def _parse_row(row: Sequence[Any]) -> JournalEntry:
     entry = JournalEntry(*row)
-    if entry.state not in list(State):
+    try:
+        return replace(entry, state=State(entry.state))
+    except ValueError:
         raise JournalError(
             "the journal was edited, or another version wrote it: use that version, or another file"
-        )
-    return replace(entry, state=State(entry.state))
+        ) from None
 
 
 def create_tables(connection: sqlite3.Connection) -> None:

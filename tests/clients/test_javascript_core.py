@@ -209,10 +209,16 @@ def documented_reasons() -> list[str]:
     return sorted(reasons)
 
 
-@pytest.mark.slow
-def test_core_and_client_are_small():
+@pytest.fixture(scope="module")
+def sizes() -> dict[str, dict[str, int]]:
+    """Return the size of each entry of the package, with gzip, by the program that minified it."""
     require_packages()
-    sizes = json.loads(run_node("tests/size.js"))
+    found: dict[str, dict[str, int]] = json.loads(run_node("tests/size.js"))
+    return found
+
+
+@pytest.mark.slow
+def test_core_and_client_are_small(sizes):
     assert sizes["./core"]["terser"] <= MAX_CORE_BYTES
     assert sizes["./core"]["esbuild"] <= MAX_ESBUILD_CORE_BYTES
     assert sizes["."]["terser"] <= MAX_CLIENT_BYTES
@@ -221,9 +227,7 @@ def test_core_and_client_are_small():
 
 
 @pytest.mark.slow
-def test_documented_sizes_are_what_the_documented_commands_print(tmp_path):
-    require_packages()
-    sizes = json.loads(run_node("tests/size.js"))
+def test_documented_sizes_are_what_the_documented_commands_print(sizes, tmp_path):
     client, core, preview, form, fakes = (
         f"{sizes[entry]['terser'] / 1000:.1f} kB"
         for entry in (".", "./core", "./preview", "./form", "./testing")

@@ -61,15 +61,27 @@ def test_batches_arrive_and_one_stays_behind(site, tmp_path):
     assert site.plan.digest not in text
 
 
+LATER = """
+import time
+from pathlib import Path
+now = time.time
+time.time = lambda: now() + 3600 * Path({!r}).exists()
+"""
+"""Sets the relay's clock an hour forward once a file exists."""
+
+
 def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
     for count, expected in ((27, 27), (19, 0)):
         folder = tmp_path / str(count)
         folder.mkdir()
-        site = RelayedSite(folder, closes=int(time.time()) + 4)
+        site = RelayedSite(folder, closes=int(time.time()) + 1800)
         site.settings("http://127.0.0.1:9")
-        with site.collector() as (base, _), relay(site.settings(base), HOUR):
+        is_over = folder / "is-over"
+        prelude = LATER.format(str(is_over))
+        with site.collector() as (base, _), relay(site.settings(base), HOUR, prelude=prelude):
             site.send(count)
             assert site.counts()["waiting"] == count
+            is_over.touch()
             wait_for(lambda site=site: site.counts()["waiting"] == 0)
             late = seal_report(site.plan, relayed_report(site.plan))
             assert send(site.url, late)[0] == 410

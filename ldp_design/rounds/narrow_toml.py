@@ -12,6 +12,7 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.text_table import format_table
 from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.results.feature_sections import format_relevance
 from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,
@@ -205,7 +206,7 @@ def _relevance_rows(
     total = sum(explained[index] for index in asked)
     rows = [["", "explains", "share", "raw", ""] if relevances else ["", "explains", ""]]
     for index in sorted(asked, key=lambda index: -explained[index]):
-        cells = [str(entries[index])]
+        cells = [format_relevance(entries[index])]
         if relevances:
             cells = [f"{explained[index]:.2f}", f"{explained[index] / total:.0%}", *cells]
         rows.append([model.plan.features[index].name, *cells, "" if index in kept else "left out"])

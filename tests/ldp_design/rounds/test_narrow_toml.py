@@ -1,6 +1,7 @@
 """A narrowed survey keeps the author's text except some weights, and states what each feature explains."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -107,6 +108,9 @@ def test_comments_list_what_each_feature_explains_and_what_is_left_out(model):
     assert (first[1], second[-2:], third[-2:]) == ("related", ["left", "out"], ["left", "out"])
     assert int(first[3].rstrip("%")) > 90
     assert 0.2 < float(first[2]) < 1
+    for line in (first, second, third):
+        raw = " ".join(line).partition("% ")[2].removesuffix(" left out")
+        assert re.fullmatch(r"unknown|-?\d\.\d\d \[\d\.\d\d, \d\.\d\d\]", raw)
 
 
 def test_the_comments_ask_to_invite_other_people(model):

@@ -41,16 +41,16 @@ const NAMES = { title: ({ name }) => name, value: (_, value) => value, words: EN
  * @param {typeof ENGLISH} [words] the words of this language
  * @returns {Wording}
  */
-export function wordingOf({ rowSchema, schema }, texts, words = ENGLISH) {
+export function wordingOf({ rowSchema }, texts, words = ENGLISH) {
   if (!texts) return NAMES;
-  const titles = new Map([[schema.label.name, texts.label?.title]]);
+  const titles = new Map([[rowSchema.label.name, texts.label?.title]]);
   for (const { kind, name, values } of rowSchema.listed) {
     const entry = texts.features.get(name);
     titles.set(name, entry?.title);
     if (kind !== "choices") continue;
     for (const choice of values) titles.set(`${name}: ${choice}`, `${entry?.title}: ${entry?.values.get(choice)}`);
   }
-  const answers = new Map([...texts.features, [schema.label.name, texts.label]]);
+  const answers = new Map([...texts.features, [rowSchema.label.name, texts.label]]);
   return {
     title: ({ name }) => titles.get(name) ?? name,
     value: ({ name }, value) => answers.get(name)?.values.get(value) ?? value,

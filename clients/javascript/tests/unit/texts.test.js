@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import { Client, PlanError } from "../../src/index.js";
 import { readPlan, SurveyError } from "../../src/core.js";
+import { preview } from "../../src/preview.js";
 import { MemoryStore } from "../../src/testing.js";
 import { displayTexts, readTexts } from "../../src/texts.js";
 import { optedOut } from "../clients.js";
@@ -15,6 +16,8 @@ const VECTORS = readVectors("good-texts");
 const PLAN = readPlan(toBytes(VECTORS.plan));
 const TEXTS = readTexts(PLAN, toBytes(VECTORS.texts));
 const URL = `https://collector.example/v1/surveys/${PLAN.id}`;
+
+const BASE = { about: {}, format: 1, languages: ["en"], texts: { en: {} } };
 
 /** Return an entry of the vectors for one of displayed texts. @param {any} entry */
 function plain({ askIf, help, title, values }) {
@@ -54,6 +57,16 @@ test("each text knows its language, and a name has none", () => {
   assert.equal(features.get("hours")?.textLanguages.get("title"), undefined);
 });
 
+test("in a validation round, the preview uses the label's texts for the row's label alone", () => {
+  const label = { title: "How is your mood?", values: { good: "Good" } };
+  const { plan, bytes } = planWith({ ...BASE, texts: { en: { label } } }, "good-validation");
+  const { row, label: answer } = readVectors("good-validation").cases.find((/** @type {any} */ each) => each.report);
+  for (let each = 0; each < 20; each++) {
+    const { truth } = preview(plan, row, answer, { texts: displayTexts(plan, readTexts(plan, bytes)) });
+    assert.ok(truth.every(([name]) => name !== label.title), String(truth));
+  }
+});
+
 test("values that look like numbers stay in the survey's order", () => {
   const plan = readPlan(toBytes(readVectors("good-values").plan));
   const { label } = displayTexts(plan);
@@ -67,7 +80,6 @@ test("texts of another plan are refused", () => {
   }
 });
 
-const BASE = { about: {}, format: 1, languages: ["en"], texts: { en: {} } };
 /** @type {[string, any][]} */
 const WRONG = [
   ["another format", { ...BASE, format: 2 }],

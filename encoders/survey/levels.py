@@ -2,7 +2,7 @@
 
 Shares of many adjacent values, such as P(x < 40), are sums of many noisy estimates. A question about wide
 intervals estimates them with fewer terms. So a feature with many values is asked about at several levels, and
-each person answers one of them (Qardaji, Yang, Li 2013; Kulkarni, Cormode, Srivastava 2019).
+each person answers one of them (Qardaji, Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
 """
 
 from __future__ import annotations

@@ -108,8 +108,8 @@ def main() -> None:
 @option(
     "--page",
     is_flag=True,
-    help="Serve a page on which people answer, at /s/ID. For pilots: you then deliver the code that protects "
-    "people from you.",
+    help="Serve a page on which people answer, at /s/ID. For test runs: you then deliver the code that "
+    "protects people from you.",
 )
 @advanced_option(
     "--operator-bind",
@@ -218,7 +218,7 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if published.settings.page and isinstance(plan, Plan):
-            click.echo(f"  a page for a pilot: {addresses[0]}/s/{plan.id}")
+            click.echo(f"  a page for a test run: {addresses[0]}/s/{plan.id}")
         if isinstance(plan, Plan) and plan.relay:
             click.echo(f"  its reports arrive through its relay, {plan.relay.url}")
         if plan.id in published.signatures:

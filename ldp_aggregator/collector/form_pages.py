@@ -1,4 +1,4 @@
-"""Serves the page of each survey at /s/ID: for pilots, because the operator then delivers the page's code."""
+"""Serves the page of each survey at /s/ID: for test runs, because the operator then delivers its code."""
 
 from __future__ import annotations
 

@@ -269,9 +269,9 @@ def test_an_element_that_moves_in_the_page_goes_on(visit, site):
     expect_status(page, "has arrived")
 
 
-def test_a_collector_serves_the_page_of_a_pilot_and_the_page_says_who_delivers_it(site, browser):
+def test_a_collector_serves_the_page_of_a_test_run_and_the_page_says_who_delivers_it(site, browser):
     survey = site.folder / "habits.toml"
-    store = f"sqlite:///{site.folder}/pilot.db"
+    store = f"sqlite:///{site.folder}/test_run.db"
     with collector([survey], store, workers=1, options=["--page"]) as (base, _):
         page = browser.new_page(locale="en")
         errors: list[str] = []

@@ -18,6 +18,8 @@ from encoders.nfc import to_nfc
 MISSING_TEXT = "(missing)"
 INFINITE_NUMBER = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
 _MAX_INTEGER = 10**100
+_LONGEST_TEXT = 1000
+"""The normal form of a longer text has more characters than a category, and takes long to compute."""
 _MAX_DOUBLE = int(sys.float_info.max)
 
 Scalar = None | bool | int | float | Decimal | str
@@ -58,7 +60,7 @@ def category_text(value: object) -> str | None:
     """Return a category as text: text in NFC, 3 and 3.0 as "3", True as "true"; None for other types."""
     value = unwrap_scalar(value)
     if isinstance(value, str):
-        return to_nfc(value)
+        return to_nfc(value[:_LONGEST_TEXT])
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():

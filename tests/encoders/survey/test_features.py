@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -272,3 +273,11 @@ def test_features_are_values(make):
 def test_codes_fill_the_domain():
     assert {HOURS.code(value) for value in (None, -1, 3, 6, 9)} == set(range(HOURS.size))
     assert {CITY.code(value) for value in (*CITY.values, None)} == set(range(CITY.size))
+
+
+def test_a_long_text_of_combining_marks_is_refused_at_once():
+    marks = "\u0301" * 100_000 + "\u0316" * 100_000  # computing its normal form takes a minute
+    start = time.monotonic()
+    with pytest.raises(RowError, match="is not one of"):
+        CITY.code(marks)
+    assert time.monotonic() - start < 10

@@ -39,7 +39,7 @@ const MAX_LISTED_VALUES = 12;
  * @param {unknown} value
  */
 export function isText(value) {
-  return hasForm(value, TEXT);
+  return hasForm(value, TEXT) && value === value.normalize();
 }
 
 /**
@@ -104,11 +104,12 @@ function listedFeature(entry) {
   requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing(entry, values.length, (value) => {
-    const code = codes.get(categoryText(value)?.normalize() ?? ""); // the texts of a plan are in NFC
+    // the texts of a plan are in NFC, of which a longer text has too many characters, and takes long to compute
+    const code = codes.get(categoryText(value)?.slice(0, 2e3).normalize() ?? "");
     if (code !== undefined) return code;
     if (!name) throw new RowError("label", "this survey has no label: pass only the row");
     const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);
-    const more = values.length > MAX_LISTED_VALUES ? ", ..." : "";
+    const more = values[MAX_LISTED_VALUES] ? ", ..." : "";
     throw new RowError(name, `is not one of the survey's values: ${listed.join(", ")}${more}`);
   });
 }

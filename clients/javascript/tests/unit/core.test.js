@@ -316,3 +316,13 @@ test("a plan with a relay is refused, so that no report is sent directly", () =>
   document.relay = { url: "https://relay.example/values", batch: 600, honest: "0.73", epsilon: "1", delta: "0.000001" };
   assert.throws(() => readPlan(toBytes(dumpCanonicalJson(document))), SurveyError);
 });
+
+test("hostile texts of combining marks are refused at once", () => {
+  const marks = "\u0301".repeat(100_000) + "\u0316".repeat(100_000); // computing their normal form takes a minute
+  const start = performance.now();
+  const [name] = Object.keys(ROW);
+  assert.throws(() => makeReport(PLAN, { ...ROW, [name]: marks }, LABEL), RowError);
+  const document = { ...JSON.parse(VALUES.plan), id: marks };
+  assert.throws(() => readPlan(toBytes(dumpCanonicalJson(document))), SurveyError);
+  assert.ok(performance.now() - start < 10_000);
+});

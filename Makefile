@@ -6,8 +6,9 @@
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests, in web pages with Chromium; list what was skipped
 # make test-clients
-#                 run the tests of the JavaScript client in Firefox, and of host applications; list what was
-#                 skipped
+#                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
+#                 list what was skipped
+# make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
 # make accuracy   run the whole comparisons of accuracy and write docs/results/accuracy.md, and central.md beside it
@@ -18,7 +19,7 @@
 #                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
 #                 headers, a search of its data for senders, ten minutes at full speed. Of a relay: kill -9 of it, of
 #                 devices and of its collector. Of all readers: ten minutes of coverage-guided fuzzing
-# make release    build wheel, sdist, npm package and their SBOMs (CycloneDX) into dist/
+# make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/
 # make lock       write the lock files again for changed dependencies; UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
 #
@@ -33,12 +34,13 @@ BENCH := .venv-bench
 RELEASE := .venv-release
 BENCH_CENTRAL := .venv-bench-central
 JAVASCRIPT := clients/javascript
+JAVA := clients/java
 PIP := -m pip --disable-pip-version-check install --quiet
 
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript hosts
+.PHONY: demo relay-demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -52,7 +54,7 @@ web-demo: $(VENV)/.demo
 test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
 
-test-clients: $(VENV)/.dev chromium firefox javascript hosts
+test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -rs -m clients tests/clients
 
 check: lint
@@ -77,6 +79,7 @@ release: $(RELEASE)/.release
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 	&& $(RELEASE)/bin/python -m hatchling build \
 	&& $(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type library --output-reproducible -o dist/ldp-bayes-python.cdx.json deploy/requirements.lock
+	$(MAKE) --no-print-directory -C $(JAVA) && cp $(JAVA)/build/ldp-bayes.jar dist/
 	cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination ../../dist \
 	&& npm sbom --package-lock-only --omit dev --sbom-type library --sbom-format cyclonedx > ../../dist/ldp-bayes-npm.cdx.json
 
@@ -170,6 +173,18 @@ javascript:
 	|| { command -v npm && cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 && touch node_modules; } >/dev/null 2>&1 \
 	|| echo 'no npm packages: tests of the JavaScript client that need Node or them are skipped'
 
+java: jdk
+	@! javac -version >/dev/null 2>&1 || $(MAKE) --no-print-directory -C $(JAVA)
+
+# A JDK, JUnit and Kotlin, for the Java client and its tests; installed under the same conditions. macOS has a javac
+# without a JDK.
+jdk:
+	@{ javac -version && [ -e /usr/share/java/junit-platform-console-standalone.jar ] && command -v kotlinc; } >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -y -qq --no-install-recommends default-jdk-headless junit5 kotlin; } >/dev/null 2>&1 \
+	|| echo 'no JDK, JUnit 5 or Kotlin found: tests of the Java client that need them are skipped'
+
 # The packages of examples/hosts: React, Vue and ODK Web Forms.
 hosts:
 	@[ examples/hosts/node_modules -nt examples/hosts/package-lock.json ] \
@@ -177,5 +192,5 @@ hosts:
 	|| echo 'no npm packages in examples/hosts: tests of host applications are skipped'
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types examples/hosts/node_modules examples/hosts/build build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types examples/hosts/node_modules $(JAVA)/build examples/hosts/build build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

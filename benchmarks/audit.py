@@ -6,8 +6,8 @@
 Each mechanism answers one question about two values (or a number) and two labels with the public client, for
 four people, which are six pairs. "bound" is a lower bound on epsilon from the bytes alone; it is wrong once
 in a million runs. Further tables list the clients with a bug, and how long reports take; and the bounds and
-faults of the JavaScript client, if Node is installed. The next two tables are about trainings by a curator,
-and the last two about messages of silos. The tables are in docs/results/audit.md.
+faults of the clients in other languages, if Node or a JDK is installed. The next two tables are about
+trainings by a curator, and the last two about messages of silos. The tables are in docs/results/audit.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import os
 import random
 import shutil
+import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +29,7 @@ import numpy as np
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
 from benchmarks.buggy_curators import MUTANTS as MUTANTS_OF_CURATORS
 from benchmarks.buggy_silos import MUTANTS as MUTANTS_OF_SILOS
-from benchmarks.javascript_client import JavascriptClient
+from benchmarks.port_client import ADAPTERS, CLIENTS, PortClient
 from encoders.survey import Plan, Question, Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.questions import SQUARE
@@ -93,7 +94,7 @@ URL = "http://audit.invalid/v1/surveys/audit"
 SENT = 2_000
 MUTANT_TRIALS = 20_000
 TIMED = 100_000
-JAVASCRIPT_TRIALS = 200_000
+PORT_TRIALS = 200_000
 AUDITED_TRIALS = 5_000
 AUDITED_REQUESTS = 300
 
@@ -113,10 +114,11 @@ def row(cell: tuple[str, str, int]) -> str:
     return measure_bound(PublicClient(), *cell)
 
 
-def javascript_row(mechanism: str) -> str:
-    """Measure one mechanism of the JavaScript client at epsilon 1."""
-    with JavascriptClient() as client:
-        return measure_bound(client, mechanism, "1", JAVASCRIPT_TRIALS)
+def port_row(cell: tuple[str, str]) -> str:
+    """Measure one mechanism of a client in another language at epsilon 1."""
+    name, mechanism = cell
+    with PortClient(name) as client:
+        return measure_bound(client, mechanism, "1", PORT_TRIALS)
 
 
 def measure_bound(device: Reporter, mechanism: str, epsilon: str, trials: int) -> str:
@@ -133,11 +135,10 @@ def measure_bound(device: Reporter, mechanism: str, epsilon: str, trials: int) -
     )
 
 
-def javascript_faults(pair: tuple[str, str]) -> str:
-    """Audit the JavaScript client with two mechanisms, in all layers."""
-    frequency, numeric = pair
+def port_faults(name: str, frequency: str, numeric: str) -> str:
+    """Audit a client in another language with two mechanisms, in all layers."""
     plan = compile_survey(frequency, numeric)
-    with JavascriptClient() as client:
+    with PortClient(name) as client:
         found = audit(plan, AUDITED_TRIALS, client, requests=AUDITED_REQUESTS)
     checks, measured = found.checks, found.black_box
     passed = sum(bool(check.passed) for check in checks)
@@ -202,7 +203,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=100_000, help="Messages of silos on each neighbour.")
     parser.add_argument("--epsilons", default="0.5,1,2")
     parser.add_argument(
-        "--only", choices=("bounds", "bugs", "times", "javascript", "central", "silos"), help="One part."
+        "--only", choices=("bounds", "bugs", "times", *ADAPTERS, "central", "silos"), help="One part."
     )
     chosen = parser.parse_args()
     if chosen.only in (None, "bounds"):
@@ -211,8 +212,9 @@ def main() -> None:
         print_bugs()
     if chosen.only in (None, "times"):
         print_times(chosen.mechanisms)
-    if chosen.only in (None, "javascript"):
-        print_javascript()
+    for name in ADAPTERS:
+        if chosen.only in (None, name):
+            print_port(name)
     if chosen.only in (None, "central"):
         print_central(chosen.trainings)
     if chosen.only in (None, "silos"):
@@ -318,21 +320,26 @@ def print_times(mechanisms: Sequence[str]) -> None:
     print(f"\nuntil sent (sign-vector): {until_sent('sign-vector', SENT)}")
 
 
-def print_javascript() -> None:
-    """Print the bounds of the JavaScript client, and the result of its whole audit."""
-    if shutil.which("node") is None:
-        print("\nno node found: the JavaScript client is not audited")
+def print_port(name: str) -> None:
+    """Print the bounds of a client in another language, and the results of its whole audits."""
+    missing = "" if shutil.which(ADAPTERS[name][0]) else f"no {ADAPTERS[name][0]} found"
+    if not missing and (CLIENTS / name / "Makefile").exists():
+        made = subprocess.run(
+            ["make", "-C", str(CLIENTS / name), "tests"], stdout=subprocess.DEVNULL, check=False
+        )
+        missing = "it cannot be built" if made.returncode else ""
+    print(f"\nThe client in clients/{name}: {missing and 'not audited: '}{missing}")
+    if missing:
         return
-    print("\nThe JavaScript client:")
     print(BOUNDS_HEAD, flush=True)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(javascript_row, (*DISCRETE, *NUMERIC)):
+        for line in pool.map(port_row, product((name,), (*DISCRETE, *NUMERIC))):
             print(line, flush=True)
     # one after the other: each forks copies of this process
     print("\n| mechanisms | checks passed | largest bound | bound of whole requests | faults |")
     print("|---|---|---|---|---|", flush=True)
-    for pair in zip(DISCRETE, NUMERIC, strict=True):
-        print(javascript_faults(pair), flush=True)
+    for frequency, numeric in zip(DISCRETE, NUMERIC, strict=True):
+        print(port_faults(name, frequency, numeric), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,15 +37,3 @@ def run_node(*arguments: str, folder: Path = FOLDER, timeout: float = 120) -> st
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
-
-
-@contextmanager
-def serve_adapter() -> Iterator[str]:
-    """Serve the adapter for tools/vectors/check_port.py, and return its URL."""
-    command = [find_node(), "tests/adapter.js", "--port", "0"]
-    with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as served:
-        assert served.stdout is not None
-        try:
-            yield served.stdout.readline().strip()
-        finally:
-            served.terminate()

@@ -1,7 +1,7 @@
 """Run the long trials: `python -m tools.endurance [client] [collector] [relay] [fuzz]`.
 
-`make test` runs the same trials with fewer reports. The argument `client/web` runs the trial of the client
-for web pages alone. A trial whose program is not installed is skipped. Exits with 1 if a trial failed.
+`make test` runs the same trials with fewer reports. `client/web` and `client/java` are the trials of these
+clients alone. A trial whose program is not installed is skipped. Exits with 1 if a trial failed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tools.endurance.client_trials import Trial
 TRIALS = {
     "client": client_trials.every,
     "client/web": client_trials.web,
+    "client/java": client_trials.java,
     "collector": collector_trials.every,
     "relay": relay_trials.every,
     "fuzz": fuzz_trials.every,

@@ -12,7 +12,15 @@ from encoders.progress import show_progress
 from ldp_client import State
 from ldp_client.sending.sender import EXIT_SECONDS
 from tests.support.browser import find_chromium
-from tools.endurance.client import browser_kills, exits, kills, many_processes, network_faults, silo_kills
+from tools.endurance.client import (
+    browser_kills,
+    exits,
+    java_kills,
+    kills,
+    many_processes,
+    network_faults,
+    silo_kills,
+)
 
 FAULTS = 104
 KILLS = 200
@@ -83,11 +91,21 @@ def killed_browser(folder: Path) -> str:
     )
 
 
+def killed_java(folder: Path) -> str:
+    seen = java_kills.kills(folder, KILLS)
+    return (
+        f"{seen.killed} killed, at {len(java_kills.HALTS)} places and at random moments ({seen.finished} "
+        f"finished before); journals had {_list(seen.found)}; {seen.devices} devices, {seen.requests} "
+        "requests; each survey randomised and counted once"
+    )
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "a failing network", failing_network
     yield "kill -9", killed
     yield "silo and its collector killed", killed_silos
     yield from web()
+    yield from java()
     for server in exits.SERVERS:
         yield f"exit, server {server}", ended(server, 0.0)
         yield f"exit, none tried yet, server {server}", ended(server, 60.0)
@@ -96,6 +114,10 @@ def every() -> Iterator[tuple[str, Trial]]:
 
 def web() -> Iterator[tuple[str, Trial]]:
     yield "web page, tab and browser killed", killed_browser
+
+
+def java() -> Iterator[tuple[str, Trial]]:
+    yield "application in Java killed", killed_java
 
 
 def _list(counts: Counter[State] | Counter[str]) -> str:

@@ -23,7 +23,7 @@ const RESPONSE = `HTTP/1.1 200 OK\r\nContent-Length: ${RECORDED.length}\r\nConne
  * @property {string | null} token
  */
 
-/** The calls of benchmarks/javascript_client.py, by path. @type {Record<string, (posted: any) => Promise<any>>} */
+/** The calls of benchmarks/port_client.py, by path. @type {Record<string, (posted: any) => Promise<any>>} */
 export const CALLS = {
   "/audit/reports": async ({ answer, tokens }) => makeReports(answer, tokens),
   "/audit/attempts": ({ answer }) => attempt(answer),

@@ -1,4 +1,4 @@
-"""The JavaScript client accepts and refuses what the Python client does, also beyond the vectors.
+"""A client in another language accepts and refuses what the Python client does, also beyond the vectors.
 
 Plans and rows of the vectors are changed at random, with fixed seeds. Some changed plans get the digests,
 ratios and epsilons that follow from their tables: then only the check of the changed entry can refuse them.
@@ -18,7 +18,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_document import parse_plan_fields
-from tests.support.javascript import serve_adapter
+from tests.support.ports import PORTS, Port
 from tools.vectors import adapter
 from tools.vectors.check_port import VECTORS, asker
 
@@ -58,10 +58,11 @@ ROW_VALUES = [
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(seed):
+@pytest.mark.parametrize("port", PORTS)
+def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(port: Port, seed: int):
     rnd = random.Random(seed)
     outcomes: Counter[str] = Counter()
-    with serve_adapter() as url:
+    with port.serve_adapter() as url:
         ask = asker(url)
         for _ in range(CASES_PER_SEED):
             posted = change_case(rnd, rnd.choice(DOCUMENTS))

@@ -1,4 +1,4 @@
-"""Previews of the JavaScript client state what the Python client computes."""
+"""Previews of the clients in other languages state what the Python client computes."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, read_survey
-from tests.support.javascript import run_node
+from tests.support.ports import PORTS, Port
 from tools.vectors import common
 from tools.vectors.adapter import value_of
 from tools.vectors.check_port import VECTORS
@@ -57,8 +57,9 @@ def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_preview_states_what_the_python_client_computes(file):
-    compare_previews(file)
+@pytest.mark.parametrize("port", PORTS)
+def test_a_preview_states_what_the_python_client_computes(port: Port, file: Path):
+    compare_previews(port, file)
 
 
 NUMBERS = """
@@ -77,7 +78,8 @@ range = [0, 0.001]
 """
 
 
-def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path):
+@pytest.mark.parametrize("port", PORTS)
+def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(port: Port, tmp_path: Path):
     # 100000.5 is halfway between two texts of six digits; the square of an eighth of its range, of four
     plan = read_survey(NUMBERS).compile()
     sizes = [
@@ -101,12 +103,12 @@ def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(tmp_path):
     ]
     path = tmp_path / "numbers.json"
     path.write_text(json.dumps({"cases": cases, "plan": plan.json.decode()}))
-    compare_previews(path)
+    compare_previews(port, path)
 
 
-def compare_previews(file: Path) -> None:
+def compare_previews(port: Port, file: Path) -> None:
     """Compare the previews of all cases of a file in both clients."""
-    printed = json.loads(run_node("tests/previews.js", str(file)))
+    printed = json.loads(port.run(port.previews, str(file)))
     expected = list(previews_of(file))
     assert len(printed) == len(expected) > 0
     for found, shown in zip(printed, expected, strict=True):

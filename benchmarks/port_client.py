@@ -1,6 +1,6 @@
-"""The JavaScript client as a device that the audit can measure: a process of Node, asked by HTTP.
+"""A client in another language as a device that the audit can measure: a process, asked by HTTP.
 
-The core makes the reports of `report`. The whole client, with its journal and `fetch`, makes those of
+The core makes the reports of `report`. The whole client, with its journal and its requests, makes those of
 `attempts` and `send`.
 """
 
@@ -20,30 +20,35 @@ from encoders.survey.invitation import draw_invitation
 from ldp_audit import Request
 from ldp_audit.device import Row
 
-FOLDER = Path(__file__).resolve().parents[1] / "clients" / "javascript"
+CLIENTS = Path(__file__).resolve().parents[1] / "clients"
+ADAPTERS = {
+    "javascript": ("node", "tests/adapter.js"),
+    "java": ("java", "-classpath", "build/classes:build/tests", "ldpbayes.Adapter"),
+}
+"""The commands of the adapters, by the folder of the client; `make -C clients/java tests` builds Java's."""
 MAX_BATCH = 512
 
 
-class JavascriptClient:
-    """The client of clients/javascript in Node, until `close`.
+class PortClient:
+    """A client of the folder `clients` behind its adapter, until `close`.
 
-    A forked copy of this process asks a process of Node of its own.
+    A forked copy of this process asks an adapter of its own.
 
     Parameters
     ----------
-    node : str
-        The path of Node.
+    name : str
+        One of `ADAPTERS`.
     """
 
-    def __init__(self, node: str = "node") -> None:
-        self._node = node
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._asked: tuple[Plan, dict[str, object], str | None] | None = None
         self._reports: list[bytes] = []
         self._batch = 1
         self._start()
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        """Return a report that the core makes. Node makes equal requests in batches of growing size."""
+        """Return a report that the core makes; it makes equal reports in batches of growing size."""
         if self._owner != os.getpid():
             self._start()
         asked = plan, dict(row), label
@@ -62,7 +67,7 @@ class JavascriptClient:
         return [bytes.fromhex(each) for each in bodies]
 
     def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
-        """Return the requests that Node's `fetch` writes for the client."""
+        """Return the whole requests of the client."""
         answers = [_answer(plan, row, label) for plan in plans]
         requests = self._ask("/audit/requests", {"answers": answers})
         return [Request(bytes.fromhex(each["head"]), bytes.fromhex(each["body"])) for each in requests]
@@ -72,16 +77,21 @@ class JavascriptClient:
         self._process.kill()
         self._process.communicate()
 
-    def __enter__(self) -> JavascriptClient:
+    def __enter__(self) -> PortClient:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def _start(self) -> None:
-        command = [self._node, "tests/adapter.js", "--port", "0", "--with-parent"]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, cwd=FOLDER, stdin=pipe, stdout=pipe, text=True)
+        self._process = subprocess.Popen(
+            [*ADAPTERS[self._name], "--port", "0", "--with-parent"],
+            cwd=CLIENTS / self._name,
+            stdin=pipe,
+            stdout=pipe,
+            text=True,
+        )
         assert self._process.stdout is not None
         _, _, place = self._process.stdout.readline().strip().partition("//")
         self._connection = http.client.HTTPConnection(place, timeout=600)

@@ -1,0 +1,153 @@
+package ldpbayes.client;
+
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import ldpbayes.RandomSource;
+import ldpbayes.Reason;
+import ldpbayes.SurveyException;
+import ldpbayes.client.journal.Consent;
+import ldpbayes.client.journal.Journal;
+import ldpbayes.client.journal.JournalEntry;
+import ldpbayes.survey.CodedRow;
+import ldpbayes.survey.Invitation;
+import ldpbayes.survey.Plan;
+import ldpbayes.survey.Randomise;
+
+/** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
+final class Participation {
+    final Journal journal;
+    final ClientPolicy policy;
+    final SurveyIdentity identity;
+    final String url;
+    /** The plan's bytes, if the application ships them; otherwise null. */
+    private final byte[] source;
+    private final String token;
+    private final Transport transport;
+    private final RandomSource random;
+    private final BooleanSupplier optOut;
+    private volatile Loaded loaded;
+
+    /** A checked plan, with its bytes. */
+    private static final class Loaded {
+        final Plan plan;
+        final byte[] bytes;
+
+        Loaded(Plan plan, byte[] bytes) {
+            this.plan = plan;
+            this.bytes = bytes;
+        }
+    }
+
+    Participation(SurveyIdentity identity, String url, byte[] source, ClientOptions options) {
+        this.identity = identity;
+        this.url = url;
+        this.source = source == null ? null : source.clone();
+        journal = new Journal(options.makeStore());
+        policy = new ClientPolicy(options);
+        token = options.token;
+        transport = options.transport;
+        random = options.random;
+        optOut = options.optOut;
+    }
+
+    void requirePermission() {
+        OptOut.requirePermission(optOut);
+    }
+
+    /** Returns the survey's entry, or the entry of another round that was answered; or null. */
+    JournalEntry find() {
+        return journal.find(identity);
+    }
+
+    Plan plan() {
+        return load(find()).plan;
+    }
+
+    /** Returns the plan, checked on first use: given by the application, stored, or fetched. */
+    private Loaded load(JournalEntry found) {
+        Loaded known = loaded;
+        if (known != null) return known;
+        JournalEntry entry = found == null || isOtherRound(found) ? null : found;
+        byte[] bytes = source;
+        if (bytes == null && entry != null && policy.isSignedBy(entry.identity.signer)) bytes = entry.plan;
+        if (bytes == null) {
+            requirePermission();
+            bytes = PlanSource.fetchPlan(transport, url, policy.publicKey);
+        }
+        Plan plan = readPlan(bytes);
+        if (!plan.id().equals(identity.survey)) throw new SurveyException("of another survey: check the URL");
+        if (entry != null) Consent.requireDigest(plan.digest(), entry.digest);
+        policy.check(plan.digest(), plan.epsilon(), policy.publicKey);
+        loaded = new Loaded(plan, bytes);
+        return loaded;
+    }
+
+    private static Plan readPlan(byte[] bytes) {
+        try {
+            return Plan.read(bytes);
+        } catch (SurveyException error) {
+            if (!error.reason().equals(Reason.RELAY_UNSUPPORTED)) throw error;
+            throw new TransportException(error.why(), Reason.RELAY_UNSUPPORTED);
+        }
+    }
+
+    private boolean isOtherRound(JournalEntry entry) {
+        return !entry.identity.survey.equals(identity.survey);
+    }
+
+    /** Returns whether the person has agreed to a plan of this URL and, if one is pinned, of this key. */
+    private boolean isAgreed(JournalEntry entry) {
+        return entry.url.equals(url) && policy.isSignedBy(entry.identity.signer);
+    }
+
+    /** Returns the receipt for a journal entry: the survey's status, or that of a repeated answer. */
+    Receipt status(JournalEntry entry, boolean isRepeat) {
+        if (entry == null || !entry.isAnswered()) requirePermission();
+        if (entry == null || entry.state == State.NO_CONSENT) {
+            return new Receipt(State.NO_CONSENT, identity.survey, Reason.NO_CONSENT, "");
+        }
+        if (entry.state == State.READY && !isAgreed(entry)) {
+            String why = entry.url.equals(url) ? "the plan lacks the required signature: call grant() again"
+                : "the consent is to send to " + entry.url + ", not to " + url + ": call grant() again";
+            return new Receipt(State.NO_CONSENT, identity.survey, Reason.NO_CONSENT, why);
+        }
+        boolean isOther = isOtherRound(entry);
+        if (entry.state == State.QUEUED && !isOther) {
+            policy.check(entry.digest, entry.epsilon, entry.identity.signer);
+        }
+        if (entry.state != State.WITHDRAWN && (isRepeat || isOther)) {
+            String why = "this device has answered the survey before, or another round of it";
+            return new Receipt(State.ALREADY_REPORTED, entry.identity.survey, entry.reason, why);
+        }
+        boolean isClosed = entry.reason.equals(Reason.CLOSED_ONCE);
+        String why = isClosed ? "the survey is closed; the report is deleted if it is so a day later" : "";
+        return new Receipt(entry.state, entry.identity.survey, entry.reason, why);
+    }
+
+    /** Records that the person agrees to the plan, unless the survey is answered already. */
+    void grant() {
+        requirePermission();
+        JournalEntry entry = find();
+        if (entry != null && entry.isAnswered() && !isOtherRound(entry)) return;
+        Loaded given = load(entry);
+        Invitation.read(given.plan, token); // consent without a valid invitation would be useless
+        journal.grant(identity, given.plan, given.bytes, url, policy.maxTotalEpsilon);
+    }
+
+    /** Randomises one answer and writes it to the journal, unless the survey is answered already. */
+    Receipt report(Map<String, ?> row, Object label) {
+        requirePermission();
+        JournalEntry entry = find();
+        if (entry != null && entry.isAnswered()) return status(entry, true);
+        Consent.requireConsent(entry != null && entry.state == State.READY && isAgreed(entry));
+        Plan plan = load(entry).plan;
+        // all that hashes, or reads the row, is done before the journal's transaction
+        Invitation invited = Invitation.read(plan, token);
+        CodedRow coded = plan.encode(RowCopy.of(plan, row), RowCopy.of(label));
+        double epsilon = Double.parseDouble(plan.epsilon());
+        Receipt queued = Receipt.queued(plan.id(), epsilon, coded.clipped());
+        JournalEntry answered = journal.commit(identity, plan,
+            () -> Randomise.randomiseCoded(plan, coded, random, invited).report(), policy.maxTotalEpsilon);
+        return answered == null ? queued : status(answered, true); // another thread or process was faster
+    }
+}

@@ -1,0 +1,245 @@
+package ldpbayes.client.journal;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import ldpbayes.Reason;
+import ldpbayes.client.BudgetException;
+import ldpbayes.client.JournalException;
+import ldpbayes.client.State;
+import ldpbayes.client.SurveyIdentity;
+import ldpbayes.survey.Plan;
+
+/**
+ * The journal: consent, one report per survey, and its outcome, written to the store before anything is sent.
+ *
+ * <p>The state of an entry changes only like this:
+ *
+ * <pre>
+ * (none) -&gt; ready &lt;-&gt; no_consent   the person agreed to a plan; from then on its digest is pinned
+ *           ready -&gt; queued        their one report is made, and its epsilon spent
+ *                    queued -&gt; sent | duplicate | rejected | expired | withdrawn
+ * </pre>
+ *
+ * <p>The raw row is never stored. A report is made inside the transaction that records it. So two threads or
+ * processes never both randomise, and a report that was not recorded was never sent. Every method throws
+ * JournalException if the store cannot be used.
+ */
+public final class Journal {
+    /**
+     * Reports that may wait at once. A waiting report is never deleted to make room: its epsilon is spent.
+     */
+    static final int MAX_QUEUED_REPORTS = 10_000;
+    /** A report is deleted once the collector still says "closed" a day after it first did. */
+    private static final long CLOSED_MILLISECONDS = 86_400_000;
+
+    private final JournalStore store;
+
+    /**
+     * Makes the journal of a store.
+     *
+     * @param store holds the entries
+     */
+    public Journal(JournalStore store) {
+        this.store = store;
+    }
+
+    /**
+     * Returns the journal's name.
+     *
+     * @return the store's name
+     */
+    public String name() {
+        return store.name();
+    }
+
+    /**
+     * Records that the person agrees to a plan, which is pinned from now on. An answered survey stays
+     * unchanged.
+     *
+     * @param identity the survey's identity
+     * @param plan the plan
+     * @param bytes the plan's bytes
+     * @param url where the report will be sent
+     * @param maxTotal as for {@code commit}
+     */
+    public void grant(SurveyIdentity identity, Plan plan, byte[] bytes, String url, BigDecimal maxTotal) {
+        update(table -> {
+            JournalEntry known = table.find(identity);
+            if (known != null) Consent.requireDigest(plan.digest(), known.digest);
+            if (known != null && known.isAnswered()) return null;
+            if (table.findAnswered(identity, plan.family()) == null) requireBudget(table, plan, maxTotal);
+            table.surveyEntries(identity).forEach(table::remove);
+            boolean isSigned = known == null || !identity.signer.isEmpty();
+            SurveyIdentity signed = isSigned ? identity
+                : new SurveyIdentity(identity.survey, identity.origin, known.identity.signer);
+            table.write(new JournalEntry(signed, plan.family(), url, plan.digest(), bytes));
+            return null;
+        });
+    }
+
+    /**
+     * Records that the person no longer agrees; deletes a queued report of any round of the survey.
+     *
+     * @param identity the survey's identity
+     */
+    public void withdraw(SurveyIdentity identity) {
+        if (find(identity) == null) return; // nothing is stored without consent
+        update(table -> {
+            for (JournalEntry entry : table.surveyEntries(identity)) {
+                if (entry.state == State.READY) table.write(entry.refused());
+                for (JournalEntry each : table.familyEntries(identity, entry.family)) {
+                    if (each.state == State.QUEUED) table.write(each.ended(State.WITHDRAWN, ""));
+                }
+            }
+            return null;
+        });
+    }
+
+    /**
+     * Makes and records the one report of a survey, unless its family has a report already.
+     *
+     * @param identity the survey's identity
+     * @param plan the plan
+     * @param makeReport is called at most once, within the transaction. It must neither wait nor read the
+     *     row.
+     * @param maxTotal the epsilon that all reports of this journal may spend in total, or null
+     * @return null if this call made the report; otherwise the entry of the survey of the family that was
+     *     answered
+     */
+    public JournalEntry commit(
+            SurveyIdentity identity, Plan plan, Supplier<byte[]> makeReport, BigDecimal maxTotal) {
+        return update(table -> {
+            JournalEntry agreed = table.find(identity);
+            boolean isAnswered = agreed != null && agreed.isAnswered();
+            JournalEntry answered = isAnswered ? agreed : table.findAnswered(identity, plan.family());
+            if (answered != null) return answered;
+            if (agreed != null) Consent.requireDigest(plan.digest(), agreed.digest);
+            Consent.requireConsent(agreed != null && agreed.state == State.READY);
+            int waiting = 0;
+            for (JournalEntry each : table.entries) waiting += each.state == State.QUEUED ? 1 : 0;
+            if (waiting >= MAX_QUEUED_REPORTS) {
+                throw new JournalException("too many reports wait: call flush()", Reason.QUEUE_FULL);
+            }
+            requireBudget(table, plan, maxTotal);
+            table.write(agreed.queued(makeReport.get(), plan.epsilon()));
+            return null;
+        });
+    }
+
+    /**
+     * Records the outcome of a queued report, and deletes its bytes; an earlier outcome stays unchanged.
+     *
+     * <p>The collector's first {@code survey-closed} may come from a wrong clock, or from a survey that was
+     * closed by mistake. The report then stays queued with the reason {@code closed-once}, and expires if the
+     * collector still says so a day later. If the device's clock was set back, the day begins again.
+     *
+     * @param identity the survey of the report
+     * @param state the outcome
+     * @param reason the outcome's reason
+     * @param now milliseconds since the epoch
+     * @return whether the report has this outcome
+     */
+    public boolean recordOutcome(SurveyIdentity identity, State state, String reason, long now) {
+        return update(table -> {
+            JournalEntry entry = table.get(identity);
+            if (entry == null || entry.state != State.QUEUED) return true;
+            boolean hasDay = entry.closedAt >= 0 && now - entry.closedAt >= CLOSED_MILLISECONDS;
+            if (state != State.EXPIRED || hasDay) {
+                table.write(entry.ended(state, reason));
+                return true;
+            }
+            boolean isFirst = entry.closedAt < 0 || now < entry.closedAt;
+            table.write(entry.closedOnce(isFirst ? now : entry.closedAt));
+            return false;
+        });
+    }
+
+    /**
+     * Returns the entry of a survey, or the entry of another round of it that was answered.
+     *
+     * @param identity the survey's identity
+     * @return the entry, or null if the journal has neither
+     */
+    public JournalEntry find(SurveyIdentity identity) {
+        JournalTable table = read();
+        JournalEntry entry = table.find(identity);
+        if (entry == null || entry.isAnswered()) return entry;
+        JournalEntry answered = table.findAnswered(identity, entry.family);
+        return answered == null ? entry : answered;
+    }
+
+    /**
+     * Returns the queued entry of one survey at one origin.
+     *
+     * @param identity the survey's identity
+     * @return the entry, or null if no report waits
+     */
+    public JournalEntry findQueued(SurveyIdentity identity) {
+        JournalEntry entry = read().get(identity);
+        return entry != null && entry.state == State.QUEUED ? entry : null;
+    }
+
+    /**
+     * Returns the entries of all surveys.
+     *
+     * @return the entries
+     */
+    public List<JournalEntry> entries() {
+        return read().entries;
+    }
+
+    private JournalTable read() {
+        try {
+            return new JournalTable(store.read());
+        } catch (Exception error) {
+            throw unusable(error);
+        }
+    }
+
+    /** A change of the entries, within a transaction. */
+    private interface Change<T> {
+        T apply(JournalTable table) throws IOException;
+    }
+
+    private <T> T update(Change<T> change) {
+        List<T> results = new ArrayList<>();
+        List<RuntimeException> refusals = new ArrayList<>();
+        try {
+            store.update(values -> {
+                try {
+                    results.add(change.apply(new JournalTable(values)));
+                } catch (IOException error) {
+                    throw new UncheckedIOException(error);
+                } catch (RuntimeException error) {
+                    refusals.add(error);
+                    throw error;
+                }
+            });
+            return results.get(0);
+        } catch (Exception error) {
+            throw refusals.isEmpty() ? unusable(error) : refusals.get(0);
+        }
+    }
+
+    /** Returns the journal's own exception; the message of a store's exception may contain anything. */
+    private static JournalException unusable(Exception error) {
+        if (error instanceof JournalException) return (JournalException) error;
+        String type = error.getClass().getSimpleName();
+        return new JournalException(
+            "the journal cannot be used (" + type + ")", Reason.JOURNAL_UNAVAILABLE);
+    }
+
+    private static void requireBudget(JournalTable table, Plan plan, BigDecimal maxTotal) {
+        if (maxTotal == null) return;
+        BigDecimal total = new BigDecimal(plan.epsilon());
+        for (JournalEntry each : table.entries) total = total.add(new BigDecimal(each.epsilon));
+        if (total.compareTo(maxTotal) > 0) {
+            throw new BudgetException("all surveys would spend more than maxTotalEpsilon",
+                Reason.TOTAL_EPSILON_SPENT);
+        }
+    }
+}

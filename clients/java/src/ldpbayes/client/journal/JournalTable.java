@@ -1,0 +1,99 @@
+package ldpbayes.client.journal;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import ldpbayes.client.SurveyIdentity;
+
+/** The entries of a journal within one transaction, and the queries that find them. */
+final class JournalTable {
+    final List<JournalEntry> entries = new ArrayList<>();
+    private final Map<String, byte[]> values;
+
+    JournalTable(Map<String, byte[]> values) throws IOException {
+        this.values = values;
+        for (byte[] each : values.values()) entries.add(JournalEntry.ofBytes(each));
+    }
+
+    /** Adds an entry, or replaces that of the same survey and origin. */
+    void write(JournalEntry entry) throws IOException {
+        remove(entry);
+        entries.add(entry);
+        values.put(entry.identity.toString(), entry.toBytes());
+    }
+
+    void remove(JournalEntry entry) {
+        entries.removeIf(each -> each.identity.equals(entry.identity));
+        values.remove(entry.identity.toString());
+    }
+
+    /** Returns the entry with the key of a survey, or null. */
+    JournalEntry get(SurveyIdentity identity) {
+        for (JournalEntry each : entries) {
+            if (each.identity.equals(identity)) return each;
+        }
+        return null;
+    }
+
+    /**
+     * Returns the entries of a survey at all origins.
+     *
+     * <p>An application that no longer pins the author's key finds its entry by origin. The key in that entry
+     * leads to the entries at other origins.
+     */
+    List<JournalEntry> surveyEntries(SurveyIdentity identity) {
+        List<SurveyIdentity> publishers = new ArrayList<>();
+        publishers.add(identity);
+        for (JournalEntry each : entries) {
+            if (each.identity.matches(identity)) publishers.add(each.identity);
+        }
+        List<JournalEntry> found = new ArrayList<>();
+        for (JournalEntry each : entries) {
+            if (each.identity.survey.equals(identity.survey) && isOfAny(publishers, each)) found.add(each);
+        }
+        return found;
+    }
+
+    /**
+     * Returns a survey's entry; of several entries the answered one, otherwise that of this origin; or null.
+     */
+    JournalEntry find(SurveyIdentity identity) {
+        JournalEntry found = null;
+        for (JournalEntry each : surveyEntries(identity)) {
+            if (each.isAnswered()) return each;
+            if (found == null || each.identity.equals(identity)) found = each;
+        }
+        return found;
+    }
+
+    /**
+     * Returns the entries of a family: of the publisher of one survey, and of publishers that its entries
+     * name.
+     */
+    List<JournalEntry> familyEntries(SurveyIdentity identity, String family) {
+        List<SurveyIdentity> publishers = new ArrayList<>();
+        publishers.add(identity);
+        for (JournalEntry each : surveyEntries(identity)) publishers.add(each.identity);
+        List<JournalEntry> found = new ArrayList<>();
+        for (JournalEntry each : entries) {
+            if (each.family.equals(family) && isOfAny(publishers, each)) found.add(each);
+        }
+        return found;
+    }
+
+    /** Returns the answered entry among those of one publisher's family, or null. */
+    JournalEntry findAnswered(SurveyIdentity identity, String family) {
+        for (JournalEntry each : familyEntries(identity, family)) {
+            if (each.isAnswered()) return each;
+        }
+        return null;
+    }
+
+    private static boolean isOfAny(List<SurveyIdentity> publishers, JournalEntry entry) {
+        for (SurveyIdentity each : publishers) {
+            if (entry.identity.hasSamePublisher(each)) return true;
+        }
+        return false;
+    }
+}

@@ -1,0 +1,113 @@
+package ldpbayes.explain;
+
+import static ldpbayes.ProbabilityTables.WORD;
+import static ldpbayes.ProbabilityTables.toInteger;
+
+import java.math.BigInteger;
+import java.util.Map;
+import ldpbayes.Fraction;
+import ldpbayes.mechanisms.Noise;
+import ldpbayes.mechanisms.Parameters;
+import ldpbayes.survey.Question;
+
+/**
+ * The probability of a payload for each true answer, exactly, up to a factor that all answers share.
+ *
+ * <p>Only ratios of these probabilities matter: how far a report changes the odds between two answers.
+ */
+interface Likelihood {
+    /** Returns the relative probability of the payload for a true answer. */
+    Fraction of(long[] value);
+
+    /** Returns the likelihood of a payload that the question's mechanism has made. */
+    static Likelihood of(Question question, byte[] payload) {
+        String name = question.mechanismName();
+        Map<?, ?> tables = question.tables();
+        return question.domain() == null
+            ? ofOracle(name, question.cells(), tables, payload)
+            : NumericLikelihood.of(name, question.domain(), tables, payload);
+    }
+
+    /** Returns the likelihood of a payload of a frequency oracle. */
+    static Likelihood ofOracle(String name, int domain, Map<?, ?> tables, byte[] payload) {
+        switch (name) {
+            case "DE":
+                return direct(domain, tables, payload);
+            case "SS":
+                return subset(domain, tables, payload);
+            case "SHE":
+                return histogram(tables, payload);
+            default:
+                return unary(tables, payload);
+        }
+    }
+
+    /** Returns an integer of a table. */
+    static BigInteger read(Map<?, ?> tables, String key) {
+        return new BigInteger((String) tables.get(key));
+    }
+
+    /** Returns the likelihood of a payload of DE. */
+    static Likelihood direct(int domain, Map<?, ?> tables, byte[] payload) {
+        int reported = Draws.readIndex(payload);
+        BigInteger keep = read(tables, "keep");
+        return value -> {
+            if (value[0] == reported) {
+                return Draws.whole(keep);
+            }
+            int other = reported > value[0] ? reported - 1 : reported;
+            return new Fraction(WORD.subtract(keep).multiply(Draws.of(other, domain - 1)), WORD);
+        };
+    }
+
+    /** Returns the likelihood of a payload of SS. */
+    static Likelihood subset(int domain, Map<?, ?> tables, byte[] payload) {
+        BigInteger keep = read(tables, "keep");
+        int size = read(tables, "size").intValue();
+        return value -> {
+            // the set from the value on, around the domain; the combination of the other members has a rank
+            int own = Draws.readBit(payload, (int) value[0]);
+            long rank = 0;
+            int members = 0;
+            for (int other = 0; other < domain - 1; other++) {
+                if (Draws.readBit(payload, (int) ((value[0] + 1 + other) % domain)) == 1) {
+                    members++;
+                    rank += combinations(other, members);
+                }
+            }
+            BigInteger draws = Draws.of(rank, combinations(domain - 1, size - own));
+            return Draws.whole(draws.multiply(own == 1 ? keep : WORD.subtract(keep)));
+        };
+    }
+
+    /** Returns the likelihood of a payload of SUE, OUE or THE. */
+    static Likelihood unary(Map<?, ?> tables, byte[] payload) {
+        BigInteger whole = BigInteger.ONE.shiftLeft(read(tables, "bits").intValue());
+        BigInteger p = read(tables, "p");
+        BigInteger q = read(tables, "q");
+        return value -> Draws.readBit(payload, (int) value[0]) == 1
+            ? new Fraction(p, q)
+            : new Fraction(whole.subtract(p), whole.subtract(q));
+    }
+
+    /** Returns the likelihood of a payload of SHE. */
+    static Likelihood histogram(Map<?, ?> tables, byte[] payload) {
+        long[] weights = Parameters.readWeights(tables.get("weights"));
+        int steps = weights.length - 1;
+        long[] zero = Noise.law(weights, 0, 1 - steps, steps);
+        long[] one = Noise.law(weights, 1, 1 - steps, steps);
+        return value -> {
+            int cell = Draws.readInteger(payload, (int) value[0]) + steps - 1;
+            return new Fraction(toInteger(one[cell]), toInteger(zero[cell]));
+        };
+    }
+
+    /** Returns C(n, m). */
+    static long combinations(int n, int m) {
+        BigInteger product = BigInteger.ONE;
+        for (int i = 0; i < m; i++) {
+            product = product.multiply(BigInteger.valueOf(n - i)).divide(BigInteger.valueOf(i + 1));
+        }
+        return product.longValue();
+    }
+}

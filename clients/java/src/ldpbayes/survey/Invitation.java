@@ -1,0 +1,101 @@
+package ldpbayes.survey;
+
+import java.util.Arrays;
+import ldpbayes.Bytes;
+import ldpbayes.Sha256;
+import ldpbayes.TokenException;
+
+/**
+ * An invitation: in a survey by invitation, a token determines the question and counts once.
+ *
+ * <p>A token is the id of a report, which the operator draws instead of the device. A device receives it as
+ * text with four check bytes: it refuses a misspelt token, or one of another plan, before anything is drawn.
+ */
+public final class Invitation {
+    private static final int LETTERS = 32;
+    private static final int TOKEN_BYTES = 20;
+    private static final int ID_BYTES = 16;
+    private static final byte[] PREFIX = Bytes.fromText("ldp-bayes token check\0");
+
+    final int question;
+    /** The report's id, or null if the device draws it. */
+    final byte[] id;
+
+    private Invitation(int question, byte[] id) {
+        this.question = question;
+        this.id = id;
+    }
+
+    /**
+     * Reads a token.
+     *
+     * @param plan the plan of the survey
+     * @param token the text of the token, or null
+     * @return the question and the report's id in the token, or null if the survey needs no invitation
+     * @throws TokenException if the token does not fit the plan, is missing or is not needed
+     */
+    public static Invitation read(Plan plan, String token) {
+        if (token != null != plan.byInvitation()) {
+            throw new TokenException(
+                token != null ? "is not needed: leave it out" : "is missing: give the person's invitation");
+        }
+        return token == null ? null : parse(plan, token);
+    }
+
+    /**
+     * Chooses a question in place of a drawn one, for previews.
+     *
+     * <p>Never send such a report: the choice of the question may depend on the row.
+     *
+     * @param question index of the question
+     * @return what {@code Randomise} takes
+     */
+    public static Invitation toQuestion(int question) {
+        return new Invitation(question, null);
+    }
+
+    private static Invitation parse(Plan plan, String token) {
+        byte[] data = decodeBase32(token);
+        if (data != null) {
+            byte[] id = Arrays.copyOf(data, ID_BYTES);
+            int question = (id[0] & 255) << 8 | id[1] & 255;
+            byte[] check = Arrays.copyOf(Sha256.of(PREFIX, plan.digestBytes(), id), TOKEN_BYTES - ID_BYTES);
+            boolean isChecked = Arrays.equals(check, Arrays.copyOfRange(data, ID_BYTES, TOKEN_BYTES));
+            if (isChecked && question < plan.questions().size()) {
+                return new Invitation(question, id);
+            }
+        }
+        throw new TokenException("is misspelt, or of another survey: copy all 32 characters");
+    }
+
+    /**
+     * Decodes base32 (RFC 4648, section 6) of 20 bytes; returns null if the text is something else.
+     *
+     * <p>Eight letters are five bytes. A to Z stand for 0 to 25, 2 to 7 for 26 to 31. Case, hyphens and
+     * spaces are ignored.
+     */
+    private static byte[] decodeBase32(String text) {
+        byte[] data = new byte[TOKEN_BYTES];
+        int bits = 0;
+        int letters = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char letter = text.charAt(i);
+            if ("- \t\r\n".indexOf(letter) >= 0) {
+                continue;
+            }
+            // no other character than an ASCII letter becomes one if it is in lower case
+            int digit = "abcdefghijklmnopqrstuvwxyz234567".indexOf(
+                'A' <= letter && letter <= 'Z' ? letter + 'a' - 'A' : letter);
+            if (digit < 0 || letters == LETTERS) {
+                return null;
+            }
+            bits = bits << 5 | digit;
+            letters++;
+            int complete = 5 * letters / 8;
+            if (complete > 5 * (letters - 1) / 8) {
+                data[complete - 1] = (byte) (bits >> 5 * letters % 8);
+            }
+        }
+        return letters == LETTERS ? data : null;
+    }
+}

@@ -1,0 +1,282 @@
+package ldpbayes.survey;
+
+import static ldpbayes.ProbabilityTables.WORD;
+import static ldpbayes.SurveyException.requireValid;
+
+import java.math.BigInteger;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import ldpbayes.Bytes;
+import ldpbayes.Decimals;
+import ldpbayes.EpsilonProof;
+import ldpbayes.Fraction;
+import ldpbayes.Json;
+import ldpbayes.LdpException;
+import ldpbayes.Reason;
+import ldpbayes.Sha256;
+import ldpbayes.SurveyException;
+import ldpbayes.mechanisms.Parameters;
+
+/**
+ * A survey's plan that has been read and checked: the immutable, hashed form of a survey that device,
+ * collector and trainer share.
+ */
+public final class Plan {
+    private static final int MAX_PLAN_BYTES = 1 << 20;
+    private static final int MAX_ID = 64;
+    private static final String[] OPTIONAL = {
+        "enrolment", "family", "label", "projection", "relay", "texts", "validation",
+    };
+
+    /** The question's index is the number of these limits that are at most a 64-bit draw. */
+    final long[] limits;
+    private final String id;
+    private final String family;
+    private final String epsilon;
+    private final boolean byInvitation;
+    private final RowSchema schema;
+    /** The model that devices validate, or null. */
+    private final ValidationRound validation;
+    private final List<Question> questions;
+    private final byte[] digestBytes;
+    private final String texts;
+
+    private Plan(Map<?, ?> document, byte[] bytes) {
+        int count = 6;
+        for (String key : OPTIONAL) {
+            count += document.containsKey(key) ? 1 : 0;
+        }
+        Parameters.checkKeyCount(document, count);
+        requireValid(Long.valueOf(1).equals(document.get("format")));
+        id = (String) document.get("id");
+        family = document.containsKey("family") ? (String) document.get("family") : id;
+        requireValid(isId(id) && isId(family) && document.containsKey("family") != family.equals(id));
+        byInvitation = document.containsKey("enrolment");
+        requireValid(!byInvitation || "token".equals(document.get("enrolment")));
+        texts = (String) document.get("texts");
+        requireValid(!document.containsKey("texts") || isDigest(texts));
+        epsilon = (String) document.get("epsilon");
+        Fraction limit = readEpsilon(epsilon);
+        checkTables(document);
+        schema = new RowSchema(document);
+        validation = document.containsKey("validation") ? new ValidationRound(document) : null;
+        questions = Collections.unmodifiableList(
+            Questions.read(document, schema, EpsilonProof.expLowerBound(limit)));
+        requireValid(validation == null || areAllAsked());
+        digestBytes = Sha256.of(bytes);
+        limits = limits(questions);
+        if (document.containsKey("relay")) {
+            // its reports must not be sent to the collector
+            throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
+        }
+    }
+
+    /**
+     * Reads a plan, checks everything in it, and proves that each question spends at most epsilon.
+     *
+     * @param plan the bytes of the plan, as the collector sends them
+     * @return the plan
+     * @throws SurveyException if the bytes are not a plan, or the survey is answered through a relay
+     * @throws ldpbayes.PrivacyException if a question spends more than epsilon
+     */
+    public static Plan read(byte[] plan) {
+        try {
+            byte[] bytes = plan.clone();
+            requireValid(bytes.length <= MAX_PLAN_BYTES);
+            return new Plan((Map<?, ?>) Json.parseCanonical(Bytes.toText(bytes)), bytes);
+        } catch (LdpException error) {
+            throw error;
+        } catch (RuntimeException error) {
+            // an entry is absent or has another type
+            throw new SurveyException();
+        }
+    }
+
+    /**
+     * Returns the survey's id.
+     *
+     * @return the id
+     */
+    public String id() {
+        return id;
+    }
+
+    /**
+     * Returns the id of the first of several rounds.
+     *
+     * @return by default the survey's own id
+     */
+    public String family() {
+        return family;
+    }
+
+    /**
+     * Returns the nominal privacy budget of one report.
+     *
+     * @return a decimal, for example "1"
+     */
+    public String epsilon() {
+        return epsilon;
+    }
+
+    /**
+     * Returns whether only people with an invitation may answer.
+     *
+     * @return whether a report needs a token
+     */
+    public boolean byInvitation() {
+        return byInvitation;
+    }
+
+    /**
+     * Returns the SHA-256 of the plan in hexadecimal.
+     *
+     * @return 64 digits in lower case
+     */
+    public String digest() {
+        return Bytes.toHex(digestBytes);
+    }
+
+    /**
+     * Returns the SHA-256 of the plan.
+     *
+     * @return 32 bytes, in a new array
+     */
+    public byte[] digestBytes() {
+        return digestBytes.clone();
+    }
+
+    /**
+     * Returns the SHA-256 of the survey's texts in hexadecimal.
+     *
+     * @return 64 digits in lower case, or null if the survey has no texts
+     */
+    public String texts() {
+        return texts;
+    }
+
+    /**
+     * Returns the questions, of which each person answers one.
+     *
+     * @return a list that cannot be changed
+     */
+    public List<Question> questions() {
+        return questions;
+    }
+
+    /**
+     * Returns the label, features and projection of the plan, which questions refer to.
+     *
+     * @return the schema
+     */
+    public RowSchema schema() {
+        return schema;
+    }
+
+    /**
+     * Returns the label, features and projection that code rows: the plan's own, or the model's in a
+     * validation round.
+     *
+     * @return the schema
+     */
+    public RowSchema rowSchema() {
+        return validation == null ? schema : validation.schema;
+    }
+
+    /**
+     * Returns the label that {@code makeReport} takes beside the row.
+     *
+     * @return null if the survey has no label
+     */
+    public Feature label() {
+        Feature label = rowSchema().label();
+        return label.name().isEmpty() ? null : label;
+    }
+
+    /**
+     * Returns the entries that a row must have.
+     *
+     * @return a list that cannot be changed
+     */
+    public List<Feature> entries() {
+        return Collections.unmodifiableList(rowSchema().requiredEntries());
+    }
+
+    /**
+     * Codes a row and its label, and evaluates the model if there is one.
+     *
+     * <p>Every entry is read once and checked, independently of the question.
+     *
+     * @param row every entry of the survey by name
+     * @param label the label, or null if the survey has no label
+     * @return the codes
+     * @throws ldpbayes.RowException if the row or label does not fit
+     */
+    public CodedRow encode(Map<String, ?> row, Object label) {
+        CodedRow coded = rowSchema().encode(row, label);
+        return validation == null ? coded : validation.validate(coded);
+    }
+
+    private static boolean isId(String text) {
+        return !text.isEmpty() && text.length() <= MAX_ID && text.charAt(0) != '-'
+            && Parameters.hasOnly("-0123456789abcdefghijklmnopqrstuvwxyz", text);
+    }
+
+    private static boolean isDigest(String text) {
+        return text.length() == 64 && Parameters.hasOnly("0123456789abcdef", text);
+    }
+
+    /** Reads the epsilon of a plan, which is within 0.001 ... 32. */
+    private static Fraction readEpsilon(String text) {
+        Fraction epsilon = Decimals.parse(text);
+        BigInteger units = epsilon.numerator();
+        BigInteger scale = epsilon.denominator();
+        requireValid(units.multiply(BigInteger.valueOf(1000)).compareTo(scale) >= 0);
+        requireValid(units.compareTo(scale.shiftLeft(5)) <= 0);
+        return epsilon;
+    }
+
+    /** Checks that questions name all tables, and that each has the key that follows from its content. */
+    private static void checkTables(Map<?, ?> document) {
+        Map<?, ?> tables = (Map<?, ?>) document.get("tables");
+        Set<Object> named = new HashSet<>();
+        for (Object question : (List<?>) document.get("questions")) {
+            named.add(((Map<?, ?>) question).get("tables"));
+        }
+        requireValid(named.equals(tables.keySet()));
+        for (Map.Entry<?, ?> entry : tables.entrySet()) {
+            byte[] digest = Sha256.of(Bytes.fromText(Json.write(entry.getValue())));
+            requireValid(Bytes.toHex(Arrays.copyOf(digest, 8)).equals(entry.getKey()));
+        }
+    }
+
+    /** Returns whether each feature occurs in a question. */
+    private boolean areAllAsked() {
+        Set<Integer> asked = new HashSet<>();
+        for (Question question : questions) {
+            for (int place : question.features()) {
+                asked.add(place);
+            }
+        }
+        return asked.size() == schema.features().size();
+    }
+
+    private static long[] limits(List<Question> questions) {
+        long total = 0;
+        for (Question question : questions) {
+            total += question.weight;
+        }
+        long[] limits = new long[questions.size() - 1];
+        long reached = 0;
+        for (int i = 0; i < limits.length; i++) {
+            reached += questions.get(i).weight;
+            limits[i] = WORD.multiply(BigInteger.valueOf(reached))
+                .divide(BigInteger.valueOf(total)).longValue();
+        }
+        return limits;
+    }
+}

@@ -1,0 +1,70 @@
+package ldpbayes.survey;
+
+import static ldpbayes.ProbabilityTables.countUpTo;
+
+import java.util.Map;
+import ldpbayes.Bytes;
+import ldpbayes.RandomSource;
+import ldpbayes.Randomness;
+import ldpbayes.Report;
+
+/** The device's protocol, from a row to the bytes of one report. */
+public final class Randomise {
+    private Randomise() {
+    }
+
+    /**
+     * Makes one report of a row.
+     *
+     * @param plan the plan of the survey
+     * @param row every entry of the survey by name
+     * @param label the label, or null if the survey has no label
+     * @param token the invitation, or null if the survey needs none
+     * @param random source of random bytes
+     * @return the report with what it is made of
+     * @throws ldpbayes.RowException if the row or label does not fit
+     * @throws ldpbayes.TokenException if the token does not fit
+     */
+    public static RandomisedReport randomise(
+        Plan plan, Map<String, ?> row, Object label, String token, RandomSource random) {
+        // 1. code and check every value of the row, also for other questions
+        CodedRow coded = plan.encode(row, label);
+        return randomiseCoded(plan, coded, random, Invitation.read(plan, token));
+    }
+
+    /**
+     * Makes one report of a row that is coded already; it uses integers only, and hashes nothing.
+     *
+     * @param plan the plan that coded the row
+     * @param coded the codes of the row
+     * @param random source of random bytes
+     * @param chosen what {@link Invitation#read} returned: null if the question is drawn
+     * @return the report with what it is made of
+     */
+    public static RandomisedReport randomiseCoded(
+        Plan plan, CodedRow coded, RandomSource random, Invitation chosen) {
+        // 2. draw the question and the report's id, by public weights and without looking at the row
+        int index = chosen == null ? drawQuestion(plan, random) : chosen.question;
+        byte[] id = chosen == null || chosen.id == null ? Randomness.take(random, 16) : chosen.id;
+        Question question = plan.questions().get(index);
+        // 3. the true answer: the question's features, with the label unless it is about values alone
+        long[] truth = question.trueAnswer(coded);
+        // 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
+        byte[] noise = Randomness.take(random, question.mechanism.randomBytes());
+        byte[] payload = question.mechanism.perturb(truth, noise);
+        // 5. pack the report
+        byte[] report = Report.pack(plan.digestBytes(), index, id, payload);
+        return new RandomisedReport(question, truth, payload, report);
+    }
+
+    /**
+     * Draws the index of a question by the public weights.
+     *
+     * @param plan the plan of the survey
+     * @param random source of random bytes
+     * @return the index
+     */
+    public static int drawQuestion(Plan plan, RandomSource random) {
+        return countUpTo(plan.limits, Bytes.readWord(Randomness.take(random, 8), 0));
+    }
+}

@@ -1,0 +1,200 @@
+package ldpbayes.client.journal;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import ldpbayes.client.BudgetException;
+import ldpbayes.client.Clients;
+import ldpbayes.client.ConsentException;
+import ldpbayes.client.PlanException;
+import ldpbayes.client.State;
+import ldpbayes.client.SurveyIdentity;
+import ldpbayes.survey.Plan;
+import ldpbayes.testing.MemoryStore;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** Which surveys of a journal are the same, and the day of a closed survey; as tests/ldp_client/journal. */
+class JournalTest {
+    private static final byte[] PLAN = Clients.bytes((String) Clients.readVectors("good-de").get("plan"));
+    private static final String HERE = "https://here.test";
+    private static final String THERE = "https://there.test";
+    private static final long DAY = 86_400_000;
+
+    private final Journal journal = new Journal(new MemoryStore());
+
+    private static byte[] bytesOf(String id, String family) {
+        return id.equals(family) ? Clients.changed(PLAN, "id", id)
+            : Clients.changed(PLAN, "id", id, "family", family);
+    }
+
+    private static Plan plan(String id, String family) {
+        return Plan.read(bytesOf(id, family));
+    }
+
+    private static SurveyIdentity survey(String id, String origin, String signer) {
+        return new SurveyIdentity(id, origin, signer);
+    }
+
+    private void grant(SurveyIdentity survey, String family) {
+        byte[] bytes = bytesOf(survey.survey, family);
+        journal.grant(survey, Plan.read(bytes), bytes, survey.origin + "/v1/surveys/" + survey.survey, null);
+    }
+
+    /** Makes a report of one byte; returns the entry of an earlier one. */
+    private JournalEntry commit(SurveyIdentity survey, String family, int report) {
+        return journal.commit(survey, plan(survey.survey, family), () -> new byte[] {(byte) report}, null);
+    }
+
+    private void refuseDraw(SurveyIdentity survey, String family, JournalEntry expected) {
+        JournalEntry answered = journal.commit(survey, plan(survey.survey, family), () -> {
+            throw new AssertionError("was drawn");
+        }, null);
+        assertEquals(expected.identity, answered.identity);
+    }
+
+    @Test
+    void anUnsignedSurveyOfAnotherOriginIsAnotherSurvey() {
+        for (String family : new String[] {"sleep", "health"}) {
+            Journal fresh = new Journal(new MemoryStore());
+            SurveyIdentity here = survey("sleep", HERE, "");
+            SurveyIdentity there = survey("sleep", THERE, "");
+            byte[] bytes = bytesOf("sleep", family);
+            Plan plan = Plan.read(bytes);
+            fresh.grant(here, plan, bytes, HERE, null);
+            assertNull(fresh.commit(here, plan, () -> new byte[] {1}, null));
+            assertNull(fresh.find(there)); // consent is not inherited
+            assertThrows(ConsentException.class, () -> fresh.commit(there, plan, () -> new byte[1], null));
+            fresh.grant(there, plan, bytes, THERE, null);
+            BigDecimal limit = new BigDecimal("1.999");
+            assertThrows(BudgetException.class, () -> fresh.commit(there, plan, () -> new byte[1], limit));
+            assertNull(fresh.commit(there, plan, () -> new byte[] {2}, new BigDecimal("2")));
+            fresh.withdraw(there);
+            assertEquals(State.QUEUED, fresh.find(here).state);
+            assertArrayEquals(new byte[] {1}, fresh.find(here).report);
+        }
+    }
+
+    @Test
+    void aSignedSurveyIsTheSameAtEveryOrigin() {
+        for (String family : new String[] {"sleep", "health"}) {
+            Journal fresh = new Journal(new MemoryStore());
+            byte[] bytes = bytesOf("sleep", family);
+            Plan plan = Plan.read(bytes);
+            SurveyIdentity here = survey("sleep", HERE, "key");
+            SurveyIdentity moved = survey("sleep", THERE, "key");
+            fresh.grant(here, plan, bytes, "here", null);
+            assertEquals("here", fresh.find(moved).url);
+            fresh.grant(moved, plan, bytes, "there", null);
+            assertEquals(1, fresh.entries().size()); // the consent has moved
+            assertEquals("there", fresh.entries().get(0).url);
+            assertNull(fresh.commit(moved, plan, () -> new byte[] {1}, null));
+            fresh.grant(here, plan, bytes, "here", null);
+            assertNotNull(fresh.commit(here, plan, () -> new byte[] {2}, null));
+            assertArrayEquals(new byte[] {1}, fresh.find(here).report);
+            fresh.withdraw(here);
+            assertEquals(State.WITHDRAWN, fresh.find(moved).state);
+        }
+    }
+
+    @Test
+    void pinningAKeyLaterAllowsNoSecondReport() {
+        SurveyIdentity unsigned = survey("sleep", HERE, "");
+        grant(unsigned, "sleep");
+        assertNull(commit(unsigned, "sleep", 1));
+        SurveyIdentity signed = survey("sleep", HERE, "key");
+        grant(signed, "sleep");
+        refuseDraw(signed, "sleep", journal.find(unsigned));
+    }
+
+    @Test
+    void findPrefersAReportToAConsentAtTheSameOrigin() {
+        SurveyIdentity there = survey("sleep", THERE, "key");
+        grant(there, "sleep");
+        assertNull(commit(there, "sleep", 1));
+        grant(survey("sleep", HERE, ""), "sleep"); // an application without the key has consent, too
+        assertArrayEquals(new byte[] {1}, journal.find(survey("sleep", HERE, "key")).report);
+    }
+
+    @Test
+    void droppingTheAuthorsKeyAllowsNoSecondReport() {
+        SurveyIdentity first = survey("first", HERE, "key");
+        grant(first, "health");
+        grant(survey("second", THERE, "key"), "health");
+        assertNull(commit(first, "health", 1));
+        SurveyIdentity unpinned = survey("second", THERE, "");
+        refuseDraw(unpinned, "health", journal.find(first));
+        assertEquals("first", journal.find(unpinned).identity.survey);
+        journal.withdraw(unpinned);
+        for (JournalEntry each : journal.entries()) assertTrue(each.state != State.QUEUED);
+    }
+
+    @Test
+    void anotherPlanOfTheSurveyIsRefusedEvenAfterAWithdrawal() {
+        SurveyIdentity survey = survey("sleep", HERE, "");
+        grant(survey, "sleep");
+        journal.withdraw(survey);
+        assertEquals(State.NO_CONSENT, journal.find(survey).state);
+        assertThrows(PlanException.class, () -> grant(survey, "health"));
+        assertThrows(ConsentException.class, () -> commit(survey, "sleep", 1));
+        grant(survey, "sleep");
+        assertNull(commit(survey, "sleep", 1));
+    }
+
+    @Test
+    void theSumOfEpsilonIsExact() throws IOException {
+        // in doubles, 1.1 + 2.2 + 1 is more than 4.3
+        for (String limit : new String[] {"4.2999", "4.3"}) {
+            MemoryStore store = new MemoryStore();
+            Journals.spend(store, "1.1", "2.2");
+            Journal fresh = new Journal(store);
+            SurveyIdentity survey = survey("sleep", HERE, "");
+            byte[] bytes = bytesOf("sleep", "sleep");
+            fresh.grant(survey, Plan.read(bytes), bytes, HERE, null);
+            Executable commit = () ->
+                fresh.commit(survey, Plan.read(bytes), () -> new byte[1], new BigDecimal(limit));
+            if (limit.equals("4.3")) assertDoesNotThrow(commit);
+            else assertThrows(BudgetException.class, commit);
+        }
+    }
+
+    @Test
+    void theDayOfAClosedSurveyBeginsAgainIfTheClockWasSetBack() {
+        SurveyIdentity survey = survey("sleep", HERE, "");
+        grant(survey, "sleep");
+        commit(survey, "sleep", 1);
+        assertEquals("", journal.find(survey).reason);
+        long[][] times = {{5, 0}, {3, 0}, {4, -1}, {4, 0}};
+        for (int each = 0; each < times.length; each++) {
+            long now = times[each][0] * DAY + times[each][1];
+            boolean isOver = journal.recordOutcome(survey, State.EXPIRED, "survey-closed", now);
+            assertEquals(each == 3, isOver);
+            assertEquals(each == 3 ? "survey-closed" : "closed-once", journal.find(survey).reason);
+        }
+        assertNull(journal.find(survey).report);
+    }
+
+    @Test
+    void anOutcomeIsFinalAndDeletesReportAndPlan() {
+        SurveyIdentity survey = survey("sleep", HERE, "");
+        grant(survey, "sleep");
+        commit(survey, "sleep", 1);
+        assertTrue(journal.recordOutcome(survey, State.SENT, "", 0));
+        assertTrue(journal.recordOutcome(survey, State.REJECTED, "bad-payload", 0));
+        journal.withdraw(survey);
+        grant(survey, "sleep");
+        JournalEntry entry = journal.find(survey);
+        assertEquals(State.SENT, entry.state);
+        assertEquals("1", entry.epsilon);
+        assertNull(entry.report);
+        assertNull(entry.plan);
+        assertNull(journal.findQueued(survey));
+    }
+}

@@ -1,0 +1,91 @@
+"""The Kotlin and Java of docs/embedding-android.md and README run with a real collector."""
+
+import re
+import shutil
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.java import CLASSES, FOLDER, require_java_client
+from tests.support.servers import collector
+
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
+
+ROOT = FOLDER.parents[1]
+PAGE = ROOT / "docs" / "embedding-android.md"
+SURVEY = "missed-payments-2026"
+MAIN = """
+fun main(arguments: Array<String>) {
+    answer(File(arguments[0]))
+    readme(File(arguments[0], "of-another-person"))
+    aReportIsSentOnce(File(arguments[1]).readBytes())
+}
+"""
+JAVA_MAIN = """
+final class Main {
+    public static void main(String[] arguments) {
+        System.out.println(Survey.answer(new java.io.File(arguments[0]), arguments[1]));
+    }
+}
+"""
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """Return the blocks of code of a page that need no class of Android."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [each for each in blocks if "import android" not in each]
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a collector of README's survey."""
+    require_java_client()
+    folder = tmp_path_factory.mktemp("survey")
+    [survey, *_] = blocks_of(ROOT / "README.md", "toml")
+    (folder / "survey.toml").write_text(survey)
+    with collector([folder / "survey.toml"], f"sqlite:///{folder}/ldp.db") as (base, _):
+        yield base
+
+
+def with_url(code: str, base: str) -> str:
+    return code.replace("https://collector.example", base)
+
+
+def test_the_kotlin_examples_run(base, tmp_path):
+    if not shutil.which("kotlinc"):
+        pytest.skip("needs Kotlin (Debian: apt-get install kotlin)")
+    [readme] = blocks_of(ROOT / "README.md", "kotlin")
+    blocks = [*blocks_of(PAGE, "kotlin"), f"fun readme(folder: File) {{\n{readme}}}\n"]
+    blocks = [with_url(each, base) for each in blocks]
+    assert len(blocks) == 3
+    imports = sorted({line for each in blocks for line in each.splitlines() if line.startswith("import ")})
+    code = "\n".join(line for each in blocks for line in each.splitlines() if not line.startswith("import "))
+    (tmp_path / "Main.kt").write_text("\n".join([*imports, code, MAIN]))
+    jar = tmp_path / "main.jar"
+    run("kotlinc", tmp_path / "Main.kt", "-classpath", CLASSES, "-include-runtime", "-d", jar)
+    plan = tmp_path / "plan.json"
+    with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
+        plan.write_bytes(response.read())
+    printed = run("java", "-classpath", f"{jar}:{CLASSES}", "MainKt", tmp_path / "journals", plan)
+    shown = re.findall(r"println\(client\.(?:status|report).*// (.*)$", blocks[0], re.MULTILINE)
+    lines = printed.splitlines()
+    assert [lines[0], *lines[-2:]] == [*shown, "queued"]
+    assert "What would be sent" in printed
+
+
+def test_the_java_example_runs(base, tmp_path):
+    [code] = blocks_of(PAGE, "java")
+    (tmp_path / "Survey.java").write_text(code)
+    (tmp_path / "Main.java").write_text(JAVA_MAIN)
+    run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Survey.java", tmp_path / "Main.java")
+    url = f"{base}/v1/surveys/{SURVEY}"
+    printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", tmp_path / "journals", url)
+    assert printed == "true\n"

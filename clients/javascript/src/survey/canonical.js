@@ -31,6 +31,6 @@ export function dumpCanonicalJson(document) {
 export function loadCanonicalJson(bytes) {
   const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   const document = JSON.parse(text);
-  requireValid(dumpCanonicalJson(document) === text);
+  requireValid(text === dumpCanonicalJson(document));
   return document;
 }

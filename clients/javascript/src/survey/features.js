@@ -70,7 +70,7 @@ export function readFeature(entry) {
 function choicesFeature(entry) {
   /** @type {Feature} */
   const { code, name, values } = listedFeature({ ...entry, missing: "error" });
-  requireValid(values.length > 1 && !/;/.test(String(values))); // ";" separates choices in a CSV file
+  requireValid(values[1] && !/;/.test(String(values))); // ";" separates choices in a CSV file
   /** @param {unknown} value */
   const codes = (value) => {
     if (!Array.isArray(value)) throw new RowError(name, "must be a list of the ticked choices");
@@ -89,7 +89,7 @@ function choicesFeature(entry) {
 export function readLabel(entry) {
   if (entry === undefined) return listedFeature({ kind: "label", name: "", missing: "category", values: [] });
   checkKeyCount(entry, 2);
-  requireValid(isText(entry.name) && entry.values.length > 1);
+  requireValid(isText(entry.name) && entry.values[1]);
   return listedFeature({ ...entry, kind: "label", missing: "error" });
 }
 
@@ -105,7 +105,7 @@ function listedFeature(entry) {
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing(entry, values.length, (value) => {
     // the texts of a plan are in NFC, of which a longer text has too many characters, and takes long to compute
-    const code = codes.get(categoryText(value)?.slice(0, 2e3).normalize() ?? "");
+    const code = codes.get(/** @type {string} */ (categoryText(value)?.slice(0, 2e3).normalize()));
     if (code !== undefined) return code;
     if (!name) throw new RowError("label", "this survey has no label: pass only the row");
     const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);

@@ -150,6 +150,6 @@ def test_a_busy_collector_gets_the_same_bytes_after_the_pause_that_it_asks_for(v
     assert (receipt["state"], receipt["reason"]) == ("queued", "too-many-requests")
     site.proxy.response = b""
     wait_for(lambda: site.count() == 1)
-    assert time.monotonic() - start >= 2
-    assert len(site.bodies) == 2
+    pauses = (time.monotonic() - start) // 2  # more than one if this machine is so slow that 429 came twice
+    assert 1 <= len(site.bodies) - 1 <= pauses
     assert len(set(site.bodies)) == 1

@@ -16,11 +16,18 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import ldpbayes.Reason;
 import ldpbayes.client.Client;
 import ldpbayes.client.ClientOptions;
 import ldpbayes.client.Clients;
@@ -215,6 +222,22 @@ class FileStoreTest {
         }
         assertEquals(sent, clients.recorder.bodies().size());
         reported(folder);
+    }
+
+    @Test
+    void whileADamagedJournalIsRenamedNobodyReadsAnEmptyOne() throws Exception {
+        FileStore store = new FileStore(folder, null);
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        for (int round = 0; round < 300; round++) {
+            Files.write(file(), Clients.bytes("garbage"));
+            List<Callable<Map<String, byte[]>>> reads = Collections.nCopies(4, store::read);
+            for (Future<Map<String, byte[]>> each : threads.invokeAll(reads)) {
+                Throwable cause = assertThrows(ExecutionException.class, each::get).getCause();
+                assertEquals(Reason.JOURNAL_DAMAGED, ((JournalException) cause).reason());
+            }
+            assertTrue(store.forgetDamaged());
+        }
+        threads.shutdown();
     }
 
     @Test

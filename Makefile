@@ -55,7 +55,7 @@ test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -rs -m clients tests/clients
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'

@@ -285,15 +285,27 @@ def rows_of(text: str) -> list[list[str]]:
 
 def test_the_accuracy_page_shows_values_of_the_results_page():
     rows = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
-    _, _, *heads = next(row for row in rows if row[0] == "data set")
-    epsilons = [head.replace("epsilon", "eps") for head in heads]
-    shown = [row for row in rows if row[0] in DATA_SETS and len(row) == 2 + len(epsilons)]
-    assert len(shown) == 3 * len(DATA_SETS)
-    for data, method, *cells in shown:
-        (_, *columns), _, *rows = rows_of(block_of(RESULTS_PAGE, data))
-        measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
-        for epsilon, cell in zip(epsilons, cells, strict=True):
-            best = measured["ours - best of five"][epsilon].rpartition("(")[2].rstrip(")")
-            name = {"best of five": best, "default": OURS, "default, validated": VALIDATED}[method]
-            expected = measured[name][epsilon].partition(" ")[0]
-            assert cell == (f"{expected} ({best})" if method == "best of five" else expected)
+    start = next(number for number, row in enumerate(rows) if row[:2] == ["data set", "method"])
+    epsilons = [f"eps {head.removeprefix('epsilon ')}" for head in rows[start][2:]]
+    first, groups = start + 2, len(DATA_SETS)  # below the line of dashes; a data set's name is written once
+    for number, data in enumerate(DATA_SETS):
+        shown = rows[first + 5 * number : first + 5 * (number + 1)]
+        assert [row[0] for row in shown] == [data, "", "", "", ""]
+        methods, *columns = zip(*(row[1:] for row in shown), strict=True)
+        assert methods == ("guessing", "best of five", "ldp-bayes", "ldp-bayes, validated", "non-private")
+        for epsilon, column in zip(epsilons, columns, strict=True):
+            expected = measured_at(data, epsilon)
+            highest = max(expected[:-1])
+            *private, last = expected
+            assert list(column) == [f"**{each}**" if each == highest else each for each in private] + [last]
+    assert rows[first + 5 * groups][0] not in {*DATA_SETS, ""}
+
+
+def measured_at(data: str, epsilon: str) -> list[str]:
+    """Return the accuracies of guessing, the best of five, ours, ours validated, and without privacy."""
+    text = block_of(RESULTS_PAGE, data)
+    (_, *columns), _, *rows = rows_of(text)
+    measured = {name: row[columns.index(epsilon)] for name, *row in rows}
+    best = measured["ours - best of five"].rpartition("(")[2].rstrip(")")
+    non_private, majority = re.findall(r"(?:has an accuracy of|the majority class) (0\.\d+)", text)
+    return [majority, *(measured[name].partition(" ")[0] for name in (best, OURS, VALIDATED)), non_private]

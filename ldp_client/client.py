@@ -70,7 +70,7 @@ class Client(SurveyDisplay):
     max_local_epsilon : float
         With a relay, a plan with a greater epsilon is refused. It holds even if relay and collector collude.
     on_outcome : callable, optional
-        Called with the receipt of `report` and, on another thread, of the outcome at the collector.
+        Called with the receipt of `report` and, on another thread, of the outcome that the journal records.
     spread : float, optional
         A report is first sent at a random time within this number of seconds: 2 by default, and 3600 with a
         relay. A report of an earlier run waits for a random time with at least this mean.

@@ -194,10 +194,14 @@ class Journal(JournalFile):
             )
             return get_entry(connection, agreed.identity), True
 
-    def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> None:
-        """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged."""
+    def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> JournalEntry | None:
+        """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged.
+
+        Returns the entry, which has the earlier outcome if there is one, for example a withdrawal.
+        """
         with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
+            return find_entry(connection, identity)
 
     def record_withdrawn(self, identity: SurveyIdentity, reason: str, *, is_final: bool) -> None:
         """Record what the relay said to a withdrawal; if that is final, delete its message."""

@@ -32,7 +32,7 @@ import { sendByFetch } from "./transport.js";
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
  * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of
- *   the collector's answer, which another tab may have received
+ *   the outcome in the journal, which another tab may have received
  * @property {number} [spread] a report is first sent at a random time within these seconds; by default 2
  * @property {boolean} [strict] throw errors in place of returning them as receipts
  * @property {import("../randomness.js").RandomSource} [random] synchronous source of random bytes

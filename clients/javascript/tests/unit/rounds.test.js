@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { dumpCanonicalJson } from "../../src/survey/canonical.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
-import { LABEL, makeClient, PLAN, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
+import { LABEL, makeClient, PLAN, responding, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
 import { toBytes } from "../surveys.js";
 
 /** Return a function that makes clients of the rounds of one family, on one store. */
@@ -74,3 +74,26 @@ test("withdrawing from another survey, or at another origin, keeps the report", 
   }
   assert.equal((await client.status()).state, "queued");
 });
+
+for (const [status, content] of /** @type {[number, any][]} */ ([
+  [200, { status: "recorded" }],
+  [400, { reason: "bad-payload" }],
+])) {
+  test(`a report that is withdrawn during its post has the outcome of the journal, not ${status}`, async () => {
+    /** @type {any[]} */
+    const outcomes = [];
+    const respond = responding(status, content);
+    /** @type {any} */
+    const { client } = makeClient({
+      onOutcome: (/** @type {any} */ receipt) => outcomes.push(String(receipt)),
+      send: async (/** @type {any} */ request) => {
+        if (request.method === "POST") assert.equal((await client.withdraw()).state, "withdrawn");
+        return respond(request);
+      },
+    });
+    await client.grant();
+    await client.report(ROW, LABEL);
+    assert.equal(String(await client.flush(1)), "withdrawn");
+    assert.deepEqual(outcomes, ["queued", "withdrawn"]);
+  });
+}

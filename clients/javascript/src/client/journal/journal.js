@@ -127,19 +127,21 @@ export class Journal {
    * @param {State} state
    * @param {JournalEntry["reason"]} reason
    * @param {number} now milliseconds since the epoch
-   * @returns {Promise<boolean>} whether the report has this outcome
+   * @returns {Promise<JournalEntry | undefined>} the entry with its outcome, for example an earlier withdrawal;
+   *   undefined if it stays queued, or is gone
    */
   recordOutcome(identity, state, reason, now = Date.now()) {
     return this.#update((entries, write) => {
       const entry = entries.find((each) => each.survey === identity.survey && each.origin === identity.origin);
-      if (!isQueued(entry)) return true;
+      if (!isQueued(entry)) return entry;
       const first = entry.closedAt ?? Infinity;
       if (state !== "expired" || now - first >= CLOSED_MILLISECONDS) {
-        write(ended(entry, state, reason));
-        return true;
+        const outcome = ended(entry, state, reason);
+        write(outcome);
+        return outcome;
       }
       write({ ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) });
-      return false;
+      return undefined;
     });
   }
 

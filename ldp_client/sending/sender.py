@@ -274,7 +274,9 @@ class Sender:
             self._handle_failure(entry, response)
             return
         state, reason = outcome
-        self._journal.record_outcome(survey, state, reason)
+        recorded = self._journal.record_outcome(survey, state, reason)
+        if recorded:  # withdrawn during the attempt, or another process was faster
+            state, reason = recorded.state, recorded.reason
         log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
         if client:
             why = HELD_BY_RELAY if entry.sealed and state is State.SENT else ""

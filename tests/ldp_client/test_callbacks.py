@@ -1,9 +1,13 @@
 """on_outcome: every outcome, in order, and errors of the callback."""
 
 import threading
+from typing import Any
 
-from ldp_client import State, TransportError
+import pytest
+
+from ldp_client import Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, FakeTransport
+from tests.support.servers import wait_for
 
 
 def test_every_outcome_is_counted_and_called_back(client):
@@ -53,3 +57,26 @@ def test_a_callback_may_use_its_client(client):
     one.report(ROW, "no")
     assert one.flush().state is State.SENT
     assert seen[-1] is State.SENT
+
+
+@pytest.mark.parametrize(
+    "response",
+    [RECORDED, Response(400, b'{"reason":"bad-payload","retryable":false}')],
+    ids=["counted", "rejected"],
+)
+def test_a_report_that_is_withdrawn_while_it_is_sent_has_the_outcome_of_the_journal(client, response):
+    class Withdrawing(FakeTransport):
+        def request(self, *request: Any) -> Response:
+            assert one.withdraw().state is State.WITHDRAWN
+            return super().request(*request)
+
+    outcomes: list[tuple[State, str]] = []
+    one = client(
+        Withdrawing(response),
+        on_outcome=lambda receipt: outcomes.append((receipt.state, receipt.reason)),
+    )
+    one.report(ROW, "no")
+    wait_for(lambda: len(outcomes) == 2)
+    assert outcomes == [(State.QUEUED, ""), (State.WITHDRAWN, "")]
+    assert one.status().state is State.WITHDRAWN
+    assert one.outcomes == {State.QUEUED: 1, State.WITHDRAWN: 1}

@@ -8,7 +8,7 @@
  */
 
 import { exchange } from "../collector_response.js";
-import { ended, isQueued } from "../journal/table.js";
+import { isQueued } from "../journal/table.js";
 import { isOptedOut } from "../opt_out.js";
 import { Receipt } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
@@ -191,9 +191,9 @@ function makeSender(journal) {
     const answer = await exchange(send, url, entry.report, entry.relay && "relay");
     const { reason, state } = answer;
     if (!state) return schedule.fail(report, answer);
-    if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
+    const outcome = await journal.recordOutcome(entry, state, reason).catch(() => undefined);
+    if (outcome) {
       schedule.remove(report);
-      const outcome = ended(entry, state, reason);
       handleOutcome(outcome);
       channel?.postMessage(outcome);
     } else {

@@ -115,13 +115,16 @@ public final class Client implements Closeable {
         return receipt(() -> {
             requireOpen();
             participation.grant();
-            sender.hold(participation.identity, false);
-            return status("");
+            if (sender.release(participation.identity, participation.family())) start(false);
+            return status(false, "");
         });
     }
 
     /**
      * Records that the person no longer agrees; deletes a queued report of any round of the survey.
+     *
+     * <p>Only the plan names the family of the rounds: call {@code plan} first if the person never agreed to
+     * this one.
      *
      * <p>If the journal cannot be written, this process does not send the report, and the next one may: call
      * it again.
@@ -130,17 +133,19 @@ public final class Client implements Closeable {
      */
     public Receipt withdraw() {
         return receipt(() -> {
+            SurveyIdentity identity = participation.identity;
+            String family = participation.family();
             try {
-                participation.journal.withdraw(participation.identity);
-                sender.hold(participation.identity, false);
+                participation.journal.withdraw(identity, family);
             } catch (JournalException error) {
-                sender.hold(participation.identity, true); // it stays withdrawn in this process
+                sender.hold(identity, family); // it stays withdrawn in this process
                 if (!error.reason().equals(Reason.JOURNAL_UNAVAILABLE)) throw error;
                 throw new JournalException("the withdrawal is not recorded, and the report still waits: "
                     + "call withdraw() again; " + error.why(), Reason.JOURNAL_UNAVAILABLE);
             }
+            sender.release(identity, family);
             start(false); // the sender forgets the report
-            return status("");
+            return status(false, "");
         });
     }
 
@@ -150,7 +155,7 @@ public final class Client implements Closeable {
      * @return the status
      */
     public Receipt status() {
-        return receipt(() -> status(""));
+        return receipt(() -> status(false, ""));
     }
 
     /**
@@ -176,7 +181,8 @@ public final class Client implements Closeable {
     public Receipt report(Map<String, ?> row, Object label) {
         Receipt receipt = receipt(() -> {
             requireOpen();
-            return participation.report(row, label);
+            Receipt queued = participation.report(row, label);
+            return queued == null ? status(true, "") : queued;
         });
         handleOutcome(receipt.withoutClipped()); // before the collector's answer
         boolean isQueued = receipt.state() == State.QUEUED;
@@ -281,7 +287,7 @@ public final class Client implements Closeable {
             if (entry != null && entry.state == State.QUEUED && start(false)) {
                 sender.flush(sending, entry.identity, positive(seconds));
             }
-            return status(isClosed ? Reason.CLIENT_CLOSED : Reason.NO_ANSWER_YET);
+            return status(false, isClosed ? Reason.CLIENT_CLOSED : Reason.NO_ANSWER_YET);
         });
     }
 
@@ -321,24 +327,27 @@ public final class Client implements Closeable {
         }
     }
 
-    /** Returns the status; a report that waits without a known cause has the reason {@code otherwise}. */
-    private Receipt status(String otherwise) {
+    /**
+     * Returns the status, or the receipt of a repeated answer; a report that waits without a known cause has
+     * the reason {@code otherwise}.
+     */
+    private Receipt status(boolean isRepeat, String otherwise) {
         JournalEntry entry = participation.find();
-        Receipt receipt = participation.status(entry, false);
-        if (receipt.state() != State.QUEUED) return receipt;
+        Receipt receipt = participation.status(entry, isRepeat);
+        if (entry == null || entry.state != State.QUEUED) return receipt;
         LdpException forbidden = OptOut.find(optOut);
-        if (forbidden != null) return waits(forbidden.reason(), forbidden.why());
+        if (forbidden != null) return waits(receipt, forbidden.reason(), forbidden.why());
         if (sender.isForbidden()) {
-            return waits(Reason.DO_NOT_TRACK, "another client of this journal forbids reports");
+            return waits(receipt, Reason.DO_NOT_TRACK, "another client of this journal forbids reports");
         }
         CollectorResponse failure = sender.failureOf(entry.identity);
-        if (failure != null) return waits(failure.reason, failure.why);
+        if (failure != null) return waits(receipt, failure.reason, failure.why);
         boolean isExplained = !receipt.reason().isEmpty() || otherwise.isEmpty();
-        return isExplained ? receipt : waits(otherwise, "the report waits to be sent");
+        return isExplained ? receipt : waits(receipt, otherwise, "the report waits to be sent");
     }
 
-    private Receipt waits(String reason, String why) {
-        return new Receipt(State.QUEUED, survey, reason, why);
+    private static Receipt waits(Receipt receipt, String reason, String why) {
+        return new Receipt(receipt.state(), receipt.survey(), reason, why);
     }
 
     private void requireOpen() {

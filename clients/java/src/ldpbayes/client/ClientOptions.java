@@ -141,7 +141,7 @@ public final class ClientOptions {
 
     /**
      * Sets a function that is called with the receipt of {@code report}, on the thread of that call, and with
-     * the receipt of the collector's answer, on the thread that sends.
+     * the receipt of the outcome, on the thread that sends: the collector's answer, or an earlier withdrawal.
      *
      * @param onOutcome the function; if it throws, only the type of the exception is logged
      * @return this object

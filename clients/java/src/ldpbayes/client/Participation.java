@@ -56,7 +56,13 @@ final class Participation {
 
     /** Returns the survey's entry, or the entry of another round that was answered; or null. */
     JournalEntry find() {
-        return journal.find(identity);
+        return journal.find(identity, family());
+    }
+
+    /** Returns the family in the plan; until it is read, the survey's id, as if it were the first round. */
+    String family() {
+        Loaded known = loaded;
+        return known == null ? identity.survey : known.plan.family();
     }
 
     Plan plan() {
@@ -115,13 +121,12 @@ final class Participation {
         if (entry.state == State.QUEUED && !isOther) {
             policy.check(entry.digest, entry.epsilon, entry.identity.signer);
         }
-        if (entry.state != State.WITHDRAWN && (isRepeat || isOther)) {
-            String why = "this device has answered the survey before, or another round of it";
-            return new Receipt(State.ALREADY_REPORTED, entry.identity.survey, entry.reason, why);
-        }
-        boolean isClosed = entry.reason.equals(Reason.CLOSED_ONCE);
-        String why = isClosed ? "the survey is closed; the report is deleted if it is so a day later" : "";
-        return new Receipt(entry.state, entry.identity.survey, entry.reason, why);
+        boolean isAgain = entry.state != State.WITHDRAWN && (isRepeat || isOther);
+        String why = entry.reason.equals(Reason.CLOSED_ONCE)
+            ? "the survey is closed; the report is deleted if it is so a day later"
+            : isAgain ? "this device has answered the survey before, or another round of it" : "";
+        State state = isAgain ? State.ALREADY_REPORTED : entry.state;
+        return new Receipt(state, entry.identity.survey, entry.reason, why);
     }
 
     /** Records that the person agrees to the plan, unless the survey is answered already. */
@@ -134,11 +139,11 @@ final class Participation {
         journal.grant(identity, given.plan, given.bytes, url, policy.maxTotalEpsilon);
     }
 
-    /** Randomises one answer and writes it to the journal, unless the survey is answered already. */
+    /** Randomises one answer and writes it to the journal; returns null if the survey is answered already. */
     Receipt report(Map<String, ?> row, Object label) {
         requirePermission();
         JournalEntry entry = find();
-        if (entry != null && entry.isAnswered()) return status(entry, true);
+        if (entry != null && entry.isAnswered()) return null;
         Consent.requireConsent(entry != null && entry.state == State.READY && isAgreed(entry));
         Plan plan = load(entry).plan;
         // all that hashes, or reads the row, is done before the journal's transaction
@@ -146,8 +151,8 @@ final class Participation {
         CodedRow coded = plan.encode(RowCopy.of(plan, row), RowCopy.of(label));
         double epsilon = Double.parseDouble(plan.epsilon());
         Receipt queued = Receipt.queued(plan.id(), epsilon, coded.clipped());
-        JournalEntry answered = journal.commit(identity, plan,
+        boolean isMade = journal.commit(identity, plan,
             () -> Randomise.randomiseCoded(plan, coded, random, invited).report(), policy.maxTotalEpsilon);
-        return answered == null ? queued : status(answered, true); // another thread or process was faster
+        return isMade ? queued : null; // another thread or process was faster
     }
 }

@@ -85,15 +85,16 @@ public final class Journal {
      * Records that the person no longer agrees; deletes a queued report of any round of the survey.
      *
      * @param identity the survey's identity
+     * @param family as for {@code find}
      */
-    public void withdraw(SurveyIdentity identity) {
-        if (find(identity) == null) return; // nothing is stored without consent
+    public void withdraw(SurveyIdentity identity, String family) {
+        if (find(identity, family) == null) return; // nothing is stored without consent
         update(table -> {
-            for (JournalEntry entry : table.surveyEntries(identity)) {
-                if (entry.state == State.READY) table.write(entry.refused());
-                for (JournalEntry each : table.familyEntries(identity, entry.family)) {
-                    if (each.state == State.QUEUED) table.write(each.ended(State.WITHDRAWN, ""));
-                }
+            for (JournalEntry each : table.surveyEntries(identity)) {
+                if (each.state == State.READY) table.write(each.refused());
+            }
+            for (JournalEntry each : table.queuedRounds(identity, family)) {
+                table.write(each.ended(State.WITHDRAWN, ""));
             }
             return null;
         });
@@ -107,17 +108,15 @@ public final class Journal {
      * @param makeReport is called at most once, within the transaction. It must neither wait nor read the
      *     row.
      * @param maxTotal the epsilon that all reports of this journal may spend in total, or null
-     * @return null if this call made the report; otherwise the entry of the survey of the family that was
-     *     answered
+     * @return whether this call made the report; if not, a survey of the family was answered before
      */
-    public JournalEntry commit(
+    public boolean commit(
             SurveyIdentity identity, Plan plan, Supplier<byte[]> makeReport, BigDecimal maxTotal) {
         return update(table -> {
             JournalEntry agreed = table.find(identity);
-            boolean isAnswered = agreed != null && agreed.isAnswered();
-            JournalEntry answered = isAnswered ? agreed : table.findAnswered(identity, plan.family());
-            if (answered != null) return answered;
+            if (agreed != null && agreed.isAnswered()) return false;
             if (agreed != null) Consent.requireDigest(plan.digest(), agreed.digest);
+            if (table.findAnswered(identity, plan.family()) != null) return false;
             Consent.requireConsent(agreed != null && agreed.state == State.READY);
             int waiting = 0;
             for (JournalEntry each : table.entries) waiting += each.state == State.QUEUED ? 1 : 0;
@@ -126,7 +125,7 @@ public final class Journal {
             }
             requireBudget(table, plan, maxTotal);
             table.write(agreed.queued(makeReport.get(), plan.epsilon()));
-            return null;
+            return true;
         });
     }
 
@@ -141,20 +140,18 @@ public final class Journal {
      * @param state the outcome
      * @param reason the outcome's reason
      * @param now milliseconds since the epoch
-     * @return whether the report has this outcome
+     * @return the entry, with an earlier outcome if there is one; null if it is gone
      */
-    public boolean recordOutcome(SurveyIdentity identity, State state, String reason, long now) {
+    public JournalEntry recordOutcome(SurveyIdentity identity, State state, String reason, long now) {
         return update(table -> {
             JournalEntry entry = table.get(identity);
-            if (entry == null || entry.state != State.QUEUED) return true;
+            if (entry == null || entry.state != State.QUEUED) return entry;
             boolean hasDay = entry.closedAt >= 0 && now - entry.closedAt >= CLOSED_MILLISECONDS;
-            if (state != State.EXPIRED || hasDay) {
-                table.write(entry.ended(state, reason));
-                return true;
-            }
             boolean isFirst = entry.closedAt < 0 || now < entry.closedAt;
-            table.write(entry.closedOnce(isFirst ? now : entry.closedAt));
-            return false;
+            JournalEntry changed = state != State.EXPIRED || hasDay ? entry.ended(state, reason)
+                : entry.closedOnce(isFirst ? now : entry.closedAt);
+            table.write(changed);
+            return changed;
         });
     }
 
@@ -162,14 +159,26 @@ public final class Journal {
      * Returns the entry of a survey, or the entry of another round of it that was answered.
      *
      * @param identity the survey's identity
+     * @param family the family of the rounds, if the survey has no entry
      * @return the entry, or null if the journal has neither
      */
-    public JournalEntry find(SurveyIdentity identity) {
+    public JournalEntry find(SurveyIdentity identity, String family) {
         JournalTable table = read();
         JournalEntry entry = table.find(identity);
-        if (entry == null || entry.isAnswered()) return entry;
-        JournalEntry answered = table.findAnswered(identity, entry.family);
+        if (entry != null && entry.isAnswered()) return entry;
+        JournalEntry answered = table.findAnswered(identity, entry == null ? family : entry.family);
         return answered == null ? entry : answered;
+    }
+
+    /**
+     * Returns the queued entries of all rounds of a survey, which {@code withdraw} would delete.
+     *
+     * @param identity the survey's identity
+     * @param family as for {@code find}
+     * @return the entries
+     */
+    public List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
+        return read().queuedRounds(identity, family);
     }
 
     /**

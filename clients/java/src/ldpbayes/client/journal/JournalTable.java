@@ -2,8 +2,12 @@ package ldpbayes.client.journal;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
 
 /** The entries of a journal within one transaction, and the queries that find them. */
@@ -88,6 +92,16 @@ final class JournalTable {
             if (each.isAnswered()) return each;
         }
         return null;
+    }
+
+    /** Returns the queued entries of all rounds of a survey: of this family, and of those of its entries. */
+    List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
+        Set<String> families = new LinkedHashSet<>(Collections.singleton(family));
+        for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
+        List<JournalEntry> found = new ArrayList<>();
+        for (String each : families) found.addAll(familyEntries(identity, each));
+        found.removeIf(each -> each.state != State.QUEUED);
+        return found;
     }
 
     private static boolean isOfAny(List<SurveyIdentity> publishers, JournalEntry entry) {

@@ -40,8 +40,8 @@ public final class Sender {
     private final Map<SurveyIdentity, Double> newReportSpreads = new HashMap<>();
     /** The latest failures, by survey or by origin. */
     private final Map<String, CollectorResponse> failures = new HashMap<>();
-    /** Surveys whose withdrawal could not be recorded. */
-    private final Set<SurveyIdentity> held = new HashSet<>();
+    /** The families of surveys whose withdrawal could not be recorded. */
+    private final Map<SurveyIdentity, String> held = new HashMap<>();
     private int readsRequested;
     private int readsDone;
     /** The thread that sends now, or null: the sender's own, or that of a call of flush. */
@@ -76,7 +76,7 @@ public final class Sender {
     }
 
     private synchronized boolean isIdle() {
-        return runner == null && clients.areAllClosed();
+        return runner == null && clients.areAllClosed() && held.isEmpty();
     }
 
     /**
@@ -153,30 +153,48 @@ public final class Sender {
     }
 
     /**
-     * Holds a survey's report back, because its withdrawal could not be recorded, or no longer does.
+     * Holds the reports of all rounds of a survey back in this process: a withdrawal could not be recorded.
      *
      * @param survey the survey
-     * @param isHeld whether its report, or that of another round, must not be sent by this process
+     * @param family its family, as far as it is known
      */
-    public synchronized void hold(SurveyIdentity survey, boolean isHeld) {
-        if (isHeld) {
-            held.add(survey);
-        } else {
-            held.removeIf(survey::matches);
+    public synchronized void hold(SurveyIdentity survey, String family) {
+        held.put(survey, family);
+    }
+
+    /**
+     * Ends what {@code hold} did to any round of a survey.
+     *
+     * @param survey the survey
+     * @param family its family, as far as it is known
+     * @return whether a round was held back
+     */
+    public boolean release(SurveyIdentity survey, String family) {
+        synchronized (this) {
+            if (held.isEmpty()) return false;
+        }
+        Set<SurveyIdentity> released = new HashSet<>();
+        for (JournalEntry each : journal.queuedRounds(survey, family)) {
+            released.addAll(withdrawalsOf(each.identity));
+        }
+        synchronized (this) {
+            return held.keySet().removeIf(each -> each.matches(survey) || released.contains(each));
         }
     }
 
-    /** Returns whether a report is held back; the journal knows the rounds of a survey. */
-    private boolean isWithdrawn(SurveyIdentity survey) {
-        List<SurveyIdentity> all;
+    /** Returns the surveys whose withdrawal holds a report back; the journal knows the rounds of a survey. */
+    private Set<SurveyIdentity> withdrawalsOf(SurveyIdentity report) {
+        Map<SurveyIdentity, String> all;
         synchronized (this) {
-            all = new ArrayList<>(held);
+            all = new HashMap<>(held);
         }
-        for (SurveyIdentity each : all) {
-            JournalEntry entry = journal.find(each);
-            if (each.matches(survey) || (entry != null && entry.identity.equals(survey))) return true;
-        }
-        return false;
+        all.entrySet().removeIf(withdrawn -> {
+            for (JournalEntry each : journal.queuedRounds(withdrawn.getKey(), withdrawn.getValue())) {
+                if (each.identity.equals(report)) return false;
+            }
+            return true;
+        });
+        return all.keySet();
     }
 
     /**
@@ -342,7 +360,7 @@ public final class Sender {
 
     /** Sends a survey's report once; records its outcome, or draws the time of the next attempt. */
     private void send(SurveyIdentity survey) {
-        JournalEntry entry = isWithdrawn(survey) ? null : journal.findQueued(survey);
+        JournalEntry entry = withdrawalsOf(survey).isEmpty() ? journal.findQueued(survey) : null;
         SenderClient client = null;
         synchronized (this) {
             List<SenderClient> found = clients.find(survey);
@@ -362,17 +380,20 @@ public final class Sender {
         synchronized (this) {
             schedule.endAttempt();
         }
-        State state = response.state;
-        if (state == null
-                || !journal.recordOutcome(survey, state, response.reason, System.currentTimeMillis())) {
+        long now = System.currentTimeMillis();
+        JournalEntry recorded = response.state == null ? entry
+            : journal.recordOutcome(survey, response.state, response.reason, now);
+        if (recorded != null && recorded.state == State.QUEUED) {
             fail(survey, response);
             return;
         }
         boolean isListening;
         synchronized (this) {
-            isListening = clients.isOpen(client) && client.identity.matches(survey);
+            isListening = recorded != null && clients.isOpen(client) && client.identity.matches(survey);
         }
-        if (isListening) client.onOutcome.accept(new Receipt(state, survey.survey, response.reason, ""));
+        if (isListening) { // what the journal says: the person may have withdrawn meanwhile
+            client.onOutcome.accept(new Receipt(recorded.state, survey.survey, recorded.reason, ""));
+        }
         remove(survey, true);
     }
 

@@ -1,9 +1,12 @@
 package ldpbayes.client.sending;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import ldpbayes.client.SurveyIdentity;
 import ldpbayes.client.journal.Journal;
 import ldpbayes.testing.MemoryStore;
 import org.junit.jupiter.api.Test;
@@ -22,5 +25,17 @@ class SendersTest {
         }
         assertEquals(Sender.MAX_SENDERS, Sender.SENDERS.size());
         assertNotSame(firstSender, Sender.of(first));
+    }
+
+    @Test
+    void aSenderThatHoldsAReportBackIsKept() {
+        Journal journal = new Journal(new MemoryStore());
+        Sender sender = Sender.of(journal);
+        SurveyIdentity survey = new SurveyIdentity("sleep", "https://here.test", "");
+        sender.hold(survey, "sleep");
+        for (int each = 0; each < Sender.MAX_SENDERS; each++) Sender.of(new Journal(new MemoryStore()));
+        assertSame(sender, Sender.of(journal));
+        assertTrue(sender.release(survey, "sleep"));
+        assertFalse(sender.release(survey, "sleep"));
     }
 }

@@ -96,8 +96,9 @@ public final class FileStore implements JournalStore {
     public Map<String, byte[]> read() throws IOException {
         boolean isInterrupted = Thread.interrupted(); // Android could not read the file
         try {
-            requireUndamaged();
-            Map<String, byte[]> entries = parse(readFile());
+            byte[] content = readFile();
+            requireUndamaged(); // after it was read: another process may rename a damaged file
+            Map<String, byte[]> entries = parse(content);
             if (entries != null) return entries;
             return lock(() -> parseUndamaged(readFile()));
         } catch (IOException error) {

@@ -218,6 +218,28 @@ class FileStoreTest {
     }
 
     @Test
+    void aJournalThatAnotherProcessRenamesMeanwhileIsNotAnEmptyOne() throws Exception {
+        FileStore store = new FileStore(folder, null);
+        put(store, "a", new byte[20_000]);
+        File journal = new File(folder, "journal");
+        File damaged = new File(folder, "journal.damaged");
+        for (int round = 0; round < 1000; round++) {
+            long delay = round % 100 * 400;
+            Thread other = new Thread(() -> {
+                long start = System.nanoTime();
+                while (System.nanoTime() - start < delay) Thread.yield();
+                journal.renameTo(damaged);
+            });
+            other.start();
+            assertThrows(JournalException.class, () -> {
+                while (true) assertFalse(store.read().isEmpty());
+            });
+            other.join();
+            assertTrue(damaged.renameTo(journal));
+        }
+    }
+
+    @Test
     void aJournalOfANewerVersionIsRefusedAndNotOverwritten() throws IOException {
         reported(folder).close(5);
         for (String header : new String[] {"ldp-bayes journal 2\n", "ldp-bayes journal 10\n"}) {

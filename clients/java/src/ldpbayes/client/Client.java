@@ -361,7 +361,7 @@ public final class Client implements Closeable {
         } catch (RowCopy.ForeignException error) {
             if (isStrict) throw Client.<RuntimeException>unchecked(error.getCause());
             return Receipt.ofForeignError(error.getCause(), survey);
-        } catch (Exception error) {
+        } catch (Throwable error) { // also an Error: the application's functions may throw anything
             if (isStrict) throw Client.<RuntimeException>unchecked(error);
             return Receipt.ofError(error, survey);
         }

@@ -61,7 +61,7 @@ final class RowCopy {
     private static <T> T guard(Callable<T> read) {
         try {
             return read.call();
-        } catch (Exception | StackOverflowError error) {
+        } catch (Throwable error) {
             throw new ForeignException(error);
         }
     }

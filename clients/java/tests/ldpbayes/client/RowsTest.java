@@ -106,7 +106,7 @@ class RowsTest {
         return Arrays.asList(new IllegalStateException(SECRET, new RuntimeException(SECRET)),
             new IOException(SECRET),
             new RowException("text", SECRET), new LdpException(SECRET, SECRET),
-                new StackOverflowError(SECRET));
+                new StackOverflowError(SECRET), new AssertionError(SECRET));
     }
 
     private static void requireNoValue(Receipt receipt) {

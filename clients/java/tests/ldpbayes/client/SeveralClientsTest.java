@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -354,6 +355,48 @@ class SeveralClientsTest {
         }));
         assertEquals("do-not-track", client.status().reason());
         assertEquals("do-not-track", client.grant().reason());
+    }
+
+    @Test
+    void anErrorOfAStoreIsAReceiptAndEndsNoThread() {
+        List<Throwable> uncaught = Collections.synchronizedList(new ArrayList<>());
+        AtomicBoolean isBroken = new AtomicBoolean();
+        JournalStore store = new JournalStore() {
+            @Override
+            public String name() {
+                return clients.store.name();
+            }
+
+            @Override
+            public Map<String, byte[]> read() throws IOException {
+                if (isBroken.get()) throw new AssertionError("a mistake");
+                return clients.store.read();
+            }
+
+            @Override
+            public void update(Consumer<Map<String, byte[]>> change) throws IOException {
+                read();
+                clients.store.update(change);
+            }
+        };
+        ClientOptions options = Clients.options(store, clients.recorder).spread(0.2);
+        Client client = reported(clients.keep(new Client(URL, options)));
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> uncaught.add(error));
+        try {
+            isBroken.set(true);
+            for (Receipt each : new Receipt[] {client.status(), client.grant(), client.report(ROW, LABEL),
+                client.withdraw(), client.flush(0.5)}) {
+                assertEquals("unavailable journal-unavailable", each.state() + " " + each.reason());
+                assertFalse(each.why().contains("a mistake"));
+            }
+            Clients.pause(400); // the thread tries to send
+            isBroken.set(false);
+            client.grant();
+            assertEquals(State.SENT, client.flush(5).state());
+        } finally {
+            Thread.setDefaultUncaughtExceptionHandler(null);
+        }
+        assertEquals(Collections.emptyList(), uncaught);
     }
 
     @Test

@@ -204,7 +204,7 @@ public final class Journal {
     private JournalTable read() {
         try {
             return new JournalTable(store.read());
-        } catch (Exception error) {
+        } catch (Throwable error) {
             throw unusable(error);
         }
     }
@@ -229,13 +229,13 @@ public final class Journal {
                 }
             });
             return results.get(0);
-        } catch (Exception error) {
+        } catch (Throwable error) {
             throw refusals.isEmpty() ? unusable(error) : refusals.get(0);
         }
     }
 
     /** Returns the journal's own exception; the message of a store's exception may contain anything. */
-    private static JournalException unusable(Exception error) {
+    private static JournalException unusable(Throwable error) {
         if (error instanceof JournalException) return (JournalException) error;
         String type = error.getClass().getSimpleName();
         return new JournalException(

@@ -113,8 +113,9 @@ class Participation(BoundSurvey[Plan]):
 
     @property
     def _known_family(self) -> str:
-        """The family in the plan; empty while the client has not read the plan."""
-        return self._plan.family if self._plan else ""
+        """The family in the plan; empty while the client has neither got nor read the plan."""
+        plan = self.source if isinstance(self.source, Plan) else self._plan
+        return plan.family if plan else ""
 
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or a repeated answer."""

@@ -116,7 +116,7 @@ class Journal(JournalFile):
                 "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
                 (State.NO_CONSENT, *entry.identity.key, State.READY),
             )
-        for each in {family or identity.survey, *(entry.family for entry in entries)}:
+        for each in {entry.family for entry in entries} or {family or identity.survey}:
             for answered in find_family_entries(connection, identity, each):
                 _end_report(connection, answered.identity, State.WITHDRAWN, "")
                 connection.execute(  # the relay may still delete it

@@ -177,13 +177,27 @@ def test_withdrawing_a_round_that_was_never_granted_covers_the_other_rounds(clie
         first.report(ROW, "yes")
         other = "sleep-round3" if answered == "sleep" else "sleep"
         with Client(rounds[other], URL.replace("sleep", other), **options) as second:
-            if other != "sleep":  # only its plan names the family
-                assert second.status().state is State.NO_CONSENT
-                assert second.plan.family == "sleep"
             assert second.status().state is State.ALREADY_REPORTED
             assert second.withdraw().state is State.WITHDRAWN
         assert first.status().state is State.WITHDRAWN
     assert Journal(tmp_path / "journal.db").queued_surveys() == []
+
+
+def test_withdrawing_keeps_the_report_of_a_family_that_has_the_name_of_this_round(client, plan, tmp_path):
+    offline = FakeTransport(TransportError("no network"))
+    options = {"transport": offline, "journal": tmp_path / "journal.db"}
+    named = replace(plan, id="c", family="b")
+    with Client(named, URL.replace("sleep", "c"), **options) as one:
+        one.grant()
+        one.report(ROW, "yes")
+        later_round = replace(plan, id="b", family="sleep")
+        with Client(later_round, URL.replace("sleep", "b"), **options) as other:
+            other.grant()
+        source = tmp_path / "unread.json"
+        source.write_bytes(later_round.json)
+        with Client(source, URL.replace("sleep", "b"), **options) as other:
+            assert other.withdraw().state is State.NO_CONSENT
+        assert one.status().state is State.QUEUED
 
 
 def test_withdrawing_from_another_survey_keeps_the_report(client, plan, tmp_path):

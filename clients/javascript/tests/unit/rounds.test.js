@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { readPlan } from "../../src/core.js";
 import { dumpCanonicalJson } from "../../src/survey/canonical.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import { LABEL, makeClient, PLAN, responding, ROW, SURVEY, URL_OF_SURVEY } from "../clients.js";
+import * as relays from "../relays.js";
 import { toBytes } from "../surveys.js";
 
 /** Return a function that makes clients of the rounds of one family, on one store. */
@@ -54,6 +56,72 @@ for (const [answered, other] of [[SURVEY, "third-round"], ["second-round", SURVE
     await client.flush(0.05);
     await client.close();
     assert.equal(recorder.bodies.length, 0);
+  });
+}
+
+test("withdrawing keeps the report of a family that has the name of this round", async () => {
+  const store = new MemoryStore();
+  const document = JSON.parse(new TextDecoder().decode(PLAN));
+  const make = (/** @type {string} */ id, /** @type {string} */ family) => makeClient({
+    store,
+    survey: URL_OF_SURVEY.replace(SURVEY, id),
+    recorder: new Recorder(toBytes(dumpCanonicalJson({ ...document, id, family }))),
+  }).client;
+  const client = make("c", "b");
+  await client.grant();
+  await client.report(ROW, LABEL);
+  await make("b", SURVEY).grant();
+  assert.equal((await make("b", SURVEY).withdraw()).state, "no_consent");
+  assert.equal((await client.status()).state, "queued");
+});
+
+test("withdrawing a round without a relay keeps what the relay needs to delete the report of another round", async () => {
+  const store = new MemoryStore();
+  const served = relays.relayedPlan({}, { ...relays.DIRECT, family: "first" });
+  const relay = new relays.FakeRelay(served);
+  const { digest } = readPlan(served, { checkRelay() {} });
+  const { client } = relays.makeRelayed({ relay, store, digest });
+  await client.grant();
+  const publicKey = `${"A".repeat(43)}=`;
+  await store.update((entries, write) => entries.forEach((each) => write({ ...each, signer: publicKey })));
+  await client.report(relays.ROW, relays.LABEL);
+  relay.answers = [{ status: 202, body: toBytes(JSON.stringify({ status: "held" })) }];
+  assert.equal((await client.flush(2)).state, "sent");
+  const survey = URL_OF_SURVEY.replace(SURVEY, "first");
+  const { client: first } = makeClient({ survey, store, publicKey });
+  assert.equal((await first.withdraw()).state, "already_reported");
+  relay.answers = [{ status: 204, body: new Uint8Array() }];
+  assert.equal((await client.withdraw()).why, "the relay has deleted the report");
+  assert.equal(relay.of("DELETE").length, 1);
+});
+
+for (const grantsAgain of [false, true]) {
+  test(`a journal that is deleted during the post has no outcome, granted again: ${grantsAgain}`, async () => {
+    /** @type {string[]} */
+    const outcomes = [];
+    const store = new MemoryStore();
+    const respond = responding(200, { status: "recorded" });
+    let posts = 0;
+    const { client } = makeClient({
+      store,
+      spread: 0,
+      onOutcome: (/** @type {any} */ receipt) => outcomes.push(String(receipt)),
+      send: async (/** @type {any} */ request) => {
+        if (request.method === "POST" && !posts++) {
+          await store.update((entries, _write, remove) => entries.forEach(remove));
+          if (grantsAgain) await client.grant();
+        }
+        return respond(request);
+      },
+    });
+    await client.grant();
+    await client.report(ROW, LABEL);
+    await client.flush(1);
+    assert.deepEqual(outcomes, ["queued"]);
+    await client.grant();
+    await client.report(ROW, LABEL);
+    assert.equal((await client.flush(5)).state, "sent"); // there is no pause, as after a failure
+    await client.close();
   });
 }
 

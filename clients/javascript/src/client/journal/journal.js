@@ -70,19 +70,21 @@ export class Journal {
   }
 
   /**
-   * Record that the person no longer agrees; delete a report of any round of the survey that is queued, or at a relay.
+   * Record that the person no longer agrees; delete a report of any round of the survey that is queued.
    *
    * @param {SurveyIdentity} identity
    * @param {string} [family] as for `find`
    */
   async withdraw(identity, family = identity.survey) {
-    if (!(await this.find(identity, family))) return; // nothing is stored without consent
+    const entry = await this.find(identity, family);
+    if (!entry) return; // nothing is stored without consent
     await this.#update((entries, write) => {
-      const named = /** @type {JournalEntry} */ ({ family });
-      for (const entry of [named, ...surveyEntries(entries, identity)]) {
-        if (entry.state === "ready") write({ ...entry, state: "no_consent" });
-        const waiting = familyEntries(entries, identity, entry.family).filter(({ report }) => report);
-        waiting.forEach((each) => write(ended(each, "withdrawn")));
+      for (const each of surveyEntries(entries, identity)) {
+        if (each.state === "ready") write({ ...each, state: "no_consent" });
+      }
+      for (const each of familyEntries(entries, identity, entry.family)) {
+        // a relay's client asks it to delete what it has; no other client can
+        if (isQueued(each) || (each.report && each.origin === identity.origin)) write(ended(each, "withdrawn"));
       }
     });
   }
@@ -127,21 +129,20 @@ export class Journal {
    * @param {State} state
    * @param {JournalEntry["reason"]} reason
    * @param {number} now milliseconds since the epoch
-   * @returns {Promise<JournalEntry | undefined>} the entry with its outcome, for example an earlier withdrawal;
-   *   undefined if it stays queued, or is gone
+   * @returns {Promise<JournalEntry | undefined>} the entry: with its outcome, for example an earlier withdrawal, or
+   *   still queued; undefined if it is gone
    */
   recordOutcome(identity, state, reason, now = Date.now()) {
     return this.#update((entries, write) => {
       const entry = entries.find((each) => each.survey === identity.survey && each.origin === identity.origin);
       if (!isQueued(entry)) return entry;
       const first = entry.closedAt ?? Infinity;
-      if (state !== "expired" || now - first >= CLOSED_MILLISECONDS) {
-        const outcome = ended(entry, state, reason);
-        write(outcome);
-        return outcome;
-      }
-      write({ ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) });
-      return undefined;
+      /** @type {JournalEntry} */
+      const changed = state === "expired" && now - first < CLOSED_MILLISECONDS
+        ? { ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) }
+        : ended(entry, state, reason);
+      write(changed);
+      return changed;
     });
   }
 

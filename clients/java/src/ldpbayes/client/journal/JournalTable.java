@@ -2,7 +2,6 @@ package ldpbayes.client.journal;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -94,10 +93,11 @@ final class JournalTable {
         return null;
     }
 
-    /** Returns the queued entries of all rounds of a survey: of this family, and of those of its entries. */
+    /** Returns the queued entries of all rounds of a survey, of this family if it has no entry. */
     List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
-        Set<String> families = new LinkedHashSet<>(Collections.singleton(family));
+        Set<String> families = new LinkedHashSet<>();
         for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
+        if (families.isEmpty()) families.add(family);
         List<JournalEntry> found = new ArrayList<>();
         for (String each : families) found.addAll(familyEntries(identity, each));
         found.removeIf(each -> each.state != State.QUEUED);

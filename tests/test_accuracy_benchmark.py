@@ -283,29 +283,50 @@ def rows_of(text: str) -> list[list[str]]:
     ]
 
 
+def table_of_page(name: str, *head: str) -> tuple[list[str], list[list[str]]]:
+    """Return the values of epsilon in a table's head as on the results page, and the rows below the head."""
+    rows = rows_of((ROOT / "docs" / name).read_text("utf-8"))
+    start = next(number for number, row in enumerate(rows) if row[: len(head)] == [*head])
+    epsilons = [each.removeprefix("epsilon ") for each in rows[start][len(head) :]]
+    end = start + 2 + 2 * len(DATA_SETS)  # below the line of dashes; two rows for each data set
+    assert rows[end][0] not in {*DATA_SETS, ""}
+    return [f"eps {each}" for each in epsilons if each in grid.EPSILONS], rows[start + 2 : end]
+
+
 def test_the_accuracy_page_shows_values_of_the_results_page():
-    rows = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
-    start = next(number for number, row in enumerate(rows) if row[:2] == ["data set", "method"])
-    epsilons = [f"eps {head.removeprefix('epsilon ')}" for head in rows[start][2:]]
-    first, groups = start + 2, len(DATA_SETS)  # below the line of dashes; a data set's name is written once
+    epsilons, rows = table_of_page("accuracy.md", "data set", "survey", "guessing")
+    assert len(epsilons) == 6
     for number, data in enumerate(DATA_SETS):
-        shown = rows[first + 5 * number : first + 5 * (number + 1)]
-        assert [row[0] for row in shown] == [data, "", "", "", ""]
-        methods, *columns = zip(*(row[1:] for row in shown), strict=True)
-        assert methods == ("guessing", "best of five", "ldp-bayes", "ldp-bayes, validated", "non-private")
-        for epsilon, column in zip(epsilons, columns, strict=True):
-            expected = measured_at(data, epsilon)
-            highest = max(expected[:-1])
-            *private, last = expected
-            assert list(column) == [f"**{each}**" if each == highest else each for each in private] + [last]
-    assert rows[first + 5 * groups][0] not in {*DATA_SETS, ""}
+        guessing, non_private, measured = measured_on(data)
+        shown = rows[2 * number : 2 * number + 2]
+        assert [row[0].partition(":")[0] for row in shown] == [data, ""]
+        for row, survey, method in zip(
+            shown, ("default", "default, validated"), (OURS, VALIDATED), strict=True
+        ):
+            accuracies = [measured[method][each].partition(" ")[0] for each in epsilons]
+            bold = [f"**{each}**" if each > guessing else each for each in accuracies]
+            around = (guessing, non_private) if method == OURS else ("", "")
+            assert row[1:] == [survey, around[0], *bold, around[1]]
 
 
-def measured_at(data: str, epsilon: str) -> list[str]:
-    """Return the accuracies of guessing, the best of five, ours, ours validated, and without privacy."""
+def test_the_comparison_with_the_paper_shows_values_of_the_results_page():
+    epsilons, rows = table_of_page("replication.md", "data set", "method")
+    assert len(epsilons) == 6
+    for number, data in enumerate(DATA_SETS):
+        _, _, measured = measured_on(data)
+        differences = measured["ours - best of five"]
+        best = {each: text.rpartition("(")[2].rstrip(")") for each, text in differences.items()}
+        assert all(best[f"eps {each}"] == "DE" for each in grid.EPSILONS if float(each) >= 2)
+        accuracies = [measured[best[each]][each].partition(" ")[0] for each in epsilons]
+        assert rows[2 * number] == [data, "best of five", *accuracies]
+        gains = [differences[each].partition(" ")[0] for each in epsilons]
+        assert rows[2 * number + 1] == ["", "difference", *gains]
+
+
+def measured_on(data: str) -> tuple[str, str, dict[str, dict[str, str]]]:
+    """Return the accuracies of guessing and without privacy, and the text of each method at each epsilon."""
     text = block_of(RESULTS_PAGE, data)
     (_, *columns), _, *rows = rows_of(text)
-    measured = {name: row[columns.index(epsilon)] for name, *row in rows}
-    best = measured["ours - best of five"].rpartition("(")[2].rstrip(")")
+    measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
     non_private, majority = re.findall(r"(?:has an accuracy of|the majority class) (0\.\d+)", text)
-    return [majority, *(measured[name].partition(" ")[0] for name in (best, OURS, VALIDATED)), non_private]
+    return majority, non_private, measured

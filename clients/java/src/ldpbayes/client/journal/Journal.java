@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.function.Supplier;
 import ldpbayes.Reason;
 import ldpbayes.client.BudgetException;
+import ldpbayes.client.ConsentException;
 import ldpbayes.client.JournalException;
+import ldpbayes.client.PlanException;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
 import ldpbayes.survey.Plan;
@@ -69,7 +71,7 @@ public final class Journal {
     public void grant(SurveyIdentity identity, Plan plan, byte[] bytes, String url, BigDecimal maxTotal) {
         update(table -> {
             JournalEntry known = table.find(identity);
-            if (known != null) Consent.requireDigest(plan.digest(), known.digest);
+            if (known != null) requireDigest(plan.digest(), known.digest);
             if (known != null && known.isAnswered()) return null;
             if (table.findAnswered(identity, plan.family()) == null) requireBudget(table, plan, maxTotal);
             table.surveyEntries(identity).forEach(table::remove);
@@ -115,9 +117,9 @@ public final class Journal {
         return update(table -> {
             JournalEntry agreed = table.find(identity);
             if (agreed != null && agreed.isAnswered()) return false;
-            if (agreed != null) Consent.requireDigest(plan.digest(), agreed.digest);
+            if (agreed != null) requireDigest(plan.digest(), agreed.digest);
             if (table.findAnswered(identity, plan.family()) != null) return false;
-            Consent.requireConsent(agreed != null && agreed.state == State.READY);
+            requireConsent(agreed != null && agreed.state == State.READY);
             int waiting = 0;
             for (JournalEntry each : table.entries) waiting += each.state == State.QUEUED ? 1 : 0;
             if (waiting >= MAX_QUEUED_REPORTS) {
@@ -199,6 +201,28 @@ public final class Journal {
      */
     public List<JournalEntry> entries() {
         return read().entries;
+    }
+
+    /**
+     * Throws ConsentException unless the person has agreed.
+     *
+     * @param isAgreed whether they have
+     */
+    public static void requireConsent(boolean isAgreed) {
+        if (isAgreed) return;
+        throw new ConsentException("no consent to this survey at this URL: call grant()", Reason.NO_CONSENT);
+    }
+
+    /**
+     * Throws PlanException unless a plan is the one that the journal or the application is bound to.
+     *
+     * @param digest of the plan
+     * @param accepted the digest of the only plan; if it is empty, any plan is accepted
+     */
+    public static void requireDigest(String digest, String accepted) {
+        if (accepted.isEmpty() || accepted.equals(digest)) return;
+        throw new PlanException("the plan has digest " + digest + ", not " + accepted
+            + ": a changed survey needs a new id");
     }
 
     private JournalTable read() {

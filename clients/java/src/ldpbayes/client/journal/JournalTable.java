@@ -2,8 +2,7 @@ package ldpbayes.client.journal;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -96,7 +95,8 @@ final class JournalTable {
 
     /** Returns the queued entries of all rounds of a survey: of this family, and of those of its entries. */
     List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
-        Set<String> families = new LinkedHashSet<>(Collections.singleton(family));
+        Set<String> families = new HashSet<>();
+        families.add(family);
         for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
         List<JournalEntry> found = new ArrayList<>();
         for (String each : families) found.addAll(familyEntries(identity, each));

@@ -121,7 +121,7 @@ public final class Journal {
             if (table.findAnswered(identity, plan.family()) != null) return false;
             requireConsent(agreed != null && agreed.state == State.READY);
             int waiting = 0;
-            for (JournalEntry each : table.entries) waiting += each.state == State.QUEUED ? 1 : 0;
+            for (JournalEntry each : table.entries.values()) waiting += each.state == State.QUEUED ? 1 : 0;
             if (waiting >= MAX_QUEUED_REPORTS) {
                 throw new JournalException("too many reports wait: call flush()", Reason.QUEUE_FULL);
             }
@@ -146,7 +146,7 @@ public final class Journal {
      */
     public JournalEntry recordOutcome(SurveyIdentity identity, State state, String reason, long now) {
         return update(table -> {
-            JournalEntry entry = table.get(identity);
+            JournalEntry entry = table.entries.get(identity);
             if (entry == null || entry.state != State.QUEUED) return entry;
             boolean hasDay = entry.closedAt >= 0 && now - entry.closedAt >= CLOSED_MILLISECONDS;
             boolean isFirst = entry.closedAt < 0 || now < entry.closedAt;
@@ -190,7 +190,7 @@ public final class Journal {
      * @return the entry, or null if no report waits
      */
     public JournalEntry findQueued(SurveyIdentity identity) {
-        JournalEntry entry = read().get(identity);
+        JournalEntry entry = read().entries.get(identity);
         return entry != null && entry.state == State.QUEUED ? entry : null;
     }
 
@@ -200,7 +200,7 @@ public final class Journal {
      * @return the entries
      */
     public List<JournalEntry> entries() {
-        return read().entries;
+        return new ArrayList<>(read().entries.values());
     }
 
     /**
@@ -269,7 +269,7 @@ public final class Journal {
     private static void requireBudget(JournalTable table, Plan plan, BigDecimal maxTotal) {
         if (maxTotal == null) return;
         BigDecimal total = new BigDecimal(plan.epsilon());
-        for (JournalEntry each : table.entries) total = total.add(new BigDecimal(each.epsilon));
+        for (JournalEntry each : table.entries.values()) total = total.add(new BigDecimal(each.epsilon));
         if (total.compareTo(maxTotal) > 0) {
             throw new BudgetException("all surveys would spend more than maxTotalEpsilon",
                 Reason.TOTAL_EPSILON_SPENT);

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import ldpbayes.Reason;
 import ldpbayes.client.BudgetException;
@@ -233,12 +234,7 @@ public final class Journal {
         }
     }
 
-    /** A change of the entries, within a transaction. */
-    private interface Change<T> {
-        T apply(JournalTable table) throws IOException;
-    }
-
-    private <T> T update(Change<T> change) {
+    private <T> T update(Function<JournalTable, T> change) {
         List<T> results = new ArrayList<>();
         List<RuntimeException> refusals = new ArrayList<>();
         try {
@@ -259,7 +255,7 @@ public final class Journal {
     }
 
     /** Returns the journal's own exception; the message of a store's exception may contain anything. */
-    private static JournalException unusable(Throwable error) {
+    static JournalException unusable(Throwable error) {
         if (error instanceof JournalException) return (JournalException) error;
         String type = error.getClass().getSimpleName();
         return new JournalException(

@@ -24,7 +24,7 @@ final class JournalTable {
     }
 
     /** Adds an entry, or replaces that of the same survey and origin. */
-    void write(JournalEntry entry) throws IOException {
+    void write(JournalEntry entry) {
         entries.put(entry.identity, entry);
         values.put(entry.identity.toString(), entry.toBytes());
     }

@@ -169,7 +169,7 @@ public final class Sender {
      * @param family its family, as far as it is known
      * @return whether a round was held back
      */
-    public boolean release(SurveyIdentity survey, String family) {
+    public boolean endHold(SurveyIdentity survey, String family) {
         synchronized (this) {
             if (held.isEmpty()) return false;
         }

@@ -40,6 +40,6 @@ public final class Randomness implements RandomSource {
         if (bytes == null || bytes.length != count) {
             throw new LdpException("random must return " + count + " bytes", Reason.NO_RANDOMNESS);
         }
-        return bytes;
+        return bytes.clone(); // a source that fills one array again would make the id of the noise
     }
 }

@@ -121,6 +121,26 @@ class CoreTest {
     }
 
     @Test
+    void aSourceThatFillsOneArrayAgainMakesTheSameReport() {
+        Plan plan = Answer.readPlan("good-de");
+        Set<String> reports = new HashSet<>();
+        for (boolean isReused : new boolean[] {false, true}) {
+            byte[] array = new byte[16]; // the id and the noise of DE have 16 bytes
+            int[] calls = {0};
+            RandomSource random = count -> {
+                byte[] bytes = isReused && count == 16 ? array : new byte[count];
+                Arrays.fill(bytes, (byte) calls[0]++);
+                return bytes;
+            };
+            byte[] report = Core.makeReport(
+                plan, Answer.firstRow("good-de"), Answer.firstLabel("good-de"), null, random);
+            reports.add(Bytes.toHex(report));
+        }
+        assertEquals(1, reports.size());
+        assertTrue(reports.toString().contains(String.join("", Collections.nCopies(16, "01"))));
+    }
+
+    @Test
     void aSourceThatReturnsTooFewOrTooManyBytesIsRefused() {
         List<RandomSource> sources =
             Arrays.asList(count -> new byte[3], count -> null, count -> new byte[count + 1]);

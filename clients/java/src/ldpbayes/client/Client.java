@@ -115,7 +115,7 @@ public final class Client implements Closeable {
         return receipt(() -> {
             requireOpen();
             participation.grant();
-            if (sender.release(participation.identity, participation.family())) start(false);
+            if (sender.endHold(participation.identity, participation.family())) start(false);
             return status(false, "");
         });
     }
@@ -143,7 +143,7 @@ public final class Client implements Closeable {
                 throw new JournalException("the withdrawal is not recorded, and the report still waits: "
                     + "call withdraw() again; " + error.why(), Reason.JOURNAL_UNAVAILABLE);
             }
-            sender.release(identity, family);
+            sender.endHold(identity, family);
             start(false); // the sender forgets the report
             return status(false, "");
         });

@@ -3,7 +3,7 @@ package ldpbayes.client;
 import java.math.BigDecimal;
 import ldpbayes.LdpException;
 import ldpbayes.Reason;
-import ldpbayes.client.journal.Consent;
+import ldpbayes.client.journal.Journal;
 import ldpbayes.client.journal.JournalEntry;
 
 /**
@@ -29,7 +29,7 @@ final class ClientPolicy {
      * Throws PlanException or BudgetException unless the policy accepts a plan that was signed with a key.
      */
     void check(String planDigest, String epsilon, String signer) {
-        Consent.requireDigest(planDigest, digest);
+        Journal.requireDigest(planDigest, digest);
         if (!isSignedBy(signer)) {
             throw new PlanException("the plan lacks the required signature: call grant()");
         }

@@ -5,7 +5,6 @@ import java.util.function.BooleanSupplier;
 import ldpbayes.RandomSource;
 import ldpbayes.Reason;
 import ldpbayes.SurveyException;
-import ldpbayes.client.journal.Consent;
 import ldpbayes.client.journal.Journal;
 import ldpbayes.client.journal.JournalEntry;
 import ldpbayes.survey.CodedRow;
@@ -82,7 +81,7 @@ final class Participation {
         }
         Plan plan = readPlan(bytes);
         if (!plan.id().equals(identity.survey)) throw new SurveyException("of another survey: check the URL");
-        if (entry != null) Consent.requireDigest(plan.digest(), entry.digest);
+        if (entry != null) Journal.requireDigest(plan.digest(), entry.digest);
         policy.check(plan.digest(), plan.epsilon(), policy.publicKey);
         loaded = new Loaded(plan, bytes);
         return loaded;
@@ -144,7 +143,7 @@ final class Participation {
         requirePermission();
         JournalEntry entry = find();
         if (entry != null && entry.isAnswered()) return null;
-        Consent.requireConsent(entry != null && entry.state == State.READY && isAgreed(entry));
+        Journal.requireConsent(entry != null && entry.state == State.READY && isAgreed(entry));
         Plan plan = load(entry).plan;
         // all that hashes, or reads the row, is done before the journal's transaction
         Invitation invited = Invitation.read(plan, token);

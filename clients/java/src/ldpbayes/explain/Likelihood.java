@@ -49,14 +49,14 @@ interface Likelihood {
 
     /** Returns the likelihood of a payload of DE. */
     static Likelihood direct(int domain, Map<?, ?> tables, byte[] payload) {
-        int reported = Draws.readIndex(payload);
+        int reported = readIndex(payload);
         BigInteger keep = read(tables, "keep");
         return value -> {
             if (value[0] == reported) {
-                return Draws.whole(keep);
+                return whole(keep);
             }
             int other = reported > value[0] ? reported - 1 : reported;
-            return new Fraction(WORD.subtract(keep).multiply(Draws.of(other, domain - 1)), WORD);
+            return new Fraction(WORD.subtract(keep).multiply(draws(other, domain - 1)), WORD);
         };
     }
 
@@ -66,17 +66,17 @@ interface Likelihood {
         int size = read(tables, "size").intValue();
         return value -> {
             // the set from the value on, around the domain; the combination of the other members has a rank
-            int own = Draws.readBit(payload, (int) value[0]);
+            int own = readBit(payload, (int) value[0]);
             long rank = 0;
             int members = 0;
             for (int other = 0; other < domain - 1; other++) {
-                if (Draws.readBit(payload, (int) ((value[0] + 1 + other) % domain)) == 1) {
+                if (readBit(payload, (int) ((value[0] + 1 + other) % domain)) == 1) {
                     members++;
                     rank += combinations(other, members);
                 }
             }
-            BigInteger draws = Draws.of(rank, combinations(domain - 1, size - own));
-            return Draws.whole(draws.multiply(own == 1 ? keep : WORD.subtract(keep)));
+            BigInteger draws = draws(rank, combinations(domain - 1, size - own));
+            return whole(draws.multiply(own == 1 ? keep : WORD.subtract(keep)));
         };
     }
 
@@ -85,7 +85,7 @@ interface Likelihood {
         BigInteger whole = BigInteger.ONE.shiftLeft(read(tables, "bits").intValue());
         BigInteger p = read(tables, "p");
         BigInteger q = read(tables, "q");
-        return value -> Draws.readBit(payload, (int) value[0]) == 1
+        return value -> readBit(payload, (int) value[0]) == 1
             ? new Fraction(p, q)
             : new Fraction(whole.subtract(p), whole.subtract(q));
     }
@@ -97,7 +97,7 @@ interface Likelihood {
         long[] zero = Noise.law(weights, 0, 1 - steps, steps);
         long[] one = Noise.law(weights, 1, 1 - steps, steps);
         return value -> {
-            int cell = Draws.readInteger(payload, (int) value[0]) + steps - 1;
+            int cell = readInteger(payload, (int) value[0]) + steps - 1;
             return new Fraction(toInteger(one[cell]), toInteger(zero[cell]));
         };
     }
@@ -109,5 +109,44 @@ interface Likelihood {
             product = product.multiply(BigInteger.valueOf(n - i)).divide(BigInteger.valueOf(i + 1));
         }
         return product.longValue();
+    }
+
+    /** Returns the number of 64-bit draws that select a cell by multiply-shift. */
+    static BigInteger draws(long index, long cells) {
+        return drawsBefore(index + 1, cells).subtract(drawsBefore(index, cells));
+    }
+
+    static BigInteger drawsBefore(long end, long cells) {
+        BigInteger count = BigInteger.valueOf(cells);
+        return WORD.multiply(BigInteger.valueOf(end)).add(count).subtract(BigInteger.ONE).divide(count);
+    }
+
+    /** Returns an index of one or two bytes. */
+    static int readIndex(byte[] bytes) {
+        return bytes[0] & 255 | (bytes.length > 1 ? (bytes[1] & 255) << 8 : 0);
+    }
+
+    /** Returns bit index % 8 of byte index / 8. */
+    static int readBit(byte[] bytes, int index) {
+        return bytes[index >> 3] >> (index & 7) & 1;
+    }
+
+    /** Returns the signed 16-bit integer with an index. */
+    static int readInteger(byte[] bytes, int index) {
+        return bytes[2 * index] & 255 | bytes[2 * index + 1] << 8;
+    }
+
+    /** Returns a whole number as a fraction. */
+    static Fraction whole(BigInteger number) {
+        return new Fraction(number, BigInteger.ONE);
+    }
+
+    /** Returns the mixture of two probabilities, the first with the weight part / whole. */
+    static Fraction mix(long part, long whole, Fraction one, Fraction other) {
+        BigInteger first = BigInteger.valueOf(part).multiply(one.numerator()).multiply(other.denominator());
+        BigInteger second =
+            BigInteger.valueOf(whole - part).multiply(other.numerator()).multiply(one.denominator());
+        BigInteger parts = one.denominator().multiply(other.denominator());
+        return new Fraction(first.add(second), BigInteger.valueOf(whole).multiply(parts));
     }
 }

@@ -47,7 +47,7 @@ final class NumericLikelihood {
             }
             Fraction up = oracle.of(new long[] {labels + label});
             Fraction down = oracle.of(new long[] {label});
-            return Draws.mix(code - lowest, 2 * NumericDomain.GRID - lowest, up, down);
+            return Likelihood.mix(code - lowest, 2 * NumericDomain.GRID - lowest, up, down);
         };
     }
 
@@ -57,9 +57,9 @@ final class NumericLikelihood {
         BigInteger range = WORD.subtract(q.shiftLeft(1));
         return value -> {
             int slot = domain.slotOf(value[0]);
-            int index = Draws.readIndex(payload);
+            int index = Likelihood.readIndex(payload);
             int code = isSingle && index >> 1 != slot ? NumericDomain.GRID : domain.codeOf(value[0]);
-            int bit = isSingle ? index & 1 : Draws.readBit(payload, slot);
+            int bit = isSingle ? index & 1 : Likelihood.readBit(payload, slot);
             BigInteger ones =
                 range.multiply(BigInteger.valueOf(code)).shiftRight(NumericDomain.GRID_BITS).add(q);
             return new Fraction(bit == 1 ? ones : WORD.subtract(ones), WORD);
@@ -70,13 +70,13 @@ final class NumericLikelihood {
         BigInteger near = Likelihood.read(tables, "near");
         int window = 2 * Likelihood.read(tables, "reach").intValue() + 1;
         int line = POSITIONS + window;
-        int cell = Draws.readIndex(payload);
-        BigInteger any = WORD.subtract(near).multiply(Draws.of(cell, line * domain.slots(0)));
+        int cell = Likelihood.readIndex(payload);
+        BigInteger any = WORD.subtract(near).multiply(Likelihood.draws(cell, line * domain.slots(0)));
         return value -> {
             int code = domain.codeOf(value[0]);
             int place = domain.isSquare() ? 2 * (code - NumericDomain.GRID) : code;
             int first = domain.slotOf(value[0]) * line + place / PARTS;
-            Fraction inWindow = Draws.mix(
+            Fraction inWindow = Likelihood.mix(
                 place % PARTS, PARTS, inWindow(cell - first - 1, window), inWindow(cell - first, window));
             BigInteger parts = inWindow.denominator();
             return new Fraction(near.multiply(inWindow.numerator()).add(any.multiply(parts)), parts);
@@ -84,7 +84,8 @@ final class NumericLikelihood {
     }
 
     private static Fraction inWindow(int place, int window) {
-        return Draws.whole(0 <= place && place < window ? Draws.of(place, window) : BigInteger.ZERO);
+        boolean isInside = 0 <= place && place < window;
+        return Likelihood.whole(isInside ? Likelihood.draws(place, window) : BigInteger.ZERO);
     }
 
     private static Likelihood laplace(NumericDomain domain, Map<?, ?> tables, byte[] payload) {
@@ -97,14 +98,14 @@ final class NumericLikelihood {
             laws.put(x, Noise.law(weights, x, -most, most));
         }
         return value -> {
-            Fraction product = Draws.whole(BigInteger.ONE);
+            Fraction product = Likelihood.whole(BigInteger.ONE);
             int start = 0;
             for (int number = 0; number < value.length; number++) {
-                int cell = Draws.readInteger(payload, start + domain.slotOf(value[number])) + most;
+                int cell = Likelihood.readInteger(payload, start + domain.slotOf(value[number])) + most;
                 int code = domain.codeOf(value[number]);
                 int x = code / width - steps;
                 int rest = code % width;
-                Fraction held = Draws.mix(
+                Fraction held = Likelihood.mix(
                     rest, width, law(laws, x + (rest > 0 ? 1 : 0), cell), law(laws, x, cell));
                 Fraction empty = new Fraction(BigInteger.ONE, law(laws, 0, cell).numerator());
                 product = product.multiply(held.multiply(empty));
@@ -115,6 +116,6 @@ final class NumericLikelihood {
     }
 
     private static Fraction law(Map<Integer, long[]> laws, int x, int cell) {
-        return Draws.whole(toInteger(laws.get(x)[cell]));
+        return Likelihood.whole(toInteger(laws.get(x)[cell]));
     }
 }

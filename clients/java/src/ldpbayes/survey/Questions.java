@@ -12,7 +12,6 @@ import java.util.Set;
 import ldpbayes.EpsilonProof;
 import ldpbayes.Fraction;
 import ldpbayes.PrivacyException;
-import ldpbayes.Report;
 import ldpbayes.mechanisms.Mechanism;
 import ldpbayes.mechanisms.Noise;
 
@@ -106,7 +105,7 @@ final class Questions {
         List<String> stated = Arrays.asList(ratio.numerator().toString(), ratio.denominator().toString());
         requireValid(stated.equals(entry.get("ratio"))
             && EpsilonProof.isRealisedEpsilon(ratio, entry.get("epsilon"))
-            && mechanism.payloadBytes() <= Report.MAX_PAYLOAD_BYTES);
+            && mechanism.payloadBytes() <= Randomise.MAX_PAYLOAD_BYTES);
         if (ratio.isGreaterThan(limit)) {
             throw new PrivacyException();
         }

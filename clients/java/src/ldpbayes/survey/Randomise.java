@@ -6,10 +6,12 @@ import java.util.Map;
 import ldpbayes.Bytes;
 import ldpbayes.RandomSource;
 import ldpbayes.Randomness;
-import ldpbayes.Report;
 
 /** The device's protocol, from a row to the bytes of one report. */
 public final class Randomise {
+    /** Largest length of a payload: a report has at most 4,096 bytes, of which 64 are for everything else. */
+    static final int MAX_PAYLOAD_BYTES = 4032;
+
     private Randomise() {
     }
 
@@ -53,7 +55,7 @@ public final class Randomise {
         byte[] noise = Randomness.take(random, question.mechanism.randomBytes());
         byte[] payload = question.mechanism.perturb(truth, noise);
         // 5. pack the report
-        byte[] report = Report.pack(plan.digestBytes(), index, id, payload);
+        byte[] report = pack(plan.digestBytes(), index, id, payload);
         return new RandomisedReport(question, truth, payload, report);
     }
 
@@ -66,5 +68,21 @@ public final class Randomise {
      */
     public static int drawQuestion(Plan plan, RandomSource random) {
         return countUpTo(plan.limits, Bytes.readWord(Randomness.take(random, 8), 0));
+    }
+
+    /** Returns a report's bytes: one msgpack array of five entries in its shortest encoding. */
+    private static byte[] pack(byte[] planDigest, int question, byte[] id, byte[] payload) {
+        byte[] head = {(byte) 0x95, 1};
+        byte[] index = question < 0x80 ? new byte[] {(byte) question} : packNumber(0xcc, question);
+        return Bytes.concatenate(
+            head, packNumber(0xc4, planDigest.length), planDigest, index,
+            packNumber(0xc4, id.length), id, packNumber(0xc4, payload.length), payload);
+    }
+
+    /** Returns a number of one byte after a type of msgpack, or of two bytes after the next type. */
+    private static byte[] packNumber(int type, int number) {
+        return number < 0x100
+            ? new byte[] {(byte) type, (byte) number}
+            : new byte[] {(byte) (type + 1), (byte) (number >> 8), (byte) number};
     }
 }

@@ -14,11 +14,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.Consumer;
 import ldpbayes.Bytes;
 import ldpbayes.Core;
 import ldpbayes.RandomSource;
-import ldpbayes.client.journal.JournalStore;
 import ldpbayes.survey.Plan;
 import ldpbayes.testing.MemoryStore;
 
@@ -78,7 +76,7 @@ public final class Audited {
             };
             // the second client has the journal under another name, because its process is another one
             ClientOptions options = new ClientOptions().transport(transport);
-            options.journal(new RenamedStore(store, store.name() + isOffline));
+            options.journal(Stores.renamed(store));
             Client client = makeClient(answer, "http://127.0.0.1:1", options);
             send(client, answer, isOffline ? OFFLINE_SECONDS : TIMEOUT_SECONDS);
         }
@@ -123,32 +121,6 @@ public final class Audited {
             row.put((String) each.getKey(), each.getValue());
         }
         return row;
-    }
-
-    /** A store under the name of another journal. */
-    private static final class RenamedStore implements JournalStore {
-        private final JournalStore store;
-        private final String name;
-
-        RenamedStore(JournalStore store, String name) {
-            this.store = store;
-            this.name = name;
-        }
-
-        @Override
-        public String name() {
-            return name;
-        }
-
-        @Override
-        public Map<String, byte[]> read() throws IOException {
-            return store.read();
-        }
-
-        @Override
-        public void update(Consumer<Map<String, byte[]>> change) throws IOException {
-            store.update(change);
-        }
     }
 
     /** A server that records the bytes of each request, and responds that the report was counted. */

@@ -35,6 +35,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
@@ -66,25 +67,33 @@ class HttpTransportTest {
     @BeforeEach
     void start() throws IOException {
         listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-        Thread thread = new Thread(() -> {
-            while (!listener.isClosed()) {
-                try {
-                    Socket connection = listener.accept();
-                    Thread server = new Thread(() -> serve(connection));
-                    server.setDaemon(true);
-                    server.start();
-                } catch (IOException error) {
-                    return;
-                }
-            }
-        });
-        thread.setDaemon(true);
-        thread.start();
+        serveAll(listener, this::serve);
     }
 
     @AfterEach
     void stop() throws IOException {
+        CookieHandler.setDefault(null);
         listener.close();
+    }
+
+    private static void startThread(Runnable run) {
+        Thread thread = new Thread(run);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Serves each connection in a thread of its own, until the socket is closed. */
+    private static void serveAll(ServerSocket socket, Consumer<Socket> serve) {
+        startThread(() -> {
+            while (!socket.isClosed()) {
+                try {
+                    Socket connection = socket.accept();
+                    startThread(() -> serve.accept(connection));
+                } catch (IOException error) {
+                    // the test ends
+                }
+            }
+        });
     }
 
     private void serve(Socket connection) {
@@ -192,19 +201,10 @@ class HttpTransportTest {
             InetAddress.getLoopbackAddress());
         secure.setEnabledProtocols(new String[] {protocol});
         listener = secure;
-        Thread thread = new Thread(() -> {
-            while (!secure.isClosed()) {
-                try {
-                    SSLSocket connection = (SSLSocket) secure.accept();
-                    created.add(connection.getSession().getCreationTime());
-                    serve(connection);
-                } catch (IOException error) {
-                    // the test ends
-                }
-            }
+        serveAll(secure, connection -> {
+            created.add(((SSLSocket) connection).getSession().getCreationTime());
+            serve(connection);
         });
-        thread.setDaemon(true);
-        thread.start();
         for (String method : new String[] {"GET", "POST"}) {
             byte[] body = method.equals("GET") ? null : Clients.bytes("body");
             String url = "https://127.0.0.1:" + secure.getLocalPort() + "/";
@@ -252,36 +252,33 @@ class HttpTransportTest {
 
     @Test
     void concurrentRequestsLeaveTheApplicationsCookieHandlerInPlace() throws Exception {
-        CookieHandler former = CookieHandler.getDefault();
         CookieManager cookies = new CookieManager();
         CookieHandler.setDefault(cookies);
-        try {
-            List<Thread> threads = new ArrayList<>();
-            for (int i = 0; i < 4; i++) {
-                threads.add(new Thread(() -> {
-                    for (int each = 0; each < 300; each++) {
-                        try {
-                            new HttpTransport().request("GET", "http://127.0.0.1:9/", null, 5);
-                        } catch (IOException error) {
-                            // nothing listens there
-                        }
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            threads.add(new Thread(() -> {
+                for (int each = 0; each < 300; each++) {
+                    try {
+                        new HttpTransport().request("GET", "http://127.0.0.1:9/", null, 5);
+                    } catch (IOException error) {
+                        // nothing listens there
                     }
-                }));
-            }
-            for (Thread each : threads) each.start();
-            for (Thread each : threads) each.join();
-            assertSame(cookies, CookieHandler.getDefault());
-        } finally {
-            CookieHandler.setDefault(former);
+                }
+            }));
         }
+        for (Thread each : threads) each.start();
+        for (Thread each : threads) each.join();
+        assertSame(cookies, CookieHandler.getDefault());
     }
 
-    private CookieManager makeCookies() throws Exception {
+    /** Sets the application's cookies. */
+    private CookieManager setCookies() throws Exception {
         CookieManager cookies = new CookieManager();
         HttpCookie cookie = new HttpCookie("session", "secret");
         cookie.setPath("/");
         cookie.setVersion(0);
         cookies.getCookieStore().add(new URI(base()), cookie);
+        CookieHandler.setDefault(cookies);
         return cookies;
     }
 
@@ -290,21 +287,10 @@ class HttpTransportTest {
         AtomicInteger connections = new AtomicInteger();
         AtomicInteger answered = new AtomicInteger();
         try (ServerSocket keeping = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
-            Thread thread = new Thread(() -> {
-                while (!keeping.isClosed()) {
-                    try {
-                        Socket connection = keeping.accept();
-                        connections.incrementAndGet();
-                        Thread server = new Thread(() -> keepResponding(connection, answered));
-                        server.setDaemon(true);
-                        server.start();
-                    } catch (IOException error) {
-                        return;
-                    }
-                }
+            serveAll(keeping, connection -> {
+                connections.incrementAndGet();
+                keepResponding(connection, answered);
             });
-            thread.setDaemon(true);
-            thread.start();
             String url = "http://127.0.0.1:" + keeping.getLocalPort() + "/";
             for (int each = 0; each < 10; each++) {
                 new HttpTransport().request("POST", url, Clients.bytes("body"), 5);
@@ -340,47 +326,33 @@ class HttpTransportTest {
 
     @Test
     void cookiesOfTheApplicationAreNeitherSentNorStored() throws Exception {
-        CookieManager cookies = makeCookies();
-        CookieHandler former = CookieHandler.getDefault();
-        CookieHandler.setDefault(cookies);
-        try {
-            post();
-            get();
-            assertSame(cookies, CookieHandler.getDefault());
-            for (String each : requests) assertFalse(each.contains("Cookie"), each);
-            assertEquals(1, cookies.getCookieStore().getCookies().size());
-            HttpURLConnection own =
-                (HttpURLConnection) new URL(base() + "/v1/surveys/sleep").openConnection();
-            assertEquals(503, own.getResponseCode());
-            assertTrue(requests.get(2).contains("session"), "the application's own requests have them");
-        } finally {
-            CookieHandler.setDefault(former);
-        }
+        CookieManager cookies = setCookies();
+        post();
+        get();
+        assertSame(cookies, CookieHandler.getDefault());
+        for (String each : requests) assertFalse(each.contains("Cookie"), each);
+        assertEquals(1, cookies.getCookieStore().getCookies().size());
+        HttpURLConnection own = (HttpURLConnection) new URL(base() + "/v1/surveys/sleep").openConnection();
+        assertEquals(503, own.getResponseCode());
+        assertTrue(requests.get(2).contains("session"), "the application's own requests have them");
     }
 
     @Test
     void aConnectionThatTheApplicationOpensMeanwhileHasItsCookies() throws Exception {
-        CookieManager cookies = makeCookies();
-        CookieHandler former = CookieHandler.getDefault();
-        CookieHandler.setDefault(cookies);
+        setCookies();
         List<String> missing = Collections.synchronizedList(new ArrayList<>());
-        try {
-            Thread application = new Thread(() -> {
-                for (int each = 0; each < 200; each++) {
-                    try {
-                        HttpURLConnection own = (HttpURLConnection) new URL(base() + "/own").openConnection();
-                        own.getResponseCode();
-                    } catch (IOException error) {
-                        missing.add(error.toString());
-                    }
+        Thread application = new Thread(() -> {
+            for (int each = 0; each < 200; each++) {
+                try {
+                    ((HttpURLConnection) new URL(base() + "/own").openConnection()).getResponseCode();
+                } catch (IOException error) {
+                    missing.add(error.toString());
                 }
-            });
-            application.start();
-            while (application.isAlive()) post();
-            application.join();
-        } finally {
-            CookieHandler.setDefault(former);
-        }
+            }
+        });
+        application.start();
+        while (application.isAlive()) post();
+        application.join();
         assertEquals(Collections.emptyList(), missing);
         int own = 0;
         for (String each : requests) {

@@ -100,7 +100,9 @@ public final class FileStore implements JournalStore {
             requireUndamaged(); // after reading: another transaction may just have renamed a damaged file
             Map<String, byte[]> entries = parse(content);
             if (entries != null) return entries;
-            return lock(() -> parseUndamaged(readFile()));
+            Map<String, byte[]> locked = new LinkedHashMap<>();
+            update(locked::putAll); // a damaged file is renamed
+            return locked;
         } catch (IOException error) {
             throw unusable(error);
         } finally {
@@ -110,18 +112,37 @@ public final class FileStore implements JournalStore {
 
     @Override
     public void update(Consumer<Map<String, byte[]>> change) throws IOException {
+        boolean isInterrupted = Thread.interrupted(); // an interrupt would close the channels
+        ReentrantLock lock = LOCKS.computeIfAbsent(name(), key -> new ReentrantLock());
         try {
-            lock(() -> {
-                byte[] before = readFile();
-                Map<String, byte[]> entries = parseUndamaged(before);
-                change.accept(entries);
-                byte[] after = format(entries);
-                if (!Arrays.equals(before, after)) replace(after);
-                return null;
-            });
+            if (lock.isHeldByCurrentThread() || !lock.tryLock(LOCK_SECONDS, TimeUnit.SECONDS)) {
+                throw new IOException("it is locked");
+            }
+            try {
+                Files.createDirectories(folder(), ownerOnly("rwx------"));
+                try (FileChannel channel = open(".lock", StandardOpenOption.CREATE)) {
+                    awaitLock(channel);
+                    updateLocked(change);
+                }
+            } finally {
+                lock.unlock();
+            }
+        } catch (InterruptedException error) {
+            isInterrupted = true;
+            throw unusable(new IOException("the thread was interrupted"));
         } catch (IOException error) {
             throw unusable(error);
+        } finally {
+            if (isInterrupted) Thread.currentThread().interrupt();
         }
+    }
+
+    private void updateLocked(Consumer<Map<String, byte[]>> change) throws IOException {
+        byte[] before = readFile();
+        Map<String, byte[]> entries = parseUndamaged(before);
+        change.accept(entries);
+        byte[] after = format(entries);
+        if (!Arrays.equals(before, after)) replace(after);
     }
 
     /**
@@ -133,35 +154,6 @@ public final class FileStore implements JournalStore {
      */
     public boolean forgetDamaged() throws IOException {
         return Files.deleteIfExists(path(".damaged"));
-    }
-
-    private interface Transaction<T> {
-        T run() throws IOException;
-    }
-
-    /** Runs a transaction while no other thread or process does. */
-    private <T> T lock(Transaction<T> transaction) throws IOException {
-        boolean isInterrupted = Thread.interrupted(); // an interrupt would close the channels
-        ReentrantLock lock = LOCKS.computeIfAbsent(name(), key -> new ReentrantLock());
-        try {
-            if (lock.isHeldByCurrentThread() || !lock.tryLock(LOCK_SECONDS, TimeUnit.SECONDS)) {
-                throw new IOException("it is locked");
-            }
-            try {
-                Files.createDirectories(folder(), ownerOnly("rwx------"));
-                try (FileChannel channel = open(".lock", StandardOpenOption.CREATE)) {
-                    awaitLock(channel);
-                    return transaction.run();
-                }
-            } finally {
-                lock.unlock();
-            }
-        } catch (InterruptedException error) {
-            isInterrupted = true;
-            throw new IOException("the thread was interrupted");
-        } finally {
-            if (isInterrupted) Thread.currentThread().interrupt();
-        }
     }
 
     private FileChannel open(String suffix, StandardOpenOption create) throws IOException {

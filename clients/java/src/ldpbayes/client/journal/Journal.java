@@ -5,10 +5,13 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import ldpbayes.Reason;
 import ldpbayes.client.BudgetException;
+import ldpbayes.client.ConsentException;
 import ldpbayes.client.JournalException;
+import ldpbayes.client.PlanException;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
 import ldpbayes.survey.Plan;
@@ -69,7 +72,7 @@ public final class Journal {
     public void grant(SurveyIdentity identity, Plan plan, byte[] bytes, String url, BigDecimal maxTotal) {
         update(table -> {
             JournalEntry known = table.find(identity);
-            if (known != null) Consent.requireDigest(plan.digest(), known.digest);
+            if (known != null) requireDigest(plan.digest(), known.digest);
             if (known != null && known.isAnswered()) return null;
             if (table.findAnswered(identity, plan.family()) == null) requireBudget(table, plan, maxTotal);
             table.surveyEntries(identity).forEach(table::remove);
@@ -115,11 +118,11 @@ public final class Journal {
         return update(table -> {
             JournalEntry agreed = table.find(identity);
             if (agreed != null && agreed.isAnswered()) return false;
-            if (agreed != null) Consent.requireDigest(plan.digest(), agreed.digest);
+            if (agreed != null) requireDigest(plan.digest(), agreed.digest);
             if (table.findAnswered(identity, plan.family()) != null) return false;
-            Consent.requireConsent(agreed != null && agreed.state == State.READY);
+            requireConsent(agreed != null && agreed.state == State.READY);
             int waiting = 0;
-            for (JournalEntry each : table.entries) waiting += each.state == State.QUEUED ? 1 : 0;
+            for (JournalEntry each : table.entries.values()) waiting += each.state == State.QUEUED ? 1 : 0;
             if (waiting >= MAX_QUEUED_REPORTS) {
                 throw new JournalException("too many reports wait: call flush()", Reason.QUEUE_FULL);
             }
@@ -144,7 +147,7 @@ public final class Journal {
      */
     public JournalEntry recordOutcome(SurveyIdentity identity, State state, String reason, long now) {
         return update(table -> {
-            JournalEntry entry = table.get(identity);
+            JournalEntry entry = table.entries.get(identity);
             if (entry == null || entry.state != State.QUEUED) return entry;
             boolean hasDay = entry.closedAt >= 0 && now - entry.closedAt >= CLOSED_MILLISECONDS;
             boolean isFirst = entry.closedAt < 0 || now < entry.closedAt;
@@ -188,7 +191,7 @@ public final class Journal {
      * @return the entry, or null if no report waits
      */
     public JournalEntry findQueued(SurveyIdentity identity) {
-        JournalEntry entry = read().get(identity);
+        JournalEntry entry = read().entries.get(identity);
         return entry != null && entry.state == State.QUEUED ? entry : null;
     }
 
@@ -198,7 +201,29 @@ public final class Journal {
      * @return the entries
      */
     public List<JournalEntry> entries() {
-        return read().entries;
+        return new ArrayList<>(read().entries.values());
+    }
+
+    /**
+     * Throws ConsentException unless the person has agreed.
+     *
+     * @param isAgreed whether they have
+     */
+    public static void requireConsent(boolean isAgreed) {
+        if (isAgreed) return;
+        throw new ConsentException("no consent to this survey at this URL: call grant()", Reason.NO_CONSENT);
+    }
+
+    /**
+     * Throws PlanException unless a plan is the one that the journal or the application is bound to.
+     *
+     * @param digest of the plan
+     * @param accepted the digest of the only plan; if it is empty, any plan is accepted
+     */
+    public static void requireDigest(String digest, String accepted) {
+        if (accepted.isEmpty() || accepted.equals(digest)) return;
+        throw new PlanException("the plan has digest " + digest + ", not " + accepted
+            + ": a changed survey needs a new id");
     }
 
     private JournalTable read() {
@@ -209,12 +234,7 @@ public final class Journal {
         }
     }
 
-    /** A change of the entries, within a transaction. */
-    private interface Change<T> {
-        T apply(JournalTable table) throws IOException;
-    }
-
-    private <T> T update(Change<T> change) {
+    private <T> T update(Function<JournalTable, T> change) {
         List<T> results = new ArrayList<>();
         List<RuntimeException> refusals = new ArrayList<>();
         try {
@@ -235,7 +255,7 @@ public final class Journal {
     }
 
     /** Returns the journal's own exception; the message of a store's exception may contain anything. */
-    private static JournalException unusable(Throwable error) {
+    static JournalException unusable(Throwable error) {
         if (error instanceof JournalException) return (JournalException) error;
         String type = error.getClass().getSimpleName();
         return new JournalException(
@@ -245,7 +265,7 @@ public final class Journal {
     private static void requireBudget(JournalTable table, Plan plan, BigDecimal maxTotal) {
         if (maxTotal == null) return;
         BigDecimal total = new BigDecimal(plan.epsilon());
-        for (JournalEntry each : table.entries) total = total.add(new BigDecimal(each.epsilon));
+        for (JournalEntry each : table.entries.values()) total = total.add(new BigDecimal(each.epsilon));
         if (total.compareTo(maxTotal) > 0) {
             throw new BudgetException("all surveys would spend more than maxTotalEpsilon",
                 Reason.TOTAL_EPSILON_SPENT);

@@ -98,18 +98,22 @@ public final class JournalEntry {
             stateOf(in.readUTF()), in.readUTF(), in.readLong(), readBytes(in), readBytes(in));
     }
 
-    /** Returns the value for a store. */
-    byte[] toBytes() throws IOException {
+    /** Returns the value for a store; throws JournalException if a text is too long. */
+    byte[] toBytes() {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         DataOutputStream out = new DataOutputStream(bytes);
-        out.write(VERSION);
         String[] texts = {identity.survey, identity.origin, identity.signer, family, url, digest, epsilon,
             state.toString(), reason};
-        for (String each : texts) out.writeUTF(each);
-        out.writeLong(closedAt);
-        for (byte[] each : new byte[][] {plan, report}) {
-            out.writeInt(each == null ? -1 : each.length);
-            if (each != null) out.write(each);
+        try {
+            out.write(VERSION);
+            for (String each : texts) out.writeUTF(each);
+            out.writeLong(closedAt);
+            for (byte[] each : new byte[][] {plan, report}) {
+                out.writeInt(each == null ? -1 : each.length);
+                if (each != null) out.write(each);
+            }
+        } catch (IOException error) {
+            throw Journal.unusable(error);
         }
         return bytes.toByteArray();
     }

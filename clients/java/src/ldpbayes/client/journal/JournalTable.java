@@ -2,7 +2,8 @@ package ldpbayes.client.journal;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -11,32 +12,26 @@ import ldpbayes.client.SurveyIdentity;
 
 /** The entries of a journal within one transaction, and the queries that find them. */
 final class JournalTable {
-    final List<JournalEntry> entries = new ArrayList<>();
+    final Map<SurveyIdentity, JournalEntry> entries = new LinkedHashMap<>();
     private final Map<String, byte[]> values;
 
     JournalTable(Map<String, byte[]> values) throws IOException {
         this.values = values;
-        for (byte[] each : values.values()) entries.add(JournalEntry.ofBytes(each));
+        for (byte[] each : values.values()) {
+            JournalEntry entry = JournalEntry.ofBytes(each);
+            entries.put(entry.identity, entry);
+        }
     }
 
     /** Adds an entry, or replaces that of the same survey and origin. */
-    void write(JournalEntry entry) throws IOException {
-        remove(entry);
-        entries.add(entry);
+    void write(JournalEntry entry) {
+        entries.put(entry.identity, entry);
         values.put(entry.identity.toString(), entry.toBytes());
     }
 
     void remove(JournalEntry entry) {
-        entries.removeIf(each -> each.identity.equals(entry.identity));
+        entries.remove(entry.identity);
         values.remove(entry.identity.toString());
-    }
-
-    /** Returns the entry with the key of a survey, or null. */
-    JournalEntry get(SurveyIdentity identity) {
-        for (JournalEntry each : entries) {
-            if (each.identity.equals(identity)) return each;
-        }
-        return null;
     }
 
     /**
@@ -48,11 +43,11 @@ final class JournalTable {
     List<JournalEntry> surveyEntries(SurveyIdentity identity) {
         List<SurveyIdentity> publishers = new ArrayList<>();
         publishers.add(identity);
-        for (JournalEntry each : entries) {
+        for (JournalEntry each : entries.values()) {
             if (each.identity.matches(identity)) publishers.add(each.identity);
         }
         List<JournalEntry> found = new ArrayList<>();
-        for (JournalEntry each : entries) {
+        for (JournalEntry each : entries.values()) {
             if (each.identity.survey.equals(identity.survey) && isOfAny(publishers, each)) found.add(each);
         }
         return found;
@@ -79,7 +74,7 @@ final class JournalTable {
         publishers.add(identity);
         for (JournalEntry each : surveyEntries(identity)) publishers.add(each.identity);
         List<JournalEntry> found = new ArrayList<>();
-        for (JournalEntry each : entries) {
+        for (JournalEntry each : entries.values()) {
             if (each.family.equals(family) && isOfAny(publishers, each)) found.add(each);
         }
         return found;
@@ -95,7 +90,7 @@ final class JournalTable {
 
     /** Returns the queued entries of all rounds of a survey, of this family if it has no entry. */
     List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
-        Set<String> families = new LinkedHashSet<>();
+        Set<String> families = new HashSet<>();
         for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
         if (families.isEmpty()) families.add(family);
         List<JournalEntry> found = new ArrayList<>();

@@ -36,7 +36,7 @@ public final class Sender {
 
     private volatile Journal journal;
     private final SenderClients clients = new SenderClients();
-    private final SendingSchedule schedule = new SendingSchedule(Sender::now, RetryAfter::drawUniform);
+    private final SendingSchedule schedule = new SendingSchedule(Sender::now, SendingSchedule::drawUniform);
     private final Map<SurveyIdentity, Double> newReportSpreads = new HashMap<>();
     /** The latest failures, by survey or by origin. */
     private final Map<String, CollectorResponse> failures = new HashMap<>();
@@ -169,7 +169,7 @@ public final class Sender {
      * @param family its family, as far as it is known
      * @return whether a round was held back
      */
-    public boolean release(SurveyIdentity survey, String family) {
+    public boolean endHold(SurveyIdentity survey, String family) {
         synchronized (this) {
             if (held.isEmpty()) return false;
         }
@@ -361,22 +361,13 @@ public final class Sender {
     /** Sends a survey's report once; records its outcome, or draws the time of the next attempt. */
     private void send(SurveyIdentity survey) {
         JournalEntry entry = withdrawalsOf(survey).isEmpty() ? journal.findQueued(survey) : null;
-        SenderClient client = null;
-        synchronized (this) {
-            List<SenderClient> found = clients.find(survey);
-            for (SenderClient each : found) {
-                if (entry != null && client == null && each.accepts.test(entry)) client = each;
-            }
-            if (entry == null || (client == null && !found.isEmpty())) {
-                remove(survey, false); // it was withdrawn or sent; or it waits for clients that accept it
-                return;
-            }
-            schedule.beginAttempt(survey);
-            isLastTried = isEnding;
-            if (client == null) client = clients.latest();
+        SenderClient client = entry == null ? null : beginAttempt(entry);
+        if (client == null) {
+            remove(survey, false); // it was withdrawn or sent; or it waits for clients that accept it
+            return;
         }
-        String url = entry.url + "/reports";
-        CollectorResponse response = CollectorResponse.post(client.transport, url, entry.report);
+        CollectorResponse response =
+            CollectorResponse.post(client.transport, entry.url + "/reports", entry.report);
         synchronized (this) {
             schedule.endAttempt();
         }
@@ -396,6 +387,19 @@ public final class Sender {
             client.onOutcome.accept(new Receipt(recorded.state, survey.survey, recorded.reason, ""));
         }
         remove(survey, true);
+    }
+
+    /** Begins an attempt to send a report; returns the client to use, null if those of the survey refuse. */
+    private synchronized SenderClient beginAttempt(JournalEntry entry) {
+        List<SenderClient> found = clients.find(entry.identity);
+        SenderClient client = found.isEmpty() ? clients.latest() : null;
+        for (SenderClient each : found) {
+            if (client == null && each.accepts.test(entry)) client = each;
+        }
+        if (client == null) return null;
+        schedule.beginAttempt(entry.identity);
+        isLastTried = isEnding;
+        return client;
     }
 
     /** Draws a new time for a report, or for all reports of a collector that cannot accept any. */

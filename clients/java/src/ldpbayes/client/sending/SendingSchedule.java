@@ -1,5 +1,6 @@
 package ldpbayes.client.sending;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.DoubleSupplier;
+import ldpbayes.RandomSource;
 import ldpbayes.client.SurveyIdentity;
 
 /**
@@ -33,6 +35,10 @@ class SendingSchedule {
     /** The shortest and the longest pause after a collector said that the survey is closed. */
     static final double CLOSED_MIN_SECONDS = 3600;
     static final double CLOSED_MAX_SECONDS = 21_600;
+    private static final double FIRST_BACKOFF_SECONDS = 0.5;
+    private static final double MAX_BACKOFF_SECONDS = 300;
+    private static final double MAX_RETRY_AFTER_SECONDS = 86_400;
+    private static final double[] STEPS_SECONDS = {0, 60, 3600, MAX_RETRY_AFTER_SECONDS};
 
     /** A queued report with its times, on the clock of the schedule. */
     static final class Report {
@@ -202,11 +208,11 @@ class SendingSchedule {
     /** Draws new times for all reports of a collector that did not respond, or cannot serve any. */
     void collectorFailed(SurveyIdentity survey, double retryAfter) {
         double now = clock.getAsDouble();
-        double pause = RetryAfter.limit(retryAfter);
+        double pause = limit(retryAfter);
         Report failed = reports.get(survey);
         Collector collector = collectors.computeIfAbsent(survey.origin, name -> new Collector());
         collector.pauseEnd = now + pause;
-        collector.roundedPauseEnd = now + RetryAfter.roundUp(pause);
+        collector.roundedPauseEnd = now + roundUp(pause);
         collector.failures++;
         drawRetry(failed, collector.failures - 1, pause);
         List<Report> concerned = new ArrayList<>(reports.values());
@@ -226,7 +232,7 @@ class SendingSchedule {
         double now = clock.getAsDouble();
         if (isAnswered) collectors.remove(survey.origin);
         report.isTried = true; // also if the journal could not be read: otherwise it would be due at once
-        double pause = RetryAfter.limit(retryAfter);
+        double pause = limit(retryAfter);
         report.pauseEnd = now + pause;
         drawRetry(report, report.failures, pause);
         report.failures++;
@@ -264,9 +270,10 @@ class SendingSchedule {
     /** Draws the next time of a report that failed: after a backoff if it is urgent, or waits alone. */
     private void drawRetry(Report report, int failures, double pause) {
         boolean isAlone = countReports().get(report.survey.origin) == 1;
-        boolean isShort = RetryAfter.backoffLimit(failures) < RetryAfter.MAX_BACKOFF_SECONDS;
+        boolean isShort = backoffLimit(failures) < MAX_BACKOFF_SECONDS;
         if (report.isUrgent || (isAlone && isShort)) {
-            report.due = clock.getAsDouble() + Math.max(pause, RetryAfter.drawBackoff(failures, uniform));
+            double backoff = backoffLimit(failures) * uniform.getAsDouble();
+            report.due = clock.getAsDouble() + Math.max(pause, backoff);
         } else {
             drawTimes(Collections.singletonList(report));
         }
@@ -302,7 +309,32 @@ class SendingSchedule {
     private static double meanSeconds(Report report, Map<String, Integer> counts) {
         int count = counts.get(report.survey.origin);
         double minimum = count > 1 ? MIN_MEAN_SECONDS : 0;
-        return Math.max(report.spread, Math.max(count * RetryAfter.MAX_BACKOFF_SECONDS, minimum));
+        return Math.max(report.spread, Math.max(count * MAX_BACKOFF_SECONDS, minimum));
+    }
+
+    /** Limits the seconds that a collector asks a device to wait: at most a day; 0 if it asks for none. */
+    static double limit(double seconds) {
+        return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : 0; // NaN is not above 0
+    }
+
+    /**
+     * Rounds limited seconds up to a step that all devices share: by exact times, a collector could mark a
+     * device.
+     */
+    static double roundUp(double seconds) {
+        int step = 0;
+        while (STEPS_SECONDS[step] < seconds) step++;
+        return STEPS_SECONDS[step];
+    }
+
+    /** Returns the longest backoff after a number of failures in a row; it doubles with every failure. */
+    static double backoffLimit(int failures) {
+        return Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * (1 << Math.min(failures, 16)));
+    }
+
+    /** Draws a number uniformly from [0, 1); sending times are drawn with it, independently of the report. */
+    static double drawUniform() {
+        return (ByteBuffer.wrap(RandomSource.SYSTEM.take(4)).getInt() & 0xFFFFFFFFL) / 4294967296.0;
     }
 
     private SurveyIdentity chooseRandom(List<Report> ready) {

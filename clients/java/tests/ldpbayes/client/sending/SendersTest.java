@@ -35,7 +35,7 @@ class SendersTest {
         sender.hold(survey, "sleep");
         for (int each = 0; each < Sender.MAX_SENDERS; each++) Sender.of(new Journal(new MemoryStore()));
         assertSame(sender, Sender.of(journal));
-        assertTrue(sender.release(survey, "sleep"));
-        assertFalse(sender.release(survey, "sleep"));
+        assertTrue(sender.endHold(survey, "sleep"));
+        assertFalse(sender.endHold(survey, "sleep"));
     }
 }

@@ -97,10 +97,10 @@ class SendingScheduleTest {
     @Test
     void pauseOfSeveralReportsIsAMinuteAnHourOrADay() {
         double[][] cases = {{0, 0}, {1, 60}, {60, 60}, {61, HOUR}, {3601, DAY}};
-        for (double[] each : cases) assertEquals(each[1], RetryAfter.roundUp(each[0]));
-        assertEquals(DAY, RetryAfter.limit(999_999));
-        assertEquals(0, RetryAfter.limit(-5));
-        assertEquals(0, RetryAfter.limit(Double.NaN));
+        for (double[] each : cases) assertEquals(each[1], SendingSchedule.roundUp(each[0]));
+        assertEquals(DAY, SendingSchedule.limit(999_999));
+        assertEquals(0, SendingSchedule.limit(-5));
+        assertEquals(0, SendingSchedule.limit(Double.NaN));
     }
 
     @Test

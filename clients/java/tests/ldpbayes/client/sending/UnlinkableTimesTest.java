@@ -43,8 +43,8 @@ class UnlinkableTimesTest {
         @Override
         void collectorFailed(SurveyIdentity survey, double retryAfter) {
             Collector state = collectors.computeIfAbsent(survey.origin, name -> new Collector());
-            double pause = RetryAfter.drawBackoff(state.failures, uniform);
-            double end = clock.getAsDouble() + Math.max(pause, RetryAfter.limit(retryAfter));
+            double pause = backoffLimit(state.failures) * uniform.getAsDouble();
+            double end = clock.getAsDouble() + Math.max(pause, limit(retryAfter));
             state.failures++;
             for (Report each : reports.values()) {
                 each.due = Math.max(each.due, end) + spreadAfter * uniform.getAsDouble();

@@ -75,7 +75,7 @@ test("withdrawing keeps the report of a family that has the name of this round",
   assert.equal((await client.status()).state, "queued");
 });
 
-test("withdrawing a round without a relay keeps what the relay needs to delete the report of another round", async () => {
+test("withdrawing a direct round keeps what a relay needs to delete the report of another round", async () => {
   const store = new MemoryStore();
   const served = relays.relayedPlan({}, { ...relays.DIRECT, family: "first" });
   const relay = new relays.FakeRelay(served);

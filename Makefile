@@ -55,7 +55,7 @@ test: $(VENV)/.dev redis nginx chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -rs -m clients tests/clients
+	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'
@@ -151,7 +151,7 @@ nginx:
 	        apt-get install -y -qq --no-install-recommends nginx; } >/dev/null 2>&1 \
 	|| echo 'no nginx found: tests that need it are skipped'
 
-# The browser for the tests of the operator's page; installed under the same conditions.
+# The browser for the tests of the dashboard; installed under the same conditions.
 chromium:
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \

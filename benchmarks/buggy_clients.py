@@ -64,6 +64,8 @@ class StepwiseClient:
     It has no whole requests.
     """
 
+    _last: tuple[Plan, Row, str | None, tuple[Codes, int]] | None = None
+
     def __init__(self) -> None:
         self.rng: RandomSource = SystemEntropy()
 
@@ -71,12 +73,18 @@ class StepwiseClient:
         return PublicClient().attempts(plan, row, label)
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        codes, label_code = plan.encode(row, label)
+        codes, label_code = self._encode(plan, row, label)
         question = self.draw_question(plan, codes, label_code)
         report_id = self.draw_id(row, label)
         payload = self.randomise(plan, question, codes, label_code, row)
         report = Report(bytes.fromhex(plan.digest), question.index, report_id, payload)
         return self.pack(report, row, label_code)
+
+    def _encode(self, plan: Plan, row: Row, label: str | None) -> tuple[Codes, int]:
+        """Code a row once for its many trials."""
+        if not self._last or self._last[0] is not plan or self._last[1] is not row or self._last[2] != label:
+            self._last = plan, row, label, plan.encode(row, label)
+        return self._last[3]
 
     def draw_question(self, plan: Plan, codes: Codes, label_code: int) -> Question:
         return plan.draw(self.rng)

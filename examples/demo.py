@@ -47,7 +47,7 @@ Person = tuple[dict[str, object], str | None]
 @click.option(
     "--picture",
     type=click.Path(),
-    help="Save a screenshot of the operator's page to this file (needs Chromium).",
+    help="Save a screenshot of the dashboard to this file (needs Chromium).",
 )
 @click.option("--keep", is_flag=True, help="Leave the collector running until Ctrl-C.")
 @click.option(
@@ -100,8 +100,8 @@ def read_people(plan: Plan) -> list[Person]:
 
 
 def wait_for_interrupt(url: str) -> None:
-    """Print how to open the operator's page, and wait for Ctrl-C."""
-    print(f"\nThe collector goes on until Ctrl-C. The operator's page:\n  {url.partition('/v1/')[0]}")
+    """Print how to open the dashboard, and wait for Ctrl-C."""
+    print(f"\nThe collector goes on until Ctrl-C. The dashboard:\n  {url.partition('/v1/')[0]}")
     print(f"Its token:\n  {os.environ['LDP_OPERATOR_TOKEN']}", flush=True)
     with suppress(KeyboardInterrupt):
         threading.Event().wait()
@@ -168,7 +168,7 @@ def report_all(url: str, people: Sequence[Person]) -> None:
 
 
 def save_picture(url: str, path: str) -> None:
-    """Save a screenshot of the operator's page."""
+    """Save a screenshot of the dashboard."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)

@@ -70,7 +70,7 @@ class Client(SurveyDisplay):
     max_local_epsilon : float
         With a relay, a plan with a greater epsilon is refused. It holds even if relay and collector collude.
     on_outcome : callable, optional
-        Called with the receipt of `report` and, on another thread, of the outcome at the collector.
+        Called with the receipt of `report` and, on another thread, of the outcome that the journal records.
     spread : float, optional
         A report is first sent at a random time within this number of seconds: 2 by default, and 3600 with a
         relay. A report of an earlier run waits for a random time with at least this mean.
@@ -174,6 +174,7 @@ class Client(SurveyDisplay):
     def withdraw(self) -> Receipt:
         """Record that the person no longer agrees; delete a queued report of any round of the survey.
 
+        Only the plan names the family of rounds: read `plan` first if the person never agreed to this round.
         With a relay, ask it to delete the report. The receipt has the reason ``passed-on`` if the report has
         left, and ``relay-unreachable`` if the relay did not answer.
         """
@@ -184,12 +185,18 @@ class Client(SurveyDisplay):
     @return_errors
     def status(self) -> Receipt:
         """Return the status of the survey on this device; needs no network."""
+        return self._status()
+
+    def _status(self, otherwise: tuple[str, str] = ("", ""), is_repeat: bool = False) -> Receipt:
+        """Return the status, or that of a repeated answer; `otherwise` is why a report waits untried."""
         entry = self._participation.find_entry()
-        receipt = self._participation.status(entry)
-        if entry and receipt.state is State.QUEUED and self._sender:
-            reason, why = self._sender.explain_wait(entry.identity)
-            return replace(receipt, reason=reason, why=why) if reason else receipt
-        return receipt
+        receipt = self._participation.status(entry, is_repeat)
+        if entry is None or entry.state is not State.QUEUED:
+            return receipt
+        sender = self._sender or get_sender(self._journal)
+        causes = sender.explain_wait(entry.identity), (receipt.reason, receipt.why), otherwise
+        reason, why = next((cause for cause in causes if cause[0]), causes[1])
+        return replace(receipt, reason=reason, why=why)
 
     @redact_traceback
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
@@ -222,7 +229,8 @@ class Client(SurveyDisplay):
     @return_errors
     def _report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         self._require_open()
-        return self._participation.report(row, label)
+        receipt = self._participation.report(row, label)
+        return self._status(is_repeat=True) if receipt.state is State.ALREADY_REPORTED else receipt
 
     @return_errors
     def flush(self, timeout: float = 10.0) -> Receipt:
@@ -241,11 +249,8 @@ class Client(SurveyDisplay):
         entry = self._participation.find_entry()
         if entry and entry.state is State.QUEUED and not self._closed_reason:
             self._start_sender().flush(entry.identity, timeout)
-        receipt = self.status()
-        if receipt.state is not State.QUEUED or receipt.reason:
-            return receipt
         reason = "client-closed" if self._closed_reason else "no-answer-yet"
-        return replace(receipt, reason=reason, why="the report waits here, and is sent in the background")
+        return self._status((reason, "the report waits here, and is sent in the background"))
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Close the client; a journal's last client first tries for `timeout` seconds to send one report."""

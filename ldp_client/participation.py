@@ -89,7 +89,7 @@ class Participation(BoundSurvey[Plan]):
         is_untried : callable
             Whether no attempt to send the report of a survey has begun; the relay is then not asked.
         """
-        self.journal.withdraw(self.identity)
+        self.journal.withdraw(self.identity, self._known_family)
         entry = self.find_entry()
         if not (entry and entry.sealed and entry.state is State.WITHDRAWN):
             return self.status(entry)
@@ -106,9 +106,16 @@ class Participation(BoundSurvey[Plan]):
     def find_entry(self) -> JournalEntry | None:
         """Return the survey's journal entry, or the entry of another round that this device answered."""
         entry = self.journal.find(self.identity)
-        if entry is None or entry.is_answered:
+        if entry and entry.is_answered:
             return entry
-        return self.journal.find_answered(self.identity, entry.family) or entry
+        family = entry.family if entry else self._known_family
+        return self.journal.find_answered(self.identity, family) or entry
+
+    @property
+    def _known_family(self) -> str:
+        """The family in the plan; empty while the client has neither got nor read the plan."""
+        plan = self.source if isinstance(self.source, Plan) else self._plan
+        return plan.family if plan else ""
 
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or a repeated answer."""

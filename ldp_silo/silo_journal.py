@@ -53,9 +53,9 @@ class SiloJournal(Journal):
         with self._transaction(writes=False) as connection:
             return ledger.read_epochs(connection)
 
-    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity) -> None:
+    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
         """Record that the silo no longer agrees; delete the messages of the survey that wait."""
-        super()._end_consent(connection, identity)
+        super()._end_consent(connection, identity, family)
         ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
 
     def commit_epoch(

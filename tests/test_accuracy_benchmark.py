@@ -283,17 +283,50 @@ def rows_of(text: str) -> list[list[str]]:
     ]
 
 
+def table_of_page(name: str, *head: str) -> tuple[list[str], list[list[str]]]:
+    """Return the values of epsilon in a table's head as on the results page, and the rows below the head."""
+    rows = rows_of((ROOT / "docs" / name).read_text("utf-8"))
+    start = next(number for number, row in enumerate(rows) if row[: len(head)] == [*head])
+    epsilons = [each.removeprefix("epsilon ") for each in rows[start][len(head) :]]
+    end = start + 2 + 2 * len(DATA_SETS)  # below the line of dashes; two rows for each data set
+    assert rows[end][0] not in {*DATA_SETS, ""}
+    return [f"eps {each}" for each in epsilons if each in grid.EPSILONS], rows[start + 2 : end]
+
+
 def test_the_accuracy_page_shows_values_of_the_results_page():
-    rows = rows_of((ROOT / "docs" / "accuracy.md").read_text("utf-8"))
-    _, _, *heads = next(row for row in rows if row[0] == "data set")
-    epsilons = [head.replace("epsilon", "eps") for head in heads]
-    shown = [row for row in rows if row[0] in DATA_SETS and len(row) == 2 + len(epsilons)]
-    assert len(shown) == 3 * len(DATA_SETS)
-    for data, method, *cells in shown:
-        (_, *columns), _, *rows = rows_of(block_of(RESULTS_PAGE, data))
-        measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
-        for epsilon, cell in zip(epsilons, cells, strict=True):
-            best = measured["ours - best of five"][epsilon].rpartition("(")[2].rstrip(")")
-            name = {"best of five": best, "default": OURS, "default, validated": VALIDATED}[method]
-            expected = measured[name][epsilon].partition(" ")[0]
-            assert cell == (f"{expected} ({best})" if method == "best of five" else expected)
+    epsilons, rows = table_of_page("accuracy.md", "data set", "survey", "guessing")
+    assert len(epsilons) == 6
+    for number, data in enumerate(DATA_SETS):
+        guessing, non_private, measured = measured_on(data)
+        shown = rows[2 * number : 2 * number + 2]
+        assert [row[0].partition(":")[0] for row in shown] == [data, ""]
+        for row, survey, method in zip(
+            shown, ("default", "default, validated"), (OURS, VALIDATED), strict=True
+        ):
+            accuracies = [measured[method][each].partition(" ")[0] for each in epsilons]
+            bold = [f"**{each}**" if each > guessing else each for each in accuracies]
+            around = (guessing, non_private) if method == OURS else ("", "")
+            assert row[1:] == [survey, around[0], *bold, around[1]]
+
+
+def test_the_comparison_with_the_paper_shows_values_of_the_results_page():
+    epsilons, rows = table_of_page("replication.md", "data set", "method")
+    assert len(epsilons) == 6
+    for number, data in enumerate(DATA_SETS):
+        _, _, measured = measured_on(data)
+        differences = measured["ours - best of five"]
+        best = {each: text.rpartition("(")[2].rstrip(")") for each, text in differences.items()}
+        assert all(best[f"eps {each}"] == "DE" for each in grid.EPSILONS if float(each) >= 2)
+        accuracies = [measured[best[each]][each].partition(" ")[0] for each in epsilons]
+        assert rows[2 * number] == [data, "best of five", *accuracies]
+        gains = [differences[each].partition(" ")[0] for each in epsilons]
+        assert rows[2 * number + 1] == ["", "difference", *gains]
+
+
+def measured_on(data: str) -> tuple[str, str, dict[str, dict[str, str]]]:
+    """Return the accuracies of guessing and without privacy, and the text of each method at each epsilon."""
+    text = block_of(RESULTS_PAGE, data)
+    (_, *columns), _, *rows = rows_of(text)
+    measured = {name: dict(zip(columns, row, strict=True)) for name, *row in rows}
+    non_private, majority = re.findall(r"(?:has an accuracy of|the majority class) (0\.\d+)", text)
+    return majority, non_private, measured

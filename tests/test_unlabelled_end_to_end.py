@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ pytestmark = pytest.mark.slow
 PEOPLE = 6000
 
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "unlabelled-rows.md"
 NAMES = np.array(["yes", "no"])
 BATCH = 1000
 
@@ -29,6 +32,13 @@ def let_people_report(url: str, count: int, seed: int) -> None:
     reports = [make_report(plan, row, NAMES[label]) for row, label in zip(people, labels, strict=True)]
     for start in range(0, count, BATCH):
         assert post_reports(url, b"".join(reports[start : start + BATCH]))["recorded"] == BATCH
+
+
+def run_examples(page: Path) -> None:
+    """Run the Python examples of a page, one after the other, in the current folder."""
+    names: dict[str, object] = {}
+    for example in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        exec(example, names)
 
 
 def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path):
@@ -72,7 +82,7 @@ def test_rows_to_predict_improve_the_model_that_devices_reported(tmp_path):
     np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
 
 
-def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path):
+def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path, monkeypatch):
     survey, store = tmp_path / "survey.toml", f"sqlite:///{tmp_path}/ldp.db"
     survey.write_text(SURVEY)
     (tmp_path / "rows.csv").write_text(to_csv(draw_people(500, 2)[0]))
@@ -109,3 +119,15 @@ def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path):
     kept, other = (content["privacy"][name]["plan_digest"] for name in ("validation", "compared_validation"))
     assert kept != other
     assert {content["privacy"][name]["reports"] for name in ("validation", "compared_validation")} == {2000}
+
+    pytest.importorskip("pandas")
+    for end, name in (
+        ("", "snapshot"),
+        ("-validation", "plain-round"),
+        ("-validation-fitted", "fitted-round"),
+    ):
+        output = tmp_path / f"{name}.json"
+        command("ldp-collector", "export", f"overlapping{end}", "--store", store, "-o", output)
+    monkeypatch.chdir(tmp_path)
+    run_examples(PAGE)
+    assert json.loads((tmp_path / "model.json").read_bytes())["unlabelled"] == description

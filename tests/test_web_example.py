@@ -147,7 +147,7 @@ def test_an_answer_is_previewed_sent_once_and_remembered_at_the_next_visit(visit
     press(page, "Yes, send")
     expect(page.locator("#receipt")).to_be_focused()
     expect_sentence(page, ARRIVED)
-    assert page.get_by_role("link", name="the operator's page").get_attribute("href") == example.collector
+    assert page.get_by_role("link", name="the dashboard").get_attribute("href") == example.collector
     assert page.locator("#bytes").text_content() == page.get_by_label("How many hours").input_value() == ""
     assert example.count() == before + 1
     assert len(posted) == 1

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from operator import attrgetter, itemgetter
+from typing import Any
 
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import PrivacyError, SurveyError
@@ -43,10 +45,9 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
         return auto_choose_oracle(domain, epsilon)
     check_epsilon(epsilon)
     base, _, threshold = name.rstrip(")").partition("(")
-    with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
-        mechanism = MECHANISMS[base].design(domain, epsilon, Decimal(threshold) if threshold else None)
-    mechanism.prove(epsilon)
-    return mechanism
+    option = Decimal(threshold) if threshold else None
+    oracle: FrequencyOracle = _design(MECHANISMS[base], domain, epsilon, option)
+    return oracle
 
 
 def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
@@ -81,9 +82,7 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     check_epsilon(epsilon)
     if check_numeric_name(name) == AUTO:
         return numeric_candidates(domain, epsilon)[0]
-    with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
-        mechanism = NUMERIC_MECHANISMS[name].design(domain, epsilon)
-    mechanism.prove(epsilon)
+    mechanism: NumericMechanism = _design(NUMERIC_MECHANISMS[name], domain, epsilon)
     return mechanism
 
 
@@ -114,3 +113,12 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
             "the number bins"
         )
     return sorted(candidates, key=attrgetter("reference_variance"))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _design(kind: Any, *arguments: Any) -> Any:
+    """Design a mechanism and prove it; equal questions share one, because a mechanism never changes."""
+    with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
+        mechanism = kind.design(*arguments)
+    mechanism.prove(arguments[1])
+    return mechanism

@@ -41,8 +41,8 @@ def main() -> None:
         with collector(options.collector_port) as survey, page(options.port, survey) as server:
             operator = "{0.scheme}://{0.netloc}/".format(urlsplit(survey))
             print(f"The page:             http://127.0.0.1:{server.server_port}/")
-            print(f"The operator's page:  {operator}   token: {token}\n")
-            print("Open the page and answer; the operator's page then counts one report. A browser answers")
+            print(f"The dashboard:  {operator}   token: {token}\n")
+            print("Open the page and answer; the dashboard then counts one report. A browser answers")
             print("once: to answer again, open the page in a private window. Ctrl-C stops both.", flush=True)
             server.serve_forever()
     except KeyboardInterrupt:

@@ -171,7 +171,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
     A survey with a relay needs its private key beside it (plan.json.key, see ldp-collector key), and a token
     for the relay.
 
-    The operator's page at / and the pages /snapshot and /estimates of each survey require the operator's
+    The dashboard at / and the pages /snapshot and /estimates of each survey require the operator's
     token. Tokens have at least 16 characters.
 
     $ ldp-collector serve survey.toml
@@ -227,7 +227,7 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
                 "the author's key"
             )
     page = addresses[1] if addresses[1:] else "this address"
-    click.echo(f"the operator's page is / of {page}")
+    click.echo(f"the dashboard is / of {page}")
     click.echo(f"counting into {_without_password(published.settings.store)}")
     if published.new_store:
         click.echo("  a new, empty store")

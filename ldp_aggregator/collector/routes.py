@@ -213,7 +213,7 @@ def estimates_table(survey: str) -> Response:
 
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
-    """Send the data of the operator's page, at most a few seconds old."""
+    """Send the data of the dashboard, at most a few seconds old."""
     require_operator(service())
     from ldp_aggregator.collector.dashboard.data import render_progress  # late, as above
 

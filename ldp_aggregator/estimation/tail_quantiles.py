@@ -53,6 +53,7 @@ def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
     return np.array(kurtosis), np.array(quantiles)
 
 
+@lru_cache(maxsize=512)
 def _normal_quantile(error: float) -> float:
     return NormalDist().inv_cdf(1 - error / 2)
 

@@ -98,23 +98,26 @@ class Journal(JournalFile):
             )
             return get_entry(connection, identity)
 
-    def withdraw(self, identity: SurveyIdentity) -> JournalEntry | None:
+    def withdraw(self, identity: SurveyIdentity, family: str = "") -> JournalEntry | None:
         """Record that the person no longer agrees; delete a queued report of any round of the survey.
 
         What a collector has counted cannot be taken back: it does not know which report came from whom.
+        `family` is as for :meth:`find_answered`.
         """
         with self._transaction() as connection:
-            self._end_consent(connection, identity)
+            self._end_consent(connection, identity, family)
             return find_entry(connection, identity)
 
-    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity) -> None:
+    def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
         """Record the withdrawal; everything that it deletes is deleted in this one transaction."""
-        for entry in find_survey_entries(connection, identity):
+        entries = find_survey_entries(connection, identity)
+        for entry in entries:
             connection.execute(
                 "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ?",
                 (State.NO_CONSENT, *entry.identity.key, State.READY),
             )
-            for answered in find_family_entries(connection, identity, entry.family):
+        for each in {entry.family for entry in entries} or {family or identity.survey}:
+            for answered in find_family_entries(connection, identity, each):
                 _end_report(connection, answered.identity, State.WITHDRAWN, "")
                 connection.execute(  # the relay may still delete it
                     "UPDATE surveys SET state = ? WHERE survey = ? AND origin = ? AND state = ? "
@@ -191,10 +194,14 @@ class Journal(JournalFile):
             )
             return get_entry(connection, agreed.identity), True
 
-    def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> None:
-        """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged."""
+    def record_outcome(self, identity: SurveyIdentity, state: State, reason: str = "") -> JournalEntry | None:
+        """Record the outcome of a queued report, and delete its bytes; an earlier outcome stays unchanged.
+
+        Returns the entry, which has the earlier outcome if there is one, for example a withdrawal.
+        """
         with self._transaction() as connection:
             _end_report(connection, identity, state, reason)
+            return find_entry(connection, identity)
 
     def record_withdrawn(self, identity: SurveyIdentity, reason: str, *, is_final: bool) -> None:
         """Record what the relay said to a withdrawal; if that is final, delete its message."""
@@ -245,9 +252,12 @@ class Journal(JournalFile):
             return find_entry(connection, identity)
 
     def find_answered(self, identity: SurveyIdentity, family: str) -> JournalEntry | None:
-        """Return the entry of the answered survey of a publisher's family; None if none was answered."""
+        """Return the entry of the answered survey of a publisher's family; None if none was answered.
+
+        Without a `family`, the survey is taken for the first round: its id is then the family of the others.
+        """
         with self._transaction(writes=False) as connection:
-            return find_answered_entry(connection, identity, family)
+            return find_answered_entry(connection, identity, family or identity.survey)
 
     def entries(self) -> list[JournalEntry]:
         """Return the entries of all surveys."""

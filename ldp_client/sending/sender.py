@@ -268,18 +268,23 @@ class Sender:
         if response and is_debugging():
             log_report(survey, describe_response(response))
         outcome = parse_outcome(response, through_relay=entry.sealed is not None) if response else None
-        if outcome is None or (
-            outcome[0] is State.EXPIRED and not self._journal.record_closed(survey, time())
-        ):
+        recorded = self._record(survey, *outcome) if outcome else entry
+        if recorded and recorded.state is State.QUEUED:
             self._handle_failure(entry, response)
             return
-        state, reason = outcome
-        self._journal.record_outcome(survey, state, reason)
-        log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
-        if client:
-            why = HELD_BY_RELAY if entry.sealed and state is State.SENT else ""
-            client.handle_outcome(Receipt(state, survey.survey, reason=reason, why=why))
+        if recorded and recorded.is_answered:  # with this outcome, or withdrawn during the attempt
+            state, reason = recorded.state, recorded.reason
+            log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
+            if client:
+                why = HELD_BY_RELAY if entry.sealed and state is State.SENT else ""
+                client.handle_outcome(Receipt(state, survey.survey, reason=reason, why=why))
         self._remove(survey, has_outcome=True)
+
+    def _record(self, survey: SurveyIdentity, state: State, reason: str) -> JournalEntry | None:
+        """Record what the collector answered, and return the entry; None if the journal was deleted."""
+        if state is State.EXPIRED and not self._journal.record_closed(survey, time()):
+            return self._journal.find(survey)
+        return self._journal.record_outcome(survey, state, reason)
 
     def _begin_attempt(
         self, survey: SurveyIdentity, entry: JournalEntry

@@ -106,6 +106,36 @@ def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(port: Port
     compare_previews(port, path)
 
 
+HALVES = """
+[survey]
+id = "halves"
+epsilon = 1
+[features.rare]
+values = ["yes", "no"]
+[features.often]
+values = ["yes", "no"]
+weight = WEIGHT
+"""
+
+
+@pytest.mark.parametrize(("weight", "text"), [(79, "1.2%"), (15, "6.2%"), (1599, "0.062%")])
+@pytest.mark.parametrize("port", PORTS)
+def test_a_probability_halfway_between_two_texts_is_the_even_one(
+    port: Port, weight: int, text: str, tmp_path: Path
+):
+    plan = read_survey(HALVES.replace("WEIGHT", str(weight))).compile()
+    random = common.words(common.first_draws(plan)[0]) + common.random_bytes(
+        "halves", 16 + plan.questions[0].mechanism.random_bytes
+    )
+    case = common.case(plan, {"rare": "yes", "often": "no"}, None, random)
+    path = tmp_path / "halves.json"
+    path.write_text(json.dumps({"cases": [case], "plan": plan.json.decode()}))
+    [found] = json.loads(port.run(port.previews, str(path)))
+    assert found["question"] == "rare"
+    assert percent(Fraction(found["chance"])) == text
+    assert f"with probability {text}, without looking" in found["text"]
+
+
 def compare_previews(port: Port, file: Path) -> None:
     """Compare the previews of all cases of a file in both clients."""
     printed = json.loads(port.run(port.previews, str(file)))

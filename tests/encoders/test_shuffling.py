@@ -28,15 +28,16 @@ TABLE = {
 
 def exact_bound(ratio: Fraction, reports: int, growth: Fraction) -> Fraction:
     """Return D of the module's docstring, with exact numbers and the best event of each sum."""
-    likely, unlikely, total = ratio / (ratio + 1), 1 / (ratio + 1), Fraction(0)
-    share = 2 * unlikely
+    a, b = ratio.as_integer_ratio()
+    g, h = growth.as_integer_ratio()
+    total, share = Fraction(0), 2 / (ratio + 1)
     for c in range(reports):
         weight = math.comb(reports - 1, c) * share**c * (1 - share) ** (reports - 1 - c)
-        coins = [Fraction(math.comb(c, i), 2**c) for i in range(c + 1)] + [Fraction(0)]
-        for i in range(c + 2):
-            before = coins[i - 1] if i else Fraction(0)
-            u, v = (first * before + (1 - first) * coins[i] for first in (likely, unlikely))
-            total += weight * max(Fraction(0), u - growth * v)
+        coins = [0, *(math.comb(c, i) for i in range(c + 1)), 0]
+        pairs = itertools.pairwise(coins)
+        # (u - growth v) of the docstring, times a common denominator
+        best = sum(max(0, h * (a * i + b * j) - g * (b * i + a * j)) for i, j in pairs)
+        total += weight * Fraction(best, 2**c * (a + b) * h)
     return total
 
 

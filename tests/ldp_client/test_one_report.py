@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from encoders.report import unpack
-from ldp_client import Client, Response, State, TransportError
+from ldp_client import Client, Journal, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
 from tests.support.threads import in_threads
@@ -57,6 +59,18 @@ def test_undelivered_report_is_sent_by_the_next_run(client):
     assert second.report(ROW, "yes").state is State.ALREADY_REPORTED
     assert second.flush().state is State.SENT
     assert set(up.bodies) == set(down.bodies)
+
+
+def test_a_second_answer_says_why_the_first_still_waits(client, plan, tmp_path):
+    one = client(FakeTransport(Response(503, b'{"reason":"store-unavailable","retryable":true}', 600.0)))
+    one.report(ROW, "no")
+    wait_for_attempt(one)
+    status, again = one.status(), one.report(ROW, "yes")
+    assert (status.state, status.reason) == (State.QUEUED, "store-unavailable")
+    assert again == replace(status, state=State.ALREADY_REPORTED)
+    later_round, url = replace(plan, id="round2", family="sleep"), URL.replace("sleep", "round2")
+    with Client(later_round, url, transport=one.transport, journal=tmp_path / "journal.db") as later:
+        assert later.grant() == later.status() == later.report(ROW, "yes") == later.flush(0) == again
 
 
 def test_lost_response_leads_to_a_duplicate_which_is_a_success(client):
@@ -150,3 +164,50 @@ def test_withdrawing_covers_the_other_rounds(client, plan, tmp_path):
     assert second.withdraw().state is State.WITHDRAWN
     for _ in range(2):
         assert (second.grant().state, second.report(ROW, "yes").state) == (State.WITHDRAWN,) * 2
+
+
+@pytest.mark.parametrize("answered", ["sleep", "sleep-round2"])
+def test_withdrawing_a_round_that_was_never_granted_covers_the_other_rounds(client, plan, tmp_path, answered):
+    rounds = {each: replace(plan, id=each, family="sleep") for each in ("sleep-round2", "sleep-round3")}
+    rounds["sleep"] = plan
+    offline = FakeTransport(TransportError("no network"))
+    options = {"transport": offline, "journal": tmp_path / "journal.db"}
+    with Client(rounds[answered], URL.replace("sleep", answered), **options) as first:
+        first.grant()
+        first.report(ROW, "yes")
+        other = "sleep-round3" if answered == "sleep" else "sleep"
+        with Client(rounds[other], URL.replace("sleep", other), **options) as second:
+            assert second.status().state is State.ALREADY_REPORTED
+            assert second.withdraw().state is State.WITHDRAWN
+        assert first.status().state is State.WITHDRAWN
+    assert Journal(tmp_path / "journal.db").queued_surveys() == []
+
+
+def test_withdrawing_keeps_the_report_of_a_family_that_has_the_name_of_this_round(client, plan, tmp_path):
+    offline = FakeTransport(TransportError("no network"))
+    options = {"transport": offline, "journal": tmp_path / "journal.db"}
+    named = replace(plan, id="c", family="b")
+    with Client(named, URL.replace("sleep", "c"), **options) as one:
+        one.grant()
+        one.report(ROW, "yes")
+        later_round = replace(plan, id="b", family="sleep")
+        with Client(later_round, URL.replace("sleep", "b"), **options) as other:
+            other.grant()
+        source = tmp_path / "unread.json"
+        source.write_bytes(later_round.json)
+        with Client(source, URL.replace("sleep", "b"), **options) as other:
+            assert other.withdraw().state is State.NO_CONSENT
+        assert one.status().state is State.QUEUED
+
+
+def test_withdrawing_from_another_survey_keeps_the_report(client, plan, tmp_path):
+    one = client(FakeTransport(TransportError("no network")))
+    one.report(ROW, "yes")
+    for survey, url in [
+        (replace(plan, id="tea", family="tea"), URL.replace("sleep", "tea")),
+        (replace(plan, id="tea", family="sleep"), "http://curious.test/v1/surveys/tea"),
+    ]:
+        with Client(survey, url, transport=one.transport, journal=tmp_path / "journal.db") as other:
+            assert other.plan.id == "tea"
+            assert other.withdraw().state is State.NO_CONSENT
+    assert one.status().state is State.QUEUED

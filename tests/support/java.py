@@ -1,5 +1,6 @@
 """The Java client of clients/java: its programs, or a skipped test if one is missing."""
 
+import fcntl
 import shutil
 import subprocess
 from functools import cache
@@ -16,7 +17,7 @@ def require_java_client() -> None:
     """Build the client and its tests; skip the test if the JDK or JUnit is missing."""
     if reason := _missing():
         pytest.skip(reason)
-    _make("all", "tests")
+    _build()
 
 
 @cache
@@ -28,8 +29,10 @@ def _missing() -> str:
 
 
 @cache
-def _make(*targets: str) -> None:
-    run_make(*targets)
+def _build() -> None:
+    with (FOLDER / "Makefile").open() as locked:  # by the first of the processes that run tests
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        run_make("all", "tests")
 
 
 def run_make(*targets: str) -> str:

@@ -37,12 +37,16 @@ def worst_log_ratio(
 
     Cells are independent, so the worst message has the worst value in each cell.
     """
-    worst = 0.0
-    for each in mechanism.tables:
-        for cell in range(each.start, each.end):
-            one, other = (
-                clamped_law(found[cell], scale_of(each, cell, found), each.clamp)
-                for found in (counts, others)
-            )
-            worst += max(p - q for p, q in zip(one, other, strict=True) if p > -math.inf)
-    return worst
+    return sum(
+        _worst_of_cell(
+            *((found[cell], scale_of(each, cell, found)) for found in (counts, others)), each.clamp
+        )
+        for each in mechanism.tables
+        for cell in range(each.start, each.end)
+    )
+
+
+@lru_cache(maxsize=65536)
+def _worst_of_cell(one: tuple[int, Fraction], other: tuple[int, Fraction], clamp: tuple[int, int]) -> float:
+    laws = clamped_law(*one, clamp), clamped_law(*other, clamp)
+    return max(p - q for p, q in zip(*laws, strict=True) if p > -math.inf)

@@ -45,16 +45,6 @@ export function greatestRatio(numerators, denominators) {
 }
 
 /**
- * Return a product in lowest terms.
- *
- * @param {Fraction} one
- * @param {Fraction} other
- */
-export function multiply(one, other) {
-  return reduce(one[0] * other[0], one[1] * other[1]);
-}
-
-/**
  * Return the IEEE double that is nearest to a fraction of at least 2^-64, ties to even.
  *
  * @param {bigint} numerator

@@ -250,7 +250,10 @@ function percent(share) {
   const margin = Math.min(share, 1 - share);
   const digits = 0 < margin && margin < RARE ? Math.ceil(-Math.log10(margin)) - 1 : 1;
   if (digits > MAX_DIGITS) return share < RARE ? "nearly 0%" : "nearly 100%";
-  return `${(100 * share).toFixed(digits)}%`;
+  const number = 100 * share;
+  // toFixed rounds an exact half up; the other clients round it to an even digit, for 1.25 down
+  const isDown = number * 2 ** (digits + 1) % 4 === 1;
+  return `${(number - Number(isDown) * 2e-14).toFixed(digits)}%`;
 }
 
 /**

@@ -61,12 +61,13 @@ export function cellSizes(cells) {
 }
 
 /**
- * Return for each of `cells` whether it has the greatest number of draws: a list of 0 and 1.
+ * Return a function of `first` and `end`: how many of the cells from `first` on and before `end` have the greatest
+ * number of draws.
  *
  * @param {number} cells
  */
 export function largeCells(cells) {
   const rest = Number(WORD % BigInt(cells)) || cells;
   const before = (/** @type {number} */ end) => Math.ceil(end * rest / cells);
-  return Array.from({ length: cells }, (_, index) => before(index + 1) - before(index));
+  return (/** @type {number} */ first, /** @type {number} */ end) => before(end) - before(first);
 }

@@ -1,1 +1,1 @@
-"""The operator's page: its files, its routes and its data."""
+"""The dashboard: its files, its routes and its data."""

@@ -1,4 +1,4 @@
-"""The data of the operator's page: reports, rejections, estimates, and margins with more reports."""
+"""The data of the dashboard: reports, rejections, estimates, and margins with more reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 
 def render_progress(snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool) -> CachedResponse:
-    """Return the JSON that the operator's page shows; see :meth:`CurrentEstimates.from_snapshot`."""
+    """Return the JSON that the dashboard shows; see :meth:`CurrentEstimates.from_snapshot`."""
     if isinstance(snapshot, SiloSnapshot):
         document = silo_progress_document(snapshot)
     else:

@@ -1,4 +1,4 @@
-"""The operator's page at /: consists only of files of this package, and loads nothing from other hosts.
+"""The dashboard at /: consists only of files of this package, and loads nothing from other hosts.
 
 The page itself is public and contains no data; it fetches the data with the token that the operator types in.
 """

@@ -1,9 +1,10 @@
 """A person answers the survey on its page: questions, preview, consent, receipt, withdrawal, languages."""
 
+import json
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.clients.form.conftest import answer_all, expect_status, press, question
 from tests.support.servers import collector
@@ -341,6 +342,36 @@ def test_a_waiting_answer_can_be_withdrawn_although_the_survey_cannot_be_reached
     page.reload()
     expect_status(page, "You have withdrawn")
     assert site.count() == before
+
+
+def test_nobody_is_asked_again_in_another_round(visit, site):
+    page = visit(expected_error="net::ERR_FAILED")
+    page.route("**/reports", lambda route: route.abort())
+    answer_all(page)
+    press(page, AGREE)
+    expect_status(page, "stored in this browser")
+
+    def serve_second_round(route: Route) -> None:
+        response = route.fetch(url=route.request.url.replace("habits-round2", "habits"))
+        document = response.json()
+        if "questions" in document:
+            document |= {"id": "habits-round2", "family": "habits"}
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        route.fulfill(response=response, body=text)
+
+    page.route("**/habits-round2**", serve_second_round)
+    page.evaluate(
+        """(src) => {
+            const element = document.querySelector("ldp-survey");
+            const other = element.cloneNode();
+            for (const name of ["digest", "public-key"]) other.removeAttribute(name);
+            other.setAttribute("src", src);
+            element.replaceWith(other);
+        }""",
+        f"{site.collector}/v1/surveys/habits-round2",
+    )
+    expect_status(page, "This survey was answered in this browser")
+    expect(page.locator("form")).to_be_hidden()
 
 
 def test_no_answer_is_in_an_attribute_and_each_state_is_told_once(visit):

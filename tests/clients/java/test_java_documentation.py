@@ -18,15 +18,26 @@ PAGE = ROOT / "docs" / "embedding-android.md"
 SURVEY = "missed-payments-2026"
 MAIN = """
 fun main(arguments: Array<String>) {
-    answer(File(arguments[0]))
+    val survey = MissedPayments(File(arguments[0]))
+    println(survey.screenOpened())
+    println(survey.preview(exampleRow, "no"))
+    println(survey.personAgreed(exampleRow, "no"))
     readme(File(arguments[0], "of-another-person"))
     aReportIsSentOnce(File(arguments[1]).readBytes())
 }
 """
 JAVA_MAIN = """
+import java.io.File;
+import java.util.HashMap;
+import java.util.Map;
+import ldpbayes.client.Client;
+import ldpbayes.client.ClientOptions;
+
 final class Main {
     public static void main(String[] arguments) {
-        System.out.println(Survey.answer(new java.io.File(arguments[0]), arguments[1]));
+        File folder = new File(arguments[0]);
+        String url = arguments[1];
+        CODE
     }
 }
 """
@@ -75,7 +86,8 @@ def test_the_kotlin_examples_run(base, tmp_path):
     with urllib.request.urlopen(f"{base}/v1/surveys/{SURVEY}") as response:
         plan.write_bytes(response.read())
     printed = run("java", "-classpath", f"{jar}:{CLASSES}", "MainKt", tmp_path / "journals", plan)
-    shown = re.findall(r"println\(client\.(?:status|report).*// (.*)$", blocks[0], re.MULTILINE)
+    shown = re.findall(r"client\.(?:status|report)\(.*// (?:at first: )?(.*)$", blocks[0], re.MULTILINE)
+    assert len(shown) == 2
     lines = printed.splitlines()
     assert [lines[0], *lines[-2:]] == [*shown, "queued"]
     assert "What would be sent" in printed
@@ -83,9 +95,9 @@ def test_the_kotlin_examples_run(base, tmp_path):
 
 def test_the_java_example_runs(base, tmp_path):
     [code] = blocks_of(PAGE, "java")
-    (tmp_path / "Survey.java").write_text(code)
-    (tmp_path / "Main.java").write_text(JAVA_MAIN)
-    run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Survey.java", tmp_path / "Main.java")
+    (tmp_path / "Main.java").write_text(JAVA_MAIN.replace("CODE", code))
+    run("javac", "-classpath", CLASSES, "-d", tmp_path, tmp_path / "Main.java")
     url = f"{base}/v1/surveys/{SURVEY}"
     printed = run("java", "-classpath", f"{tmp_path}:{CLASSES}", "Main", tmp_path / "journals", url)
-    assert printed == "true\n"
+    [shown] = re.findall(r"println\(client\.report.*// (.*)$", code, re.MULTILINE)
+    assert printed == f"{shown}\n" == "queued\n"

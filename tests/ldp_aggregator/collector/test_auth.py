@@ -223,4 +223,4 @@ def test_a_running_collector_serves_the_operator_at_a_separate_address(survey, u
             for page in ("/livez", "/readyz", "/v1/surveys"):
                 assert (ask(base, page), ask(operator, page)) == (200, 200)
         assert process.stdout is not None
-        assert f"the operator's page is / of {operator}" in process.stdout.readline()
+        assert f"the dashboard is / of {operator}" in process.stdout.readline()

@@ -27,6 +27,13 @@ values = { black = "Black", green = "Green" }
 [texts.en.features.hours]
 title = "Hours"
 """
+CENTRAL = """\
+[survey]
+id = "tea"
+kind = "central"
+[features.tea]
+values = ["black", "green"]
+"""
 PROBLEM_KEYS = ["severity", "file", "line", "field", "message"]
 
 
@@ -183,7 +190,7 @@ def test_a_file_that_cannot_be_opened_is_json_with_exit_code_2(tmp_path, monkeyp
 
 
 def test_the_documentation_lists_every_key(path):
-    page = (ROOT / "docs" / "public-api.md").read_text("utf-8")
+    page = (ROOT / "docs" / "json-output.md").read_text("utf-8")
     section = page.partition("## Check a survey from a program\n")[2].partition("\n## ")[0]
     documented = set(re.findall(r"`([a-z_.\[\]]+)`", "\n".join(re.findall(r"(?m)^\| (.*?) \|", section))))
     result = check(path, SURVEY + TEXTS)
@@ -191,7 +198,9 @@ def test_the_documentation_lists_every_key(path):
     keys = {*result, *(f"problems[].{key}" for key in result["problems"][0])}
     keys |= {f"survey.{key}" for key in survey} | {f"survey.texts.{key}" for key in ["missing"]}
     keys |= {f"survey.questions[].{key}" for key in survey["questions"][0]}
-    keys |= {f"survey.{key}" for key in check(path, RELAYED)["survey"]}
+    relay = check(path, RELAYED)["survey"].pop("relay")
+    keys |= {f"survey.relay.{key}" for key in relay}
+    keys |= {f"survey.{key}" for key in check(path, CENTRAL)["survey"]}
     silos = check(path, WARDS)["survey"]
     keys |= {f"survey.{key}" for key in silos} | {f"survey.tables[].{key}" for key in silos["tables"][0]}
     assert documented == keys

@@ -32,7 +32,7 @@ import { sendByFetch } from "./transport.js";
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
  * @property {number | null} [maxTotalEpsilon] the epsilon that all surveys of the journal may spend in total
  * @property {(receipt: Receipt) => unknown} [onOutcome] called with the receipt of `report`, and with that of
- *   the collector's answer, which another tab may have received
+ *   the outcome in the journal, which another tab may have received
  * @property {number} [spread] a report is first sent at a random time within these seconds; by default 2
  * @property {boolean} [strict] throw errors in place of returning them as receipts
  * @property {import("../randomness.js").RandomSource} [random] synchronous source of random bytes
@@ -130,6 +130,7 @@ export class Client {
   /**
    * Record that the person no longer agrees; delete a queued report of any round of the survey.
    *
+   * Only the plan names the family of the rounds: call `plan` first if the person never agreed to this one.
    * If a relay has the report, it is asked to delete it, and the receipt says what it answered.
    */
   withdraw() {
@@ -165,6 +166,7 @@ export class Client {
       const copy = typeof row === "object" && row ? Object.fromEntries(copies) : row;
       this.#requireOpen();
       const result = await this.#participation.report(copy, label);
+      if (!result) return this.#status(true); // answered already
       made = result.made;
       return result.receipt;
     });
@@ -214,7 +216,7 @@ export class Client {
         await this.#sender.flush(entry, timeout);
       }
       const reason = this.#sending.isClosed ? "client-closed" : "no-answer-yet";
-      return this.#status({ reason, why: "the report waits to be sent" });
+      return this.#status(false, { reason, why: "the report waits to be sent" });
     });
   }
 
@@ -225,14 +227,17 @@ export class Client {
     await this.#sender.close(this.#sending);
   }
 
-  /** @param {import("./receipt.js").ReceiptFields} [otherwise] why a queued report waits, if nothing failed */
-  async #status(otherwise) {
+  /**
+   * @param {boolean} [isRepeat] whether the person answers again
+   * @param {import("./receipt.js").ReceiptFields} [otherwise] why a queued report waits, if nothing failed
+   */
+  async #status(isRepeat, otherwise) {
     const entry = await this.#participation.find();
-    const receipt = this.#participation.status(entry);
-    if (!entry || receipt.state !== "queued") return receipt;
+    const receipt = this.#participation.status(entry, isRepeat);
+    if (!isQueued(entry)) return receipt;
     const causes = [isOptedOut() ? OPT_OUT : this.#sender.failureOf(entry), receipt, otherwise];
     const { reason, why } = causes.find((each) => each?.reason) ?? receipt;
-    return new Receipt("queued", receipt.survey, { reason, why });
+    return new Receipt(receipt.state, receipt.survey, { reason, why });
   }
 
   /**

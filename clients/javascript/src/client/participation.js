@@ -40,7 +40,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   const { relay } = policy;
 
   /** Return the survey's entry, or the entry of another round that was answered. */
-  const find = () => journal.find(identity);
+  const find = () => journal.find(identity, loaded?.plan.family);
 
   /** @param {{ survey: string }} entry */
   const isOtherRound = ({ survey }) => survey !== identity.survey;
@@ -78,8 +78,9 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
    * Return the receipt for a journal entry: the survey's status, or that of a repeated answer.
    *
    * @param {JournalEntry | undefined} entry
+   * @param {boolean} [isRepeat]
    */
-  function status(entry, isRepeat = false) {
+  function status(entry, isRepeat) {
     if (!isAnswered(entry)) requirePermission();
     if (!entry || entry.state === "no_consent") {
       return new Receipt("no_consent", identity.survey, { reason: "no-consent" });
@@ -100,7 +101,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   return {
     find,
     status,
-    withdraw: () => journal.withdraw(identity),
+    withdraw: () => journal.withdraw(identity, loaded?.plan.family),
 
     async plan() {
       return (await load(await find())).plan;
@@ -121,12 +122,13 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
      *
      * @param {Readonly<Record<string, unknown>>} row
      * @param {unknown} label
-     * @returns {Promise<{ receipt: Receipt, made?: JournalEntry }>} with the entry of the report, if one was made
+     * @returns {Promise<{ receipt: Receipt, made: JournalEntry } | undefined>} with the entry of the report; undefined
+     *   if the survey is answered already
      */
     async report(row, label) {
       requirePermission();
       const entry = await find();
-      if (isAnswered(entry)) return { receipt: status(entry, true) };
+      if (isAnswered(entry)) return undefined;
       requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry));
       const { plan } = await load(entry);
       // all that hashes, or reads the row, is done before the journal's transaction
@@ -137,9 +139,9 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       // sealing waits, which a transaction must not; if another tab is faster, this report is forgotten
       const sealed = await relay?.seal(plan, draw());
       const makeReport = () => sealed ?? draw();
-      const { entry: made, isCreated } = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
-      if (!isCreated) return { receipt: status(made, true) }; // another tab was faster
-      return { receipt: new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped }), made };
+      const made = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
+      const receipt = new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped });
+      return made && { receipt, made }; // if not, another tab was faster
     },
   };
 }

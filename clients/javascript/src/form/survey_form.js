@@ -75,6 +75,7 @@ export class SurveyForm {
       if (this.#isClosed) void client.close();
       receipt = await client.status();
       this.#plan = await client.plan();
+      receipt = await client.status(); // the plan names the other rounds
       await this.#translate(wanted);
     } catch (error) {
       // an answer can be withdrawn even if the survey is closed or cannot be reached now

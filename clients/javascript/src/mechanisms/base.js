@@ -18,6 +18,14 @@
  */
 
 /**
+ * Returns what was made for a key of the same plan, or makes it. Keys are a plan's objects, or texts of its entries.
+ *
+ * Thousands of questions may share a table, whose noise needs time and memory.
+ *
+ * @typedef {(key: unknown, make: () => any) => any} Share
+ */
+
+/**
  * Return the number of bytes of an index below `count`: 1 or 2.
  *
  * @param {number} count

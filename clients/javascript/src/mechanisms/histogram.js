@@ -1,12 +1,13 @@
 /** Summation with histogram encoding (SHE): a one-hot vector with Laplace noise on every component. */
 
 import { requireValid } from "../errors.js";
-import { greatestRatio, multiply } from "../arithmetic.js";
+import { greatestRatio, reduce } from "../arithmetic.js";
 import { WORD } from "../probability_tables.js";
 import { laplaceCells, noiseAdder } from "./noise.js";
 import { checkKeyCount, readWeights } from "./parameters.js";
 
 /** @typedef {import("./base.js").Mechanism} Mechanism */
+/** @typedef {import("./base.js").Share} Share */
 /** @typedef {import("./base.js").Tables} Tables */
 
 /**
@@ -14,19 +15,22 @@ import { checkKeyCount, readWeights } from "./parameters.js";
  *
  * @param {number} domain
  * @param {Tables} tables
+ * @param {Share} share
  * @returns {Mechanism}
  */
-export function summation(domain, tables) {
+export function summation(domain, tables, share) {
   checkKeyCount(tables, 1);
-  const weights = readWeights(tables.weights);
-  const steps = weights.length - 1;
-  // clamping moves only the last weight, so these are the means of 1 plus noise and of noise, out of 2^64
-  requireValid(Number(WORD - weights[steps]) > Number(weights[steps]));
-  const addNoise = noiseAdder(weights, 1 - steps, steps);
+  const [addNoise, ratio] = share(tables, () => {
+    const weights = readWeights(tables.weights);
+    const steps = weights.length - 1;
+    // clamping moves only the last weight, so these are the means of 1 plus noise and of noise, out of 2^64
+    requireValid(Number(WORD - weights[steps]) > Number(weights[steps]));
+    return [noiseAdder(weights, 1 - steps, steps), worstRatio(weights)];
+  });
   return {
     payloadBytes: 2 * domain,
     randomBytes: 8 * domain,
-    ratio: worstRatio(weights),
+    ratio,
     perturb([value], random) {
       const vector = Array(domain).fill(0);
       vector[value] = 1;
@@ -41,9 +45,9 @@ export function summation(domain, tables) {
  * @param {readonly bigint[]} weights
  */
 function worstRatio(weights) {
-  const cells = laplaceCells(weights);
-  const last = cells.length - 1;
-  const zero = [cells[0] + cells[1], ...cells.slice(2)];
-  const one = [...cells.slice(0, last - 1), cells[last - 1] + cells[last]];
-  return multiply(greatestRatio(one, zero), greatestRatio(zero, one));
+  const [first, second, ...others] = laplaceCells(weights);
+  const zero = [first + second, ...others];
+  // the noise is symmetric, so L_1 is L_0 backwards, and the least ratio is one over the greatest
+  const most = greatestRatio(zero, [...zero].reverse());
+  return reduce(most[0] ** 2n, most[1] ** 2n);
 }

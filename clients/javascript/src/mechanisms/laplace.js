@@ -2,64 +2,47 @@
 
 import { readHighBits } from "../bytes.js";
 import { requireValid } from "../errors.js";
-import { greatest, greatestRatio, multiply, reduce } from "../arithmetic.js";
+import { greatest, greatestRatio, reduce } from "../arithmetic.js";
 import { sum } from "../probability_tables.js";
 import { laplaceCells, noiseAdder } from "./noise.js";
-import { checkNumericDomain, countSlots, GRID_BITS, splitValue } from "./numeric_base.js";
+import { countSlots, GRID_BITS, splitValue } from "./numeric_base.js";
 import { checkKeyCount, readSmallInteger, readWeights } from "./parameters.js";
 
 /** @typedef {import("./base.js").Mechanism} Mechanism */
+/** @typedef {import("./base.js").Share} Share */
 /** @typedef {import("./base.js").Tables} Tables */
 /** @typedef {import("./numeric_base.js").NumericDomain} NumericDomain */
 
-const MAX_NUMBERS = 100;
 /** Largest product of steps and weights; it limits the time to prove an untrusted plan. */
 const MAX_PROOF_WORK = 1 << 15;
 
 /**
- * Reports all numbers of a row at once, with noise in each slot.
+ * Reports one number of a row, or all of them at once, with noise in each slot.
  *
  * @param {NumericDomain} domain
  * @param {Tables} tables
- */
-export function laplace(domain, tables) {
-  return noisySlots(domain, tables, MAX_NUMBERS);
-}
-
-/**
- * Reports one number of a row, with noise in each slot.
- *
- * @param {NumericDomain} domain
- * @param {Tables} tables
- */
-export function sampledLaplace(domain, tables) {
-  return noisySlots(domain, tables, 1);
-}
-
-/**
- * @param {NumericDomain} domain
- * @param {Tables} tables
- * @param {number} maxNumbers
+ * @param {Share} share
  * @returns {Mechanism}
  */
-function noisySlots(domain, tables, maxNumbers) {
-  checkNumericDomain(domain, maxNumbers);
+export function laplace(domain, tables, share) {
   checkKeyCount(tables, 2);
   const steps = readSmallInteger(tables.steps, 1, 64);
-  const weights = readWeights(tables.weights);
-  const most = weights.length - 1 - steps;
-  requireValid(!(steps & (steps - 1)) && most > 0);
-  requireValid(steps * weights.length <= MAX_PROOF_WORK);
-  const addNoise = noiseAdder(weights, -most, most);
+  // the square of a number has another ratio than the number, and so another key
+  const [addNoise, ratio] = share(domain.square ? tables : tables.weights, () => {
+    const weights = readWeights(tables.weights);
+    const most = weights.length - 1 - steps;
+    requireValid(!(steps & (steps - 1)) && most > 0);
+    requireValid(steps * weights.length <= MAX_PROOF_WORK);
+    return [noiseAdder(weights, -most, most), worstRatio(weights, steps, domain.square)];
+  });
   const numbers = domain.missing.length;
   const slots = countSlots(domain);
   const fractionBits = GRID_BITS - 1 - Math.log2(steps);
-  const [numerator, denominator] = worstRatio(weights, steps, domain.square);
   const power = BigInt(numbers);
   return {
     payloadBytes: 2 * slots,
     randomBytes: 8 * (numbers + slots),
-    ratio: [numerator ** power, denominator ** power],
+    ratio: [ratio[0] ** power, ratio[1] ** power],
     perturb(value, random) {
       const vector = Array(slots).fill(0);
       let start = 0;
@@ -95,7 +78,7 @@ function worstRatio(weights, steps, square) {
   const stay = greatestRatio(most, least);
   const come = greatestRatio(most, empty);
   const go = greatestRatio(empty, least);
-  return reduce(...greatest([stay, multiply(come, go)]));
+  return reduce(...greatest([stay, [come[0] * go[0], come[1] * go[1]]]));
 }
 
 /**

@@ -27,7 +27,7 @@ export function noiseAdder(weights, low, high) {
   const ends = accumulate(laplaceCells(weights)).slice(0, -1);
   const far = weights.length - 1;
   return (/** @type {readonly number[]} */ numbers, /** @type {Uint8Array} */ random) => {
-    const noisy = numbers.map((x, index) => x + countUpTo(ends, readWord(random, index)) - far);
-    return integersToBytes(noisy.map((y) => clamp(y, low, high)));
+    const noisy = numbers.map((x, index) => clamp(x + countUpTo(ends, readWord(random, index)) - far, low, high));
+    return integersToBytes(noisy);
   };
 }

@@ -1,11 +1,8 @@
 /** The parts that all mechanisms share which randomise numbers together with the class. */
 
-import { requireValid } from "../errors.js";
-
 export const GRID_BITS = 21;
 /** Steps of the grid on either side of zero: x in [-1, 1] has the code (x + 1) GRID, a missing number 2 GRID + 1. */
 export const GRID = 2 ** (GRID_BITS - 1);
-const MAX_LABELS = 1 << 14;
 
 /**
  * The input of a mechanism for numbers.
@@ -35,15 +32,4 @@ export function splitValue(value, labels) {
   const code = Math.floor(value / labels);
   const absent = Number(code > 2 * GRID);
   return { slot: value % labels + labels * absent, code: code - absent };
-}
-
-/**
- * Check the number of classes, and that there is one number unless the mechanism takes several.
- *
- * @param {NumericDomain} domain
- * @param {number} [maxNumbers]
- */
-export function checkNumericDomain({ labels, missing }, maxNumbers = 1) {
-  requireValid(labels <= MAX_LABELS);
-  requireValid(missing.length <= maxNumbers);
 }

@@ -4,7 +4,7 @@ import { indexToBytes, readWord } from "../bytes.js";
 import { reduce } from "../arithmetic.js";
 import { multiplyShift, WORD } from "../probability_tables.js";
 import { indexBytes } from "./base.js";
-import { checkNumericDomain, countSlots, GRID, GRID_BITS, splitValue } from "./numeric_base.js";
+import { countSlots, GRID, GRID_BITS, splitValue } from "./numeric_base.js";
 import { checkKeyCount, readInteger } from "./parameters.js";
 import { setBit } from "./subset.js";
 import { lastByteMask } from "./unary.js";
@@ -21,7 +21,7 @@ import { lastByteMask } from "./unary.js";
  * @returns {Mechanism}
  */
 export function onebit(domain, tables) {
-  const { q, threshold } = readCoin(domain, tables);
+  const { q, threshold } = readCoin(tables);
   const slots = countSlots(domain);
   const payloadBytes = indexBytes(2 * slots);
   return {
@@ -46,7 +46,7 @@ export function onebit(domain, tables) {
  * @returns {Mechanism}
  */
 export function signVector(domain, tables) {
-  const { q, threshold } = readCoin(domain, tables);
+  const { q, threshold } = readCoin(tables);
   const slots = countSlots(domain);
   const payloadBytes = Math.ceil(slots / 8);
   return {
@@ -67,11 +67,9 @@ export function signVector(domain, tables) {
 /**
  * Read the bias of a coin; `threshold` returns the limit below which a draw is a 1, for the code of a number.
  *
- * @param {NumericDomain} domain
  * @param {Tables} tables
  */
-function readCoin(domain, tables) {
-  checkNumericDomain(domain);
+function readCoin(tables) {
   checkKeyCount(tables, 1);
   const q = readInteger(tables.q, 1n, WORD / 2n - 1n);
   /** @param {number} code */

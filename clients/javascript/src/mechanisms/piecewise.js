@@ -4,7 +4,7 @@ import { indexToBytes, readHighBits, readWord } from "../bytes.js";
 import { requireValid } from "../errors.js";
 import { greatest, reduce } from "../arithmetic.js";
 import { cellSizes, largeCells, multiplyShift, WORD } from "../probability_tables.js";
-import { checkNumericDomain, countSlots, GRID, GRID_BITS, splitValue } from "./numeric_base.js";
+import { countSlots, GRID, GRID_BITS, splitValue } from "./numeric_base.js";
 import { checkKeyCount, readProbability, readSmallInteger } from "./parameters.js";
 
 /** @typedef {import("./base.js").Mechanism} Mechanism */
@@ -24,7 +24,6 @@ const MAX_CELLS = 1 << 16;
  * @returns {Mechanism}
  */
 export function piecewise(domain, tables) {
-  checkNumericDomain(domain);
   checkKeyCount(tables, 2);
   const near = readProbability(tables.near);
   const window = 2 * readSmallInteger(tables.reach, 0, POSITIONS) + 1;
@@ -62,18 +61,18 @@ export function piecewise(domain, tables) {
 function greatestDrawRatio(window, line, slots) {
   const sizes = cellSizes(window);
   const sizesOfAll = cellSizes(slots * line);
-  // element i is the number of large cells before cell i
-  const largeBefore = [0];
-  for (const isLarge of largeCells(slots * line)) largeBefore.push(largeBefore[largeBefore.length - 1] + isLarge);
-  /** By the two sizes, 0 or 1. @type {Record<string, Fraction>} */
+  const countLarge = largeCells(slots * line);
+  const countLargeInWindow = largeCells(window);
+  /** By the two sizes, 0 or 1. @type {Record<number, Fraction>} */
   const ratios = {};
-  largeCells(window).forEach((isLarge, place) => {
+  for (let place = 0; place < window; place++) {
+    const isLarge = countLargeInWindow(place, place + 1);
     for (let first = place; first < slots * line; first += line) {
       // the cells at this place of the windows on one line
       const end = first + 2 * POSITIONS + 1;
-      const allLarge = Number(largeBefore[end] - largeBefore[first] === end - first);
-      ratios[`${isLarge} ${allLarge}`] = [sizes[isLarge], sizesOfAll[allLarge]];
+      const allLarge = Number(countLarge(first, end) === end - first);
+      ratios[2 * isLarge + allLarge] = [sizes[isLarge], sizesOfAll[allLarge]];
     }
-  });
+  }
   return greatest(Object.values(ratios));
 }

@@ -2,7 +2,7 @@
 
 import { readHighBits } from "../bytes.js";
 import { requireValid } from "../errors.js";
-import { checkNumericDomain, GRID, GRID_BITS } from "./numeric_base.js";
+import { GRID, GRID_BITS } from "./numeric_base.js";
 
 /** @typedef {import("./base.js").Mechanism} Mechanism */
 /** @typedef {import("./base.js").Tables} Tables */
@@ -15,13 +15,13 @@ const ORACLES = ["DE", "SUE", "OUE"];
  *
  * @param {NumericDomain} domain
  * @param {Tables} tables
- * @param {(name: any, domain: number, tables: Tables) => Mechanism} buildOracle
+ * @param {import("./base.js").Share} share
+ * @param {(name: any, domain: number, tables: Tables, share: import("./base.js").Share) => Mechanism} buildOracle
  * @returns {Mechanism}
  */
-export function sign(domain, { oracle: name, ...tables }, buildOracle) {
-  checkNumericDomain(domain);
+export function sign(domain, { oracle: name, ...tables }, share, buildOracle) {
   requireValid(ORACLES.includes(/** @type {string} */ (name)));
-  const oracle = buildOracle(name, (2 + Number(domain.missing[0])) * domain.labels, tables);
+  const oracle = buildOracle(name, (2 + Number(domain.missing[0])) * domain.labels, tables, share);
   const bits = GRID_BITS - Number(domain.square);
   const lowest = domain.square ? GRID : 0;
   return {

@@ -60,7 +60,7 @@ export function subset(domain, tables) {
 function pascalTriangle(count) {
   const rows = [[1, ...Array(count).fill(0)]];
   while (rows.length < count) {
-    const last = rows[rows.length - 1];
+    const last = /** @type {number[]} */ (rows.at(-1));
     rows.push(last.map((each, m) => each + (m && last[m - 1])));
   }
   return rows;

@@ -50,11 +50,16 @@ const SQUARE = 2;
  * @param {Fraction} limit lower bound of e^epsilon
  */
 export function readQuestions(plan, schema, limit) {
-  /** @type {Map<string, Mechanism>} */
-  const built = new Map();
+  const made = new Map();
+  /** @type {import("../mechanisms/base.js").Share} */
+  const share = (key, make) => {
+    const result = made.get(key) ?? make();
+    made.set(key, result);
+    return result;
+  };
   /** @type {Question[]} */
   const questions = plan.questions.map((/** @type {any} */ entry) =>
-    readQuestion(entry, plan.tables, schema, limit, built),
+    readQuestion(entry, plan.tables, schema, limit, share),
   );
   requireValid(questions.length);
   // the order is: the label, by the first feature, all numbers at once
@@ -79,10 +84,10 @@ export function readQuestions(plan, schema, limit) {
  * @param {any} tables
  * @param {RowSchema} schema
  * @param {Fraction} limit
- * @param {Map<string, Mechanism>} built mechanisms that other questions share
+ * @param {import("../mechanisms/base.js").Share} share
  * @returns {Question}
  */
-function readQuestion(entry, tables, schema, limit, built) {
+function readQuestion(entry, tables, schema, limit, share) {
   const { epsilon, mechanism: name, moment = 0, ratio, weight, width = 1 } = entry;
   const numeric = moment !== 0;
   checkKeyCount(entry, width > 1 ? 8 : 7);
@@ -107,13 +112,9 @@ function readQuestion(entry, tables, schema, limit, built) {
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
     : cells * labels;
   requireValid(numeric || entry.domain === domain);
-  const key = dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]);
-  let mechanism = built.get(key);
-  if (!mechanism) {
-    mechanism = buildMechanism(name, domain, tables[entry.tables]);
-    checkMechanism(mechanism, entry, limit);
-    built.set(key, mechanism);
-  }
+  const mechanism = share(dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]), () =>
+    prove(buildMechanism(name, domain, tables[entry.tables], share), entry, limit),
+  );
   return {
     features, sizes, labels, width, weight, moment, mechanismName: name, domain, mechanism,
     tables: tables[entry.tables],
@@ -128,19 +129,22 @@ function readQuestion(entry, tables, schema, limit, built) {
 }
 
 /**
- * Check that a question states the ratio of its mechanism, and prove that the ratio is at most e^epsilon.
+ * Check that a question states the ratio of its mechanism, and prove that the ratio is at most e^epsilon. Return the
+ * mechanism.
  *
  * @param {Mechanism} mechanism
  * @param {any} entry
  * @param {Fraction} limit
  */
-function checkMechanism({ payloadBytes, ratio }, entry, limit) {
+function prove(mechanism, entry, limit) {
+  const { ratio } = mechanism;
   requireValid(
     dumpCanonicalJson(entry.ratio) === dumpCanonicalJson(ratio.map(String)) &&
       isRealisedEpsilon(ratio, entry.epsilon) &&
-      payloadBytes <= MAX_PAYLOAD_BYTES,
+      mechanism.payloadBytes <= MAX_PAYLOAD_BYTES,
   );
   if (isGreater(ratio, limit)) throw new PrivacyError("spends more than epsilon; take it unchanged from the collector");
+  return mechanism;
 }
 
 /**

@@ -54,6 +54,23 @@ test("an injected SHA-256 computes all digests of a plan and its tokens", () => 
   assert.equal(calls, tables + 2);
 });
 
+test("a table of noise is read once, whatever the number of its questions", (context) => {
+  for (const name of ["good-she", "good-numeric-sampled-laplace"]) {
+    const { plan: text } = readVectors(name);
+    const { questions, tables } = JSON.parse(text);
+    // a square has another ratio than its number, and so other noise
+    const used = new Set(questions.map((/** @type {any} */ each) => `${each.tables} ${each.moment ?? 0}`));
+    const weights = Object.values(tables).flatMap((table) => table.weights ?? []);
+    const read = context.mock.method(globalThis, "BigInt");
+    readPlan(toBytes(text));
+    const calls = read.mock.calls.filter(({ arguments: [value] }) => weights[0] === value);
+    read.mock.restore();
+    const noises = [...used].filter((each) => tables[each.split(" ")[0]].weights?.includes(weights[0]));
+    assert.equal(calls.length, noises.length);
+    assert.ok(noises.length < questions.length);
+  }
+});
+
 test("two reports of one row differ in their ids and have equal lengths for a question", () => {
   const reports = Array.from({ length: 200 }, () => makeReport(PLAN, ROW, LABEL));
   const ids = reports.map((report) => Buffer.from(report.subarray(39, 55)).toString("hex"));

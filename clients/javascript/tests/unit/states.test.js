@@ -231,9 +231,9 @@ test("a report expires when the survey is still closed a day later", async (cont
   const [entry] = await store.read();
   const { Journal } = await import("../../src/client/journal/journal.js");
   const journal = new Journal(store);
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed"), false);
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed"))?.state, "queued");
   context.mock.method(Date, "now", () => start + DAY + 10_000);
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed"), true);
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed"))?.state, "expired");
   const receipt = await again.status();
   assert.equal(`${receipt.state} ${receipt.reason}`, "expired survey-closed");
   assert.equal((await store.read())[0].report, undefined);
@@ -244,10 +244,10 @@ test("the day of a closed survey begins again if the clock was set back", async 
   const { Journal } = await import("../../src/client/journal/journal.js");
   const journal = new Journal(store);
   const [entry] = await store.read();
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed", 5 * DAY), false);
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed", 3 * DAY), false);
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed", 4 * DAY - 1), false);
-  assert.equal(await journal.recordOutcome(entry, "expired", "survey-closed", 4 * DAY), true);
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed", 5 * DAY))?.state, "queued");
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed", 3 * DAY))?.state, "queued");
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed", 4 * DAY - 1))?.state, "queued");
+  assert.equal((await journal.recordOutcome(entry, "expired", "survey-closed", 4 * DAY))?.state, "expired");
 });
 
 test("states, reasons and errors are those of the documentation", () => {

@@ -1,4 +1,4 @@
-"""The operator's page in a real browser: content, secrecy and accessibility.
+"""The dashboard in a real browser: content, secrecy and accessibility.
 
 SCREENSHOTS=DIR saves screenshots there.
 """

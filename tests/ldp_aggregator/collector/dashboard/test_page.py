@@ -1,4 +1,4 @@
-"""The files and responses of the operator's page; browser/ tests how it looks and works."""
+"""The files and responses of the dashboard; browser/ tests how it looks and works."""
 
 import gzip
 import json

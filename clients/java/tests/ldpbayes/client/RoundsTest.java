@@ -83,6 +83,14 @@ class RoundsTest {
         assertEquals(waits.toString().replace("queued", "already_reported"), again.toString());
     }
 
+    @Test
+    void withdrawingKeepsTheReportOfAFamilyThatHasTheNameOfThisRound() {
+        Client named = reported(round("c", "b", options -> { }));
+        round("b").grant();
+        assertEquals(State.NO_CONSENT, round("b").withdraw().state()); // a client that has not read the plan
+        assertEquals(State.QUEUED, named.status().state());
+    }
+
     @TestFactory
     List<DynamicTest> withdrawingARoundThatWasNeverGrantedDeletesTheReportOfAnotherRound() {
         List<DynamicTest> tests = new ArrayList<>();

@@ -70,17 +70,21 @@ export class Journal {
   }
 
   /**
-   * Record that the person no longer agrees; delete a report of any round of the survey that is queued, or at a relay.
+   * Record that the person no longer agrees; delete a report of any round of the survey that is queued.
    *
    * @param {SurveyIdentity} identity
+   * @param {string} [family] as for `find`
    */
-  async withdraw(identity) {
-    if (!(await this.find(identity))) return; // nothing is stored without consent
+  async withdraw(identity, family = identity.survey) {
+    const entry = await this.find(identity, family);
+    if (!entry) return; // nothing is stored without consent
     await this.#update((entries, write) => {
-      for (const entry of surveyEntries(entries, identity)) {
-        if (entry.state === "ready") write({ ...entry, state: "no_consent" });
-        const waiting = familyEntries(entries, identity, entry.family).filter(({ report }) => report);
-        waiting.forEach((each) => write(ended(each, "withdrawn")));
+      for (const each of surveyEntries(entries, identity)) {
+        if (each.state === "ready") write({ ...each, state: "no_consent" });
+      }
+      for (const each of familyEntries(entries, identity, entry.family)) {
+        // a relay's client asks it to delete what it has; no other client can
+        if (isQueued(each) || (each.report && each.origin === identity.origin)) write(ended(each, "withdrawn"));
       }
     });
   }
@@ -94,14 +98,13 @@ export class Journal {
    * @param {Plan} plan
    * @param {() => Uint8Array} makeReport is called at most once. It must neither wait nor read the row.
    * @param {Fraction} [maxTotal] the epsilon that all reports of this journal may spend in total
-   * @returns {Promise<{ entry: JournalEntry, isCreated: boolean }>} the entry of the report; not created if the
-   *   family had been answered before
+   * @returns {Promise<JournalEntry | undefined>} the entry of the report; undefined if the family had been answered
+   *   before
    */
   commit(identity, plan, makeReport, maxTotal) {
     return this.#update((entries, write) => {
       const agreed = findEntry(entries, identity);
-      const answered = isAnswered(agreed) ? agreed : findAnswered(entries, identity, plan.family);
-      if (answered) return { entry: answered, isCreated: false };
+      if (isAnswered(agreed) || findAnswered(entries, identity, plan.family)) return undefined;
       requireDigest(plan.digest, agreed?.digest);
       requireConsent(agreed?.state === "ready");
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
@@ -111,7 +114,7 @@ export class Journal {
       /** @type {JournalEntry} */
       const entry = { ...agreed, report: makeReport(), relay: plan.relay, epsilon: plan.epsilon, state: "queued" };
       write(entry);
-      return { entry, isCreated: true };
+      return entry;
     });
   }
 
@@ -126,19 +129,20 @@ export class Journal {
    * @param {State} state
    * @param {JournalEntry["reason"]} reason
    * @param {number} now milliseconds since the epoch
-   * @returns {Promise<boolean>} whether the report has this outcome
+   * @returns {Promise<JournalEntry | undefined>} the entry: with its outcome, for example an earlier withdrawal, or
+   *   still queued; undefined if it is gone
    */
   recordOutcome(identity, state, reason, now = Date.now()) {
     return this.#update((entries, write) => {
       const entry = entries.find((each) => each.survey === identity.survey && each.origin === identity.origin);
-      if (!isQueued(entry)) return true;
+      if (!isQueued(entry)) return entry;
       const first = entry.closedAt ?? Infinity;
-      if (state !== "expired" || now - first >= CLOSED_MILLISECONDS) {
-        write(ended(entry, state, reason));
-        return true;
-      }
-      write({ ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) });
-      return false;
+      /** @type {JournalEntry} */
+      const changed = state === "expired" && now - first < CLOSED_MILLISECONDS
+        ? { ...entry, reason: CLOSED_ONCE, closedAt: Math.min(first, now) }
+        : ended(entry, state, reason);
+      write(changed);
+      return changed;
     });
   }
 
@@ -147,11 +151,13 @@ export class Journal {
    * the journal has neither.
    *
    * @param {SurveyIdentity} identity
+   * @param {string} [family] of a survey without an entry; by default it is taken for the first round, whose id is the
+   *   family of the others
    */
-  async find(identity) {
+  async find(identity, family = identity.survey) {
     const entries = await this.entries();
     const entry = findEntry(entries, identity);
-    return (entry && !isAnswered(entry) && findAnswered(entries, identity, entry.family)) || entry;
+    return isAnswered(entry) ? entry : findAnswered(entries, identity, entry?.family ?? family) ?? entry;
   }
 
   /** Return the entries of all surveys. */

@@ -8,7 +8,7 @@
  */
 
 import { exchange } from "../collector_response.js";
-import { ended, isQueued } from "../journal/table.js";
+import { isAnswered, isQueued } from "../journal/table.js";
 import { isOptedOut } from "../opt_out.js";
 import { Receipt } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
@@ -191,15 +191,16 @@ function makeSender(journal) {
     const answer = await exchange(send, url, entry.report, entry.relay && "relay");
     const { reason, state } = answer;
     if (!state) return schedule.fail(report, answer);
-    if (await journal.recordOutcome(entry, state, reason).catch(() => false)) {
-      schedule.remove(report);
-      const outcome = ended(entry, state, reason);
-      handleOutcome(outcome);
-      channel?.postMessage(outcome);
-    } else {
+    const outcome = await journal.recordOutcome(entry, state, reason).catch(() => entry);
+    if (isQueued(outcome)) {
       // the survey was closed for the first time, or the journal could not be written
       const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
-      schedule.fail(report, { retryAfter });
+      return schedule.fail(report, { retryAfter });
+    }
+    schedule.remove(report);
+    if (isAnswered(outcome)) { // and not a new journal
+      handleOutcome(outcome);
+      channel?.postMessage(outcome);
     }
   }
 

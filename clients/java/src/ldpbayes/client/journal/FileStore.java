@@ -97,7 +97,7 @@ public final class FileStore implements JournalStore {
         boolean isInterrupted = Thread.interrupted(); // Android could not read the file
         try {
             byte[] content = readFile();
-            requireUndamaged(); // after it was read: another process may rename a damaged file
+            requireUndamaged(); // after reading: another transaction may just have renamed a damaged file
             Map<String, byte[]> entries = parse(content);
             if (entries != null) return entries;
             Map<String, byte[]> locked = new LinkedHashMap<>();

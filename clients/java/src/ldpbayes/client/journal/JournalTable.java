@@ -88,11 +88,11 @@ final class JournalTable {
         return null;
     }
 
-    /** Returns the queued entries of all rounds of a survey: of this family, and of those of its entries. */
+    /** Returns the queued entries of all rounds of a survey, of this family if it has no entry. */
     List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
         Set<String> families = new HashSet<>();
-        families.add(family);
         for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
+        if (families.isEmpty()) families.add(family);
         List<JournalEntry> found = new ArrayList<>();
         for (String each : families) found.addAll(familyEntries(identity, each));
         found.removeIf(each -> each.state != State.QUEUED);

@@ -380,7 +380,8 @@ public final class Sender {
         }
         boolean isListening;
         synchronized (this) {
-            isListening = recorded != null && clients.isOpen(client) && client.identity.matches(survey);
+            isListening = recorded != null && recorded.isAnswered() // the journal may be a new one
+                && clients.isOpen(client) && client.identity.matches(survey);
         }
         if (isListening) { // what the journal says: the person may have withdrawn meanwhile
             client.onOutcome.accept(new Receipt(recorded.state, survey.survey, recorded.reason, ""));

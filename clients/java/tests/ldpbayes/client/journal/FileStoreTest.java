@@ -16,11 +16,18 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import ldpbayes.Reason;
 import ldpbayes.client.Client;
 import ldpbayes.client.ClientOptions;
 import ldpbayes.client.Clients;
@@ -218,25 +225,19 @@ class FileStoreTest {
     }
 
     @Test
-    void aJournalThatAnotherProcessRenamesMeanwhileIsNotAnEmptyOne() throws Exception {
+    void whileADamagedJournalIsRenamedNobodyReadsAnEmptyOne() throws Exception {
         FileStore store = new FileStore(folder, null);
-        put(store, "a", new byte[20_000]);
-        File journal = new File(folder, "journal");
-        File damaged = new File(folder, "journal.damaged");
-        for (int round = 0; round < 1000; round++) {
-            long delay = round % 100 * 400;
-            Thread other = new Thread(() -> {
-                long start = System.nanoTime();
-                while (System.nanoTime() - start < delay) Thread.yield();
-                journal.renameTo(damaged);
-            });
-            other.start();
-            assertThrows(JournalException.class, () -> {
-                while (true) assertFalse(store.read().isEmpty());
-            });
-            other.join();
-            assertTrue(damaged.renameTo(journal));
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        for (int round = 0; round < 300; round++) {
+            Files.write(file(), Clients.bytes("garbage"));
+            List<Callable<Map<String, byte[]>>> reads = Collections.nCopies(4, store::read);
+            for (Future<Map<String, byte[]>> each : threads.invokeAll(reads)) {
+                Throwable cause = assertThrows(ExecutionException.class, each::get).getCause();
+                assertEquals(Reason.JOURNAL_DAMAGED, ((JournalException) cause).reason());
+            }
+            assertTrue(store.forgetDamaged());
         }
+        threads.shutdown();
     }
 
     @Test
